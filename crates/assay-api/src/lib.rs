@@ -33,6 +33,7 @@ mod signed_urls;
 mod state;
 mod upload;
 mod upload_space;
+mod views;
 mod webhooks;
 
 pub use account_slots::AccountSlots;

@@ -25,7 +25,8 @@ pub(crate) fn report(data: &[u8]) {
         sarif::render(&report, "0").expect("SARIF of a report");
         let plots = serde_json::from_slice::<EpisodePlots>(plots).ok();
         let drawn: Vec<_> = html::drawn(&report).into_iter().zip(plots).collect();
-        let page = html::render(&report, html::Assets { scenario: None, plots: &drawn, generator: "a test" });
+        let page =
+            html::render(&report, html::Assets { scenario: None, plots: &drawn, addresses: None, generator: "a test" });
         let page = page.expect("a page of a report");
         assert!(!page.contains("<script"), "a page without scripts");
         let again = json::render(&report).expect("a report is JSON");

@@ -58,7 +58,7 @@ impl Termination {
     }
 }
 
-/// The format of what `log_url` leads to.
+/// The format of an episode's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LogType {
@@ -123,11 +123,14 @@ pub struct EpisodeResult {
     pub deadline_misses: u32,
     /// Actions with a number out of range, which was clipped.
     pub clipped_actions: u32,
-    /// Video of the episode, relative to the report or as an address.
-    pub video_url: Option<String>,
-    /// Trace or log of the episode, relative to the report or as an address.
-    pub log_url: Option<String>,
-    /// Type of the file at `log_url`; `null` if that is `null`.
+    /// Path of the video inside the evidence folder.
+    // The serialised names of paths are those of the first reports.
+    #[serde(rename = "video_url")]
+    pub video_path: Option<String>,
+    /// Path of the log, or of the trace, inside the evidence folder.
+    #[serde(rename = "log_url")]
+    pub log_path: Option<String>,
+    /// Type of the log; `null` without one.
     #[serde(default)]
     pub log_type: Option<LogType>,
     /// SHA-256 chain over integration state and action of every control step.
@@ -149,18 +152,49 @@ pub struct EpisodeResult {
 }
 
 /// A file of evidence.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Artifact {
-    /// Its path, relative to the report.
+    /// Its path inside the evidence folder.
     pub name: String,
     /// SHA-256 of its bytes.
-    #[schema(value_type = String)]
     pub sha256: Sha256Digest,
     /// Its length in bytes.
     pub size_bytes: u64,
-    /// Where to download it, for a while; `null` in files.
-    #[serde(default)]
-    pub url: Option<String>,
+}
+
+/// A file of evidence.
+// The serialised form of an `Artifact`. Reports have a field `url` since the first version.
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = Artifact)]
+struct ArtifactRecord<'a> {
+    /// Its path inside the evidence folder.
+    name: &'a str,
+    /// SHA-256 of its bytes, hexadecimal.
+    #[schema(value_type = String)]
+    sha256: Sha256Digest,
+    /// Its length in bytes.
+    size_bytes: u64,
+    /// Always `null`: only the service gives addresses.
+    url: Option<&'a str>,
+}
+
+impl Serialize for Artifact {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { name, sha256, size_bytes } = self;
+        ArtifactRecord { name, sha256: *sha256, size_bytes: *size_bytes, url: None }.serialize(serializer)
+    }
+}
+
+impl utoipa::PartialSchema for Artifact {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+        ArtifactRecord::schema()
+    }
+}
+
+impl utoipa::ToSchema for Artifact {
+    fn name() -> std::borrow::Cow<'static, str> {
+        ArtifactRecord::name()
+    }
 }
 
 /// One stage of the task.
@@ -314,30 +348,29 @@ impl EpisodeResult {
     }
 
     /// Adds files that were written from its recording after its result (named relative to the report), and what is to
-    /// be known about them. The addresses of log and video follow.
+    /// be known about them. The paths of log and video follow.
     pub fn add_rendering(&mut self, files: &[Artifact], notes: &[String]) {
         let named = |name: &str| files.iter().map(|file| &file.name).find(|path| path.ends_with(name)).cloned();
-        let log = named(files::LOG).or(self.log_url.take());
+        let log = named(files::LOG).or(self.log_path.take());
         self.set_log(log);
-        self.video_url = named(files::VIDEO).or(self.video_url.take());
+        self.video_path = named(files::VIDEO).or(self.video_path.take());
         self.evidence.extend_from_slice(files);
         self.evidence.sort_by(|a, b| a.name.cmp(&b.name));
         self.evidence_notes.extend_from_slice(notes);
     }
 
-    /// Names the file that `log_url` leads to, relative to the report.
+    /// Sets the path of the log inside the evidence folder.
     pub fn set_log(&mut self, path: Option<String>) {
         self.log_type = path.as_deref().and_then(LogType::of);
-        self.log_url = path;
+        self.log_path = path;
     }
 
-    /// A copy with scores rounded half-even to 4 decimals.
+    /// Rounds the scores half-even to 4 decimals.
     #[must_use]
-    pub fn rounded(&self) -> Self {
-        let mut copy = self.clone();
-        for score in [&mut copy.progress_score, &mut copy.safety_score, &mut copy.composite_score] {
+    pub fn rounded(mut self) -> Self {
+        for score in [&mut self.progress_score, &mut self.safety_score, &mut self.composite_score] {
             *score = crate::round4(*score);
         }
-        copy
+        self
     }
 }

@@ -1,4 +1,4 @@
-//! The job object: what `GET /verify/{id}` answers and what stands in `report.json`.
+//! The report of a job, as `report.json` holds it.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -300,9 +300,16 @@ pub struct JobReport {
     /// When the evidence was removed, by its owner or because of its age or size; the report stays.
     #[serde(default)]
     pub evidence_removed_at: Option<Timestamp>,
-    pub video_url: Option<String>,
-    pub report_url: Option<String>,
-    pub attestation_url: Option<String>,
+    /// Path of the first video inside the evidence folder.
+    // The serialised names of paths are those of the first reports.
+    #[serde(rename = "video_url")]
+    pub video_path: Option<String>,
+    /// Path of the page inside the evidence folder.
+    #[serde(rename = "report_url")]
+    pub report_path: Option<String>,
+    /// Path of the signed statement inside the evidence folder.
+    #[serde(rename = "attestation_url")]
+    pub attestation_path: Option<String>,
     #[serde(default)]
     pub signed_by: Option<String>,
     pub episode_details: Vec<EpisodeResult>,
@@ -361,9 +368,9 @@ impl JobReport {
             completed_at: None,
             erased_at: None,
             evidence_removed_at: None,
-            video_url: None,
-            report_url: None,
-            attestation_url: None,
+            video_path: None,
+            report_path: None,
+            attestation_path: None,
             signed_by: None,
             episode_details: Vec::new(),
         }
@@ -373,8 +380,8 @@ impl JobReport {
     #[must_use]
     pub fn with_episodes(mut self, episodes: &[EpisodeResult]) -> Self {
         self.progress.episodes_done = u32::try_from(episodes.len()).unwrap_or(u32::MAX);
-        self.episode_details = episodes.iter().map(EpisodeResult::rounded).collect();
-        self.video_url = episodes.iter().find_map(|e| e.video_url.clone());
+        self.episode_details = episodes.iter().cloned().map(EpisodeResult::rounded).collect();
+        self.video_path = episodes.iter().find_map(|e| e.video_path.clone());
         self
     }
 

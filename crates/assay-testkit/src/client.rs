@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use assay_model::JobReport;
 use serde_json::Value;
 
-use crate::wait_for;
+use crate::{ServedJob, wait_for};
 
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);
 const BOUNDARY: &str = "assay-testkit-f47ac10b58cc4372";
@@ -175,15 +174,15 @@ impl Client {
 
     /// The job object.
     #[track_caller]
-    pub fn job(&self, id: &str) -> JobReport {
+    pub fn job(&self, id: &str) -> ServedJob {
         let answer = self.get(&format!("/verify/{id}"));
         assert_eq!(answer.status, 200, "{}", answer.body);
-        serde_json::from_value(answer.body).unwrap()
+        ServedJob::new(answer.body)
     }
 
     /// The job object once the job has ended.
     #[track_caller]
-    pub fn ended_job(&self, id: &str, limit: Duration) -> JobReport {
+    pub fn ended_job(&self, id: &str, limit: Duration) -> ServedJob {
         wait_for("the end of a job", limit, || Some(self.job(id)).filter(|job| job.status.is_final()))
     }
 }

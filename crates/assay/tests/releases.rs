@@ -179,7 +179,7 @@ fn season_closes(release: &Release, client: &Client) {
         (season["state"] == json!("CLOSED")).then_some(season)
     });
     board_stands(release, client);
-    let here = serde_json::to_value(client.job(release.job("queued")).fingerprint).unwrap();
+    let here = serde_json::to_value(&client.job(release.job("queued")).fingerprint).unwrap();
     let runs: &[&str] = if season["fingerprint"] == here { &["", "?run=closing"] } else { &[""] };
     for run in runs {
         let episodes = client.get(&format!("/submissions/{submission}/episodes{run}"));

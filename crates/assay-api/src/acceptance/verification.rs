@@ -1,12 +1,13 @@
 //! Acceptance of verifications.
 
-use assay_model::{JobHeader, JobId, JobReport, PolicyIdentity, Secret};
+use assay_model::{JobHeader, JobId, PolicyIdentity, Secret};
 
 use super::accept_job::{AcceptedJob, JobDraft, JobOrigin, in_milliseconds};
 use crate::disk::disk_error;
 use crate::http::ApiError;
 use crate::state::App;
 use crate::upload::{self, PolicyServerRequest, StoredPolicy, VerifyRequest};
+use crate::views::JobView;
 
 /// A verification to accept.
 #[derive(Debug)]
@@ -41,7 +42,7 @@ async fn accept(app: &App, origin: &JobOrigin, new: VerificationToAccept) -> Res
         store_credentials(app, id, server).await?;
     }
     let header = header(app, id, &request, policy.as_ref());
-    let response = JobReport::queued(&header);
+    let response = JobView::accepted(&header);
     let draft = JobDraft { scenario: &request.scenario, header, policy: policy.as_ref(), callback_url };
     if let Err(error) = origin.create(app, draft, &response, None).await {
         // Without a job no one will use the credentials.

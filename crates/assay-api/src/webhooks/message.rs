@@ -1,14 +1,15 @@
 //! The content of a webhook.
 
-use assay_model::{JobKind, JobReport};
+use assay_model::JobKind;
 use assay_store::{Delivery, JobRecord};
 use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::http::ApiError;
 use crate::published::PublishedSubmission;
-use crate::routes::{SubmissionDetail, job_object, submission_object};
+use crate::routes::{SubmissionDetail, submission_object};
 use crate::state::App;
+use crate::views::JobView;
 
 /// The body of a webhook: a job that has ended, as its own resource shows it.
 #[derive(Serialize, utoipa::ToSchema)]
@@ -27,7 +28,7 @@ pub(crate) struct WebhookMessage {
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(untagged)]
 pub(crate) enum WebhookData {
-    Verification(Box<JobReport>),
+    Verification(Box<JobView>),
     Submission(Box<SubmissionDetail>),
 }
 
@@ -37,7 +38,7 @@ impl WebhookMessage {
         let Some(record) = app.records.job(None, delivery.job_id).await? else { return Ok(None) };
         if record.header.kind() != JobKind::Submission {
             let (status, ended_at) = status_and_end(&record);
-            let data = WebhookData::Verification(Box::new(job_object(app, &record, &[]).await?));
+            let data = WebhookData::Verification(Box::new(JobView::load(app, &record, Vec::new()).await?));
             return Ok(Some(Self { kind: format!("verification.{status}"), timestamp: ended_at, data }));
         }
         let published = PublishedSubmission::read(&*app.records, record, app.clock.now()).await?;

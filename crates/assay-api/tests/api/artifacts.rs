@@ -45,10 +45,10 @@ async fn completed(app: &TestApp, key: &str) -> String {
         std::fs::write(&file, content).unwrap();
         app.state.blobs.put(claim.fence.job_id, sha256, &file).await.unwrap();
         let name = format!("episodes/000/{name}");
-        result.evidence.push(Artifact { name, sha256, size_bytes: content.len() as u64, url: None });
+        result.evidence.push(Artifact { name, sha256, size_bytes: content.len() as u64 });
     }
-    result.video_url = Some("episodes/000/video.mp4".into());
-    result.log_url = Some("episodes/000/log.mcap".into());
+    result.video_path = Some("episodes/000/video.mp4".into());
+    result.log_path = Some("episodes/000/log.mcap".into());
     records.record_episode(claim.fence, result, now).await.unwrap();
     let taken = records.claim_conclusion("w", now, LEASE).await.unwrap().unwrap();
     let found = outcome(&taken.header, &taken.episodes);
@@ -224,11 +224,10 @@ async fn renderings_after_the_verdict_appear_and_change_the_etag() {
         name: format!("episodes/000/{name}"),
         sha256: digit.repeat(64).parse().unwrap(),
         size_bytes: 5,
-        url: None,
     };
     let mut result = episode(0);
     result.evidence.push(artifact("trace.parquet", "a"));
-    result.log_url = Some("episodes/000/trace.parquet".into());
+    result.log_path = Some("episodes/000/trace.parquet".into());
     records.record_episode(claim.fence, result, now).await.unwrap();
     let taken = records.claim_conclusion("w", now, LEASE).await.unwrap().unwrap();
     let found = outcome(&taken.header, &taken.episodes);

@@ -32,8 +32,7 @@ async fn completed(app: &TestApp, key: &str, bytes: usize, archive: &[u8]) -> St
     let sha256 = Sha256Digest::of(&content);
     app.state.blobs.put(job, sha256, &file).await.unwrap();
     std::fs::remove_file(file).unwrap();
-    let evidence =
-        vec![Artifact { name: "episodes/000/trace.parquet".into(), sha256, size_bytes: bytes as u64, url: None }];
+    let evidence = vec![Artifact { name: "episodes/000/trace.parquet".into(), sha256, size_bytes: bytes as u64 }];
     let result = EpisodeResult { evidence, ..assay_store::testing::episode(0) };
     records.record_episode(claim.fence, result, now).await.unwrap();
     let taken = records.claim_conclusion("w", now, lease).await.unwrap().unwrap();

@@ -215,13 +215,9 @@ async fn verify(app: &TestApp, key: &str) -> String {
 fn found(index: u32, bytes: u64) -> EpisodeResult {
     let bytes = if index == 3 { 5 } else { bytes };
     let name = format!("episodes/{index:03}/video.mp4");
-    let evidence = vec![Artifact {
-        name: name.clone(),
-        sha256: Sha256Digest::of(index.to_le_bytes()),
-        size_bytes: bytes,
-        url: None,
-    }];
-    EpisodeResult { evidence, video_url: Some(name), ..episode(index) }
+    let evidence =
+        vec![Artifact { name: name.clone(), sha256: Sha256Digest::of(index.to_le_bytes()), size_bytes: bytes }];
+    EpisodeResult { evidence, video_path: Some(name), ..episode(index) }
 }
 
 /// All responses, by time and path.

@@ -22,12 +22,11 @@ async fn key(app: &TestApp) -> String {
 /// A result that says much.
 fn telling(index: u32) -> EpisodeResult {
     let mut result = episode(index);
-    result.video_url = Some(format!("episodes/{index:03}/video.mp4"));
+    result.video_path = Some(format!("episodes/{index:03}/video.mp4"));
     result.evidence = vec![Artifact {
         name: format!("episodes/{index:03}/video.mp4"),
         sha256: Sha256Digest::of(index.to_le_bytes()),
         size_bytes: 5,
-        url: None,
     }];
     if index == 3 {
         result.error = Some(EpisodeError {

@@ -173,8 +173,8 @@ async fn the_job_object_follows_the_work() {
     app.clock.forward(5);
     let claim = records.claim_shard("w", app.state.clock.now(), LEASE).await.unwrap().unwrap();
     let mut result = episode(1);
-    result.video_url = Some("episodes/001/video.mp4".into());
-    result.log_url = Some("episodes/001/trace.parquet".into());
+    result.video_path = Some("episodes/001/video.mp4".into());
+    result.log_path = Some("episodes/001/trace.parquet".into());
     records.record_episode(claim.fence, result, app.state.clock.now()).await.unwrap();
     let running = app.get(&path, &key).await.body;
     assert_eq!((&running["status"], &running["progress"]["episodes_done"]), (&json!("RUNNING"), &json!(1)));

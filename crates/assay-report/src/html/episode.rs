@@ -2,6 +2,7 @@
 
 use assay_model::{ClauseResult, ClauseStatus, EpisodePlots, EpisodeResult, EpisodeStatus, Level, Violation};
 
+use super::assets::{Addresses, Assets};
 use super::charts::Timeline;
 use super::display::{clean, status_word, tone_of};
 use super::plot::PlotView;
@@ -10,8 +11,8 @@ use crate::{outcome, words};
 /// Up to this many episodes, every section is open from the start; beyond, those with something wrong.
 const ALL_OPEN: usize = 6;
 
-/// The template's view of an episode.
-pub(super) struct EpisodeView {
+/// An episode in the template.
+pub(super) struct EpisodeSection {
     pub(super) index: u32,
     pub(super) seed: u64,
     pub(super) ending: &'static str,
@@ -80,14 +81,15 @@ pub(super) struct ErrorView {
     pub(super) log: String,
 }
 
-impl EpisodeView {
+impl EpisodeSection {
     /// The sections of a job, in order.
-    pub(super) fn all(episodes: &[EpisodeResult], plots: &[(u32, EpisodePlots)]) -> Vec<Self> {
-        let plots = |index| plots.iter().find(|(of, _)| *of == index).map(|(_, plots)| plots);
-        episodes.iter().map(|e| Self::of(e, plots(e.episode), episodes.len() <= ALL_OPEN)).collect()
+    pub(super) fn all(episodes: &[EpisodeResult], assets: Assets<'_>) -> Vec<Self> {
+        let plots = |index| assets.plots.iter().find(|(of, _)| *of == index).map(|(_, plots)| plots);
+        let open = episodes.len() <= ALL_OPEN;
+        episodes.iter().map(|e| Self::of(e, plots(e.episode), assets.addresses, open)).collect()
     }
 
-    fn of(episode: &EpisodeResult, plots: Option<&EpisodePlots>, open: bool) -> Self {
+    fn of(episode: &EpisodeResult, plots: Option<&EpisodePlots>, addresses: Addresses<'_>, open: bool) -> Self {
         let violated =
             |level: Level| episode.clauses.iter().any(|c| c.level == level && c.status == ClauseStatus::Violated);
         let safety_tone = if violated(Level::Critical) {
@@ -97,7 +99,7 @@ impl EpisodeView {
         } else {
             "plain"
         };
-        let video = episode.video_url.as_deref().and_then(address);
+        let video = link(episode.video_path.as_ref(), addresses);
         let completed = episode.status == EpisodeStatus::Completed;
         Self {
             index: episode.episode,
@@ -119,7 +121,7 @@ impl EpisodeView {
             trace_head: episode.trace_hash.map_or_else(|| "-".to_owned(), |hash| format!("{hash:.12}")),
             trace_hash: episode.trace_hash.map_or_else(|| "-".to_owned(), |hash| hash.to_string()),
             open: open || !completed || safety_tone != "plain",
-            log: episode.log_url.as_deref().and_then(address),
+            log: link(episode.log_path.as_ref(), addresses),
             plots: plots.map(|plots| PlotView::all(episode, plots, video.as_deref())).unwrap_or_default(),
             judge: episode.judge.as_ref().map(|judgement| clean(&outcome::judgement(judgement))),
             timeline: Timeline::of(episode),
@@ -179,6 +181,15 @@ impl ViolationView {
             video: video.map(|video| format!("{video}#t={:.2}", violation.start_s)),
         }
     }
+}
+
+/// The link to a file of evidence.
+fn link(path: Option<&String>, addresses: Addresses<'_>) -> Option<String> {
+    let target = match addresses {
+        Some(addresses) => addresses.get(path?)?,
+        None => path?,
+    };
+    address(target)
 }
 
 /// An address that a page may lead to: a path, or `http(s)`. Anything else (`javascript:`, `data:`) is left out.

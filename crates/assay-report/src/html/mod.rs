@@ -14,7 +14,7 @@ mod plot;
 use askama::Template;
 use assay_model::{ClauseStatus, EpisodeStatus, JobReport};
 
-pub use assets::Assets;
+pub use assets::{Addresses, Assets};
 
 /// Most episodes with plots.
 const MAX_DRAWN: usize = 12;
@@ -35,8 +35,8 @@ pub fn drawn(report: &JobReport) -> Vec<u32> {
 #[error("the HTML report could not be written")]
 pub struct HtmlError(#[source] askama::Error);
 
-/// The page. Addresses of videos and traces in the report are taken as they are when they are relative or `http(s)`, so
-/// the page must lie where they lead from (beside `report.json`).
+/// Renders the page. Without [`Assets::addresses`] it links videos and logs by their paths, and must lie beside
+/// `report.json`. Only relative links and `http(s)` are written.
 ///
 /// # Errors
 /// [`HtmlError`] when the template engine fails.

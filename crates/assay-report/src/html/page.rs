@@ -6,7 +6,7 @@ use assay_model::{JobReport, PolicyIdentity, PolicyKey, Quadrants, Verdict};
 use super::assets::Assets;
 use super::charts::BoundChart;
 use super::display::{clean, tone_of};
-use super::episode::EpisodeView;
+use super::episode::EpisodeSection;
 use super::gaps;
 use super::plot::LatencyView;
 use crate::{ClauseSummary, outcome, run_again, statistics, words};
@@ -36,7 +36,7 @@ pub(super) struct ReportPage<'a> {
     sensitivity: Vec<SensitivityView>,
     latency: Option<LatencyView>,
     signed_by: Option<String>,
-    episodes: Vec<EpisodeView>,
+    episodes: Vec<EpisodeSection>,
     gaps: Vec<String>,
     command: String,
     policy_word: String,
@@ -123,7 +123,7 @@ impl<'a> ReportPage<'a> {
             bound: report.statistics.as_ref().map(BoundChart::of),
             quadrants: report.quadrants,
             clauses: ClauseSummary::of(&report.episode_details).iter().map(ClauseView::of).collect(),
-            episodes: EpisodeView::all(&report.episode_details, assets.plots),
+            episodes: EpisodeSection::all(&report.episode_details, assets),
             factors: report
                 .sensitivity
                 .iter()

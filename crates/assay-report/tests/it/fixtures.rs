@@ -68,7 +68,7 @@ pub(crate) fn failed() -> JobReport {
     });
     let mut report = concluded(&[clean(0), crash(1), crash(2), stalled].map(scored), None);
     report.policy_name = "</title><img src=x onerror=alert(1)>".into();
-    report.episode_details[0].video_url = Some("javascript:alert(1)".into());
+    report.episode_details[0].video_path = Some("javascript:alert(1)".into());
     report
 }
 
@@ -128,8 +128,8 @@ fn clean(index: u32) -> EpisodeResult {
         policy_latency_ms: Some(LatencyMs { p50: 0.031, p95: 0.047, p99: 0.112, max: 0.84 }),
         deadline_misses: 0,
         clipped_actions: 2,
-        video_url: Some(format!("episodes/{index:03}/video.mp4")),
-        log_url: Some(format!("episodes/{index:03}/trace.parquet")),
+        video_path: Some(format!("episodes/{index:03}/video.mp4")),
+        log_path: Some(format!("episodes/{index:03}/trace.parquet")),
         log_type: Some(assay_model::LogType::Parquet),
         trace_hash: "9e3779b97f4a7c15f39cc0605cedc834".repeat(2).replace("97f", &format!("{index:03x}")).parse().ok(),
         judge: None,
@@ -169,7 +169,7 @@ fn cut_off(index: u32, status: EpisodeStatus, termination: Termination) -> Episo
     episode.steps = 0;
     episode.sim_time_s = 0.0;
     episode.policy_latency_ms = None;
-    episode.video_url = None;
+    episode.video_path = None;
     for stage in &mut episode.stages {
         stage.passed = false;
         stage.time_s = None;

@@ -129,6 +129,6 @@ fn a_report_from_before_there_was_a_type_of_log_is_read() {
         assert_eq!(episode.as_object_mut().unwrap().remove("log_type"), Some("parquet".into()));
     }
     let read = json::parse(&old.to_string()).unwrap();
-    assert_eq!(read.episode_details[0].log_url, report.episode_details[0].log_url);
+    assert_eq!(read.episode_details[0].log_path, report.episode_details[0].log_path);
     assert_eq!(read.episode_details[0].log_type, None);
 }

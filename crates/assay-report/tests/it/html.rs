@@ -1,6 +1,8 @@
 //! The page: self-contained, escaped, and honest about what it shows.
 #![expect(clippy::unwrap_used, reason = "a test may stop here")]
 
+use std::collections::BTreeMap;
+
 use assay_model::{ClauseResult, EpisodePlots, EpisodeResult, JobReport, ScenarioCard, Sha256Digest};
 use assay_report::html::{Assets, render};
 
@@ -43,8 +45,11 @@ fn plots(report: &JobReport) -> Vec<(u32, EpisodePlots)> {
 
 /// The page; it is also left in the build folder, for a look at it.
 fn page(name: &str, report: &JobReport) -> String {
-    let html =
-        render(report, Assets { scenario: Some(&card()), plots: &plots(report), generator: "assay 0.1.0" }).unwrap();
+    let html = render(
+        report,
+        Assets { scenario: Some(&card()), plots: &plots(report), addresses: None, generator: "assay 0.1.0" },
+    )
+    .unwrap();
     std::fs::write(format!("{}/{name}.html", env!("CARGO_TARGET_TMPDIR")), &html).unwrap();
     html
 }
@@ -71,6 +76,17 @@ fn nothing_comes_from_outside() {
         }
         assert!(html.contains("default-src 'none'"));
     }
+}
+
+#[test]
+fn a_page_elsewhere_links_by_addresses() {
+    let report = fixtures::violated();
+    let addresses = BTreeMap::from([("episodes/001/video.mp4".to_owned(), "/artifacts/v?signature=1".to_owned())]);
+    let assets = Assets { addresses: Some(&addresses), ..Assets::default() };
+    let html = render(&report, assets).unwrap();
+    assert!(html.contains("src=\"/artifacts/v?signature=1\""));
+    assert!(html.contains("href=\"/artifacts/v?signature=1#t=3.42\""));
+    assert!(!html.contains("\"episodes/"), "a path leads nowhere from there");
 }
 
 #[test]

@@ -207,8 +207,7 @@ pub(super) async fn what_runs_in_secret_worlds_shows_when_it_is_published(record
     assert!(secret.is_secret() && secret.episodes == [0, 1], "{secret:?}");
     assert_eq!(records.claim_secret_shard("w", at(2), LEASE).await.unwrap(), None, "a verification is next");
     for (index, second) in [(0, 2), (1, 9)] {
-        let evidence =
-            vec![Artifact { name: "trace".into(), sha256: Sha256Digest::new([0; 32]), size_bytes: 77, url: None }];
+        let evidence = vec![Artifact { name: "trace".into(), sha256: Sha256Digest::new([0; 32]), size_bytes: 77 }];
         let result = assay_model::EpisodeResult { evidence, ..episode(index) };
         records.record_episode(secret.fence, result, at(second)).await.unwrap();
     }

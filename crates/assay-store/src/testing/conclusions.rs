@@ -74,8 +74,7 @@ pub(super) async fn a_judgement_only_adds(records: &dyn Records) {
         error: Some("silent".into()),
         tokens: 3,
     };
-    let frame =
-        Artifact { name: "episodes/001/a.png".into(), sha256: Sha256Digest::new([0; 32]), size_bytes: 1, url: None };
+    let frame = Artifact { name: "episodes/001/a.png".into(), sha256: Sha256Digest::new([0; 32]), size_bytes: 1 };
     let judge = |fence, episode| records.add_judgement(fence, episode, judgement.clone(), vec![frame.clone()]);
     assert!(!judge(stale.fence, 1).await.unwrap(), "fenced");
     assert!(!judge(fresh.fence, 2).await.unwrap(), "no such episode");

@@ -102,7 +102,7 @@ pub(super) async fn of_the_disk_count_an_archive_once(records: &dyn Records) {
     assert_eq!(refused, expected);
     let claim = records.claim_shard("w", at(1), LEASE).await.unwrap().unwrap();
     let mut found = episode(0);
-    let file = |size_bytes| Artifact { name: "f".into(), sha256: Sha256Digest::new([0; 32]), size_bytes, url: None };
+    let file = |size_bytes| Artifact { name: "f".into(), sha256: Sha256Digest::new([0; 32]), size_bytes };
     found.evidence = vec![file(300), file(200)];
     records.record_episode(claim.fence, found, at(2)).await.unwrap();
     assert_eq!(usage(records, 2).await.stored_bytes, 2500);

@@ -12,12 +12,7 @@ use crate::{
 };
 
 fn file(episode: u32, name: &str) -> Artifact {
-    Artifact {
-        name: format!("episodes/{episode:03}/{name}"),
-        sha256: Sha256Digest::new([0xab; 32]),
-        size_bytes: 100,
-        url: None,
-    }
+    Artifact { name: format!("episodes/{episode:03}/{name}"), sha256: Sha256Digest::new([0xab; 32]), size_bytes: 100 }
 }
 
 /// A result with a recording, in which something was violated or not.

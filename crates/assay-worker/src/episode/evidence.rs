@@ -43,7 +43,7 @@ pub(crate) fn take(scratch: &Path, folder: &str, name: &str, to: &Path) -> io::R
     let mut copy = Copy { file: File::create(to.join(name))?, hash: Sha256Writer::default() };
     let size_bytes = io::copy(&mut BufReader::with_capacity(CHUNK_BYTES, file), &mut copy)?;
     let sha256 = copy.hash.finish();
-    Ok(Artifact { name: name.to_owned(), sha256, size_bytes, url: None })
+    Ok(Artifact { name: name.to_owned(), sha256, size_bytes })
 }
 
 /// Removes an episode's folder from `job`, if it exists.
@@ -123,7 +123,7 @@ mod tests {
         let taken = take(scratch.path(), "000", "good", to.path()).unwrap();
         // printf evidence | sha256sum
         let sha256 = "ee8250fb76e094b34b471f13a73dbbe51d1ae142e9df59d7c0d31ec20f0a0a8e";
-        assert_eq!(taken, Artifact { name: "good".into(), sha256: sha256.parse().unwrap(), size_bytes: 8, url: None });
+        assert_eq!(taken, Artifact { name: "good".into(), sha256: sha256.parse().unwrap(), size_bytes: 8 });
         assert_eq!(fs::read(to.path().join("good")).unwrap(), b"evidence");
         let name = secret.path().file_name().unwrap().to_str().unwrap();
         for (folder, name) in

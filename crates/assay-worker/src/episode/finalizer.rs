@@ -151,7 +151,7 @@ impl EpisodeFinalizer<'_> {
         result.evidence.sort_by(|a, b| a.name.cmp(&b.name));
         let path = |name: &str| Some(format!("{inside}/{name}")).filter(|path| result.has_evidence(path));
         let log = path(files::LOG).or_else(|| path(files::TRACE));
-        result.video_url = path(files::VIDEO);
+        result.video_path = path(files::VIDEO);
         result.set_log(log);
         Ok(())
     }

@@ -151,7 +151,7 @@ fn sign(
 fn artifact(folder: &Path, name: &str) -> std::io::Result<Artifact> {
     let path = folder.join(name);
     let size_bytes = fs::metadata(&path)?.len();
-    Ok(Artifact { name: name.to_owned(), sha256: sha256_of(&path)?, size_bytes, url: None })
+    Ok(Artifact { name: name.to_owned(), sha256: sha256_of(&path)?, size_bytes })
 }
 
 /// Receives the events of [`draw_all`]; called from several threads.

@@ -116,7 +116,7 @@ impl WorkerShared {
         // Renders follow the verdict, and have statements of their own.
         record.renders = RenderCounts::default();
         let mut report = record.report(&claim.episodes);
-        report.attestation_url = Some(STATEMENT_FILE.to_owned());
+        report.attestation_path = Some(STATEMENT_FILE.to_owned());
         let scenario = self.options.engine.scenario(&claim.header.scenario, claim.header.scenario_digest);
         let timestep_s = scenario.ok().map(|scenario| scenario.world.timestep_s);
         let text = json::render(&report)?.into_bytes();

@@ -79,9 +79,9 @@ impl Folder<'_> {
             seen.add_rendering(&drawn_in(self.path, result.episode).ours()?, &[]);
             let path = |name: &String| self.path.join(name).display().to_string();
             let of = |what: &str| format!("{what} {}", result.episode);
-            paths.extend(seen.video_url.as_ref().map(|url| (of("video"), path(url))));
-            let log = seen.log_url.filter(|_| seen.log_type == Some(LogType::Mcap));
-            paths.extend(log.as_ref().map(|url| (of("log"), path(url))));
+            paths.extend(seen.video_path.as_ref().map(|inside| (of("video"), path(inside))));
+            let log = seen.log_path.filter(|_| seen.log_type == Some(LogType::Mcap));
+            paths.extend(log.as_ref().map(|inside| (of("log"), path(inside))));
         }
         Ok(paths)
     }

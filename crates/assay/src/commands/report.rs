@@ -110,7 +110,7 @@ pub(crate) fn for_terminal(report: &JobReport, paths: Vec<(String, String)>, aga
 pub(crate) fn page(report: &JobReport, scenario: Option<&ScenarioCard>, folder: &Path) -> anyhow::Result<String> {
     let of = |episode: u32| Some((episode, plots(folder, episode)?));
     let plots: Vec<_> = html::drawn(report).into_iter().filter_map(of).collect();
-    Ok(html::render(report, html::Assets { scenario, plots: &plots, generator: GENERATOR })?)
+    Ok(html::render(report, html::Assets { scenario, plots: &plots, addresses: None, generator: GENERATOR })?)
 }
 
 /// Reads the plots of an episode; `None` if the file is missing or invalid.

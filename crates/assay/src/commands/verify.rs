@@ -165,7 +165,7 @@ pub(crate) fn run(arguments: &VerifyArgs) -> Result<Code, Failure> {
     if let Some(out) = &arguments.out {
         let keyring = keyring.as_ref().ok_or_else(|| Failure::Ours(anyhow!("no signing key")))?;
         report.signed_by = Some(keyring.keyid().ours()?);
-        report.attestation_url = Some(STATEMENT_FILE.to_owned());
+        report.attestation_path = Some(STATEMENT_FILE.to_owned());
         write_output(out, &report, &evaluation.job.scenario, arguments.record).ours()?;
         let timestep_s = Some(evaluation.job.scenario.world.timestep_s);
         sign(out, &report, evidence_in(out).ours()?, timestep_s, keyring).ours()?;
@@ -282,7 +282,7 @@ fn report(header: &JobHeader, kept: bool, episodes: &[EpisodeResult]) -> Result<
         .in_status(JobStatus::Completed, None)
         .with_episodes(episodes)
         .with_conclusion(&conclusion);
-    report.report_url = kept.then(|| REPORT_HTML.to_owned());
+    report.report_path = kept.then(|| REPORT_HTML.to_owned());
     Ok(report)
 }
 
@@ -323,14 +323,14 @@ fn copy_files(from: &Path, to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The report with the addresses that logs and videos will have: the page is signed with the verdict, so it can't
+/// The report with the paths that logs and videos will have: the page is signed with the verdict, so it can't
 /// change once they are there.
 fn announced(report: &JobReport, record: Record) -> JobReport {
     let mut report = report.clone();
     let mut any = false;
     for result in report.episode_details.iter_mut().filter(|result| record.wants(result)) {
         let inside = format!("{EPISODES}/{:03}", result.episode);
-        result.video_url = Some(format!("{inside}/{}", files::VIDEO));
+        result.video_path = Some(format!("{inside}/{}", files::VIDEO));
         result.set_log(Some(format!("{inside}/{}", files::LOG)));
         any = true;
     }
@@ -358,12 +358,12 @@ fn paths(out: Option<&Path>, report: &JobReport) -> Vec<(String, String)> {
     };
     let path = |name: &str| out.join(name).display().to_string();
     let mut paths = vec![("report".to_owned(), path(REPORT_HTML)), ("json".to_owned(), path(REPORT_JSON))];
-    paths.extend(report.attestation_url.as_ref().map(|url| ("signed".to_owned(), path(url))));
+    paths.extend(report.attestation_path.as_ref().map(|inside| ("signed".to_owned(), path(inside))));
     for episode in &report.episode_details {
         let of = |what: &str| format!("{what} {}", episode.episode);
-        paths.extend(episode.video_url.as_ref().map(|url| (of("video"), path(url))));
+        paths.extend(episode.video_path.as_ref().map(|inside| (of("video"), path(inside))));
         let what = if episode.log_type == Some(LogType::Mcap) { "log" } else { "trace" };
-        paths.extend(episode.log_url.as_ref().map(|url| (of(what), path(url))));
+        paths.extend(episode.log_path.as_ref().map(|inside| (of(what), path(inside))));
     }
     paths
 }

@@ -46,7 +46,7 @@ fn jobs(client: &Client, archive: &[u8]) -> (String, [String; 2]) {
     let parts = [("scenario", CARTPOLE), ("num_episodes", "1"), ("record", "none")];
     let done = client.verify(archive, &parts);
     let job = client.ended_job(&done, JOB_LIMIT);
-    let address = job.episode_details[0].evidence[0].url.clone().unwrap();
+    let address = job.evidence_url(&job.episode_details[0].evidence[0]).unwrap().to_owned();
     let cancelled = client.verify(archive, &parts);
     assert_eq!(client.post(&format!("/verify/{cancelled}/cancel")).status, 200);
     (address, [done, cancelled])

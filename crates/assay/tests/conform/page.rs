@@ -56,5 +56,5 @@ fn the_first_requests_of_the_introduction_work() {
     };
     assert!(run(list)["scenarios"].as_array().unwrap().len() > 10);
     let job = client.ended_job(run(verify)["job_id"].as_str().unwrap(), JOB_LIMIT);
-    assert_eq!((job.verdict, job.error_message), (Some(Verdict::Safe), None));
+    assert_eq!((job.verdict, job.report.error_message), (Some(Verdict::Safe), None));
 }

@@ -46,7 +46,7 @@ fn a_server_refuses_uploads_until_the_operator_accepts_landlock() {
     let (server, client) = serve(&assay, &LANDLOCK);
     let job = client.ended_job(&client.verify(&policy, &parts), JOB_LIMIT);
     assert_eq!(job.verdict, Some(Verdict::Safe), "{}", server.log());
-    assert_eq!(job.fingerprint.unwrap().isolation, Isolation::Landlock);
+    assert_eq!(job.fingerprint.as_ref().unwrap().isolation, Isolation::Landlock);
     assert!(job.warnings.iter().any(|warning| warning.contains("weaker isolation")), "{:?}", job.warnings);
     assert_eq!(client.get("/readyz").body["runs_uploads"], true);
     let told = told(&client, server.pid(), &[assay.path("data").to_str().unwrap()]);

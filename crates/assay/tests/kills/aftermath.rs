@@ -3,8 +3,8 @@
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-use assay_model::{AttemptNote, JobReport, JobStatus, Verdict};
-use assay_testkit::{Assay, Client, wait_for};
+use assay_model::{AttemptNote, JobStatus, Verdict};
+use assay_testkit::{Assay, Client, ServedJob, wait_for};
 use rusqlite::Connection;
 use rustix::process::Signal;
 
@@ -143,13 +143,13 @@ fn check_job(
 }
 
 /// Downloads report, statement and evidence, and has the command line check them all.
-fn check_statements(assay: &Assay, client: &Client, job: &JobReport, policy: &str) {
+fn check_statements(assay: &Assay, client: &Client, job: &ServedJob, policy: &str) {
     let (id, folder) = (job.job_id, format!("out/{}", job.job_id));
     assay.write(&format!("{folder}/report.json"), client.text(&format!("/verify/{id}/report.json")));
     assay.write(&format!("{folder}/report.intoto.json"), client.text(&format!("/verify/{id}/attestation")));
     let mut statements = vec!["report.intoto.json".to_owned()];
     for file in job.episode_details.iter().flat_map(|episode| &episode.evidence) {
-        assay.write(&format!("{folder}/{}", file.name), client.download(file.url.as_ref().unwrap()));
+        assay.write(&format!("{folder}/{}", file.name), client.download(job.evidence_url(file).unwrap()));
         statements.extend(file.name.ends_with(".intoto.json").then(|| file.name.clone()));
     }
     for statement in statements {

@@ -32,12 +32,12 @@ fn an_auditor_checks_a_jobs_statement_without_the_server() {
     let folder = assay.path("audit");
     fs::create_dir_all(folder.join("episodes/000")).unwrap();
     let write = |name: &str, bytes: &[u8]| fs::write(folder.join(name), bytes).unwrap();
-    write("report.intoto.json", client.get(job.attestation_url.as_ref().unwrap()).text.as_bytes());
+    write("report.intoto.json", client.get(job.url("/attestation_url").unwrap()).text.as_bytes());
     write("report.json", client.get(&format!("/verify/{id}/report.json")).text.as_bytes());
     write("keys.json", client.get("/.well-known/assay-keys.json").text.as_bytes());
     write("policy.zip", &zip);
     for file in &job.episode_details[0].evidence {
-        write(&file.name, &client.download(file.url.as_ref().unwrap()));
+        write(&file.name, &client.download(job.evidence_url(file).unwrap()));
     }
     drop(server);
     let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();

@@ -7,8 +7,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use assay_model::{JobReport, JobStatus, Verdict};
-use assay_testkit::{Assay, Client, archive, example, home, wait_for, zip_folder};
+use assay_model::{JobStatus, Verdict};
+use assay_testkit::{Assay, Client, ServedJob, archive, example, home, wait_for, zip_folder};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ fn shell(assay: &Assay, commands: &str, folders: &[(&str, &Path)]) -> String {
 }
 
 /// A job of one episode that ended well.
-fn done(client: &Client) -> JobReport {
+fn done(client: &Client) -> ServedJob {
     let zip = zip_folder(&example(CARTPOLE, "reference"));
     let id = client.verify(&zip, &[("scenario", CARTPOLE), ("num_episodes", "1"), ("record", "none")]);
     let job = client.ended_job(&id, JOB_LIMIT);
@@ -111,7 +111,7 @@ fn a_backup_made_as_documented_can_be_restored() {
     let after = client.job(&id);
     assert_eq!((after.status, after.verdict, after.score), (JobStatus::Completed, before.verdict, before.score));
     for file in &after.episode_details[0].evidence {
-        assert_eq!(client.download(file.url.as_ref().unwrap()).len() as u64, file.size_bytes, "{}", file.name);
+        assert_eq!(client.download(after.evidence_url(file).unwrap()).len() as u64, file.size_bytes, "{}", file.name);
     }
     assert_eq!(client.get(&format!("/verify/{id}/attestation")).status, 200);
     let replay = client.post(&format!("/verify/{id}/replay"));

@@ -42,7 +42,7 @@ fn a_job_waits_for_its_judge_and_survives_a_server_that_dies_meanwhile() {
     for episode in &job.episode_details {
         let stills: Vec<_> = episode.evidence.iter().filter(|file| file.name.contains("still-")).collect();
         assert_eq!(stills.len(), 3);
-        assert!(stills.iter().all(|file| file.url.is_some()));
+        assert!(stills.iter().all(|file| job.evidence_url(file).is_some()));
         assert_eq!(episode.judge.as_ref().unwrap().agrees, Some(false));
     }
     assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);

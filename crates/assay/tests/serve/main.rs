@@ -35,8 +35,8 @@ mod webhooks;
 
 use std::time::Duration;
 
-use assay_model::{JobReport, JobStage, JobStatus};
-use assay_testkit::{Assay, Client, Server, wait_for};
+use assay_model::{JobStage, JobStatus};
+use assay_testkit::{Assay, Client, ServedJob, Server, wait_for};
 
 const CARTPOLE: &str = "cartpole_keepin";
 /// A job of a few episodes, in a debug build on a busy machine.
@@ -55,7 +55,7 @@ fn assay() -> Assay {
 
 /// The job once all of it is drawn.
 #[track_caller]
-fn drawn_job(client: &Client, id: &str) -> JobReport {
+fn drawn_job(client: &Client, id: &str) -> ServedJob {
     let ended = client.ended_job(id, JOB_LIMIT);
     assert_eq!(ended.status, JobStatus::Completed, "{:?}", ended.error_message);
     wait_for("videos", VIDEO_LIMIT, || Some(client.job(id)).filter(|job| job.progress.stage == JobStage::Done))

@@ -32,7 +32,7 @@ fn an_episode_takes_little_and_is_given_back_whole() {
     wait_for("small evidence", JOB_LIMIT, is_small);
 
     for file in job.episode_details.iter().flat_map(|episode| &episode.evidence) {
-        let url = file.url.as_ref().unwrap();
+        let url = job.evidence_url(file).unwrap();
         let content = client.download(url);
         let sha256 = Sha256Digest::of(&content);
         assert_eq!((sha256, content.len() as u64), (file.sha256, file.size_bytes), "{}", file.name);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use assay_model::JobReport;
-use assay_testkit::{Assay, Client, Server, archive, wait_for};
+use assay_testkit::{Assay, Client, ServedJob, Server, archive, wait_for};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -18,11 +18,11 @@ const SHORT: &[u8] =
     b"def policy(observation):\n    if observation['time'] > 1.0:\n        raise RuntimeError('enough')\n    return [0]\n";
 
 /// A job of one short episode with a video, run to its end.
-fn filmed(client: &Client) -> JobReport {
+fn filmed(client: &Client) -> ServedJob {
     let parts = [("scenario", CARTPOLE), ("num_episodes", "1"), ("record", "all")];
     let id = client.verify(&archive(&[("policy.py", SHORT)]), &parts);
     let job = drawn_job(client, &id);
-    assert!(client.download(job.video_url.as_ref().unwrap()).len() > 1000);
+    assert!(client.download(job.url("/video_url").unwrap()).len() > 1000);
     job
 }
 
@@ -64,14 +64,14 @@ fn old_evidence_goes_and_the_record_stays() {
     wait_for("evidence and archives that are gone", LIMIT, || {
         (files(&evidence) == 0 && files(&assay.path("data/policies")) == 0).then_some(())
     });
-    for url in [&before.video_url, &before.episode_details[0].log_url] {
-        gone(&client, url.as_ref().unwrap());
+    for field in ["/video_url", "/episode_details/0/log_url"] {
+        gone(&client, before.url(field).unwrap());
     }
     let replay = client.post(&format!("{path}/replay"));
     assert_eq!(replay.status, 410, "{}", replay.body);
     let job = client.job(&id);
-    assert!(job.evidence_removed_at.is_some() && job.video_url.is_none());
-    assert!(job.episode_details[0].evidence.iter().all(|file| file.url.is_none()));
+    assert!(job.evidence_removed_at.is_some() && job.url("/video_url").is_none());
+    assert!(job.episode_details[0].evidence.iter().all(|file| job.evidence_url(file).is_none()));
     assert_eq!((job.status, job.verdict, job.score), (before.status, before.verdict, before.score));
     assert_eq!(client.get(&format!("{path}/report.json")).text, report, "the report stays");
     assert_eq!(client.get(&format!("{path}/attestation")).status, 200);
@@ -97,11 +97,11 @@ fn of_too_much_evidence_the_oldest_goes() {
     fs::write(evidence(&old).join("f".repeat(64)), vec![0; 2 << 20]).unwrap();
     let (_server, client) = again(&assay, server, &["retention.evidence_max_mib=1"]);
     wait_for("the old job's evidence that is gone", LIMIT, || (files(&evidence(&old)) == 0).then_some(()));
-    gone(&client, old.video_url.as_ref().unwrap());
+    gone(&client, old.url("/video_url").unwrap());
     let job = client.job(&old.job_id.to_string());
     assert!(job.evidence_removed_at.is_some());
     assert_eq!((job.status, job.verdict), (old.status, old.verdict));
     let job = client.job(&new.job_id.to_string());
     assert_eq!((job.evidence_removed_at, files(&evidence(&new)) > 3), (None, true));
-    assert!(client.download(new.video_url.as_ref().unwrap()).len() > 1000);
+    assert!(client.download(new.url("/video_url").unwrap()).len() > 1000);
 }

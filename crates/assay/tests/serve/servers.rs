@@ -134,7 +134,7 @@ fn a_server_that_tells_the_key_is_not_repeated() {
     let policy = policy_server(&["--key", KEY, "--leak"]);
     let url = format!("ws://127.0.0.1:{}", policy.port());
     let job = client.ended_job(&client.verify_server(&parts(&url, &[("num_episodes", "1")])), JOB_LIMIT);
-    let message = job.error_message.unwrap();
+    let message = job.error_message.as_ref().unwrap();
     assert!(message.contains("PermissionError: the key [secret] has no credit left"), "{message}");
     assert_eq!(job.episode_details[0].error.as_ref().unwrap().log_tail.matches("[secret]").count(), 1);
     wait_for("the end of the key", Duration::from_secs(10), || {

@@ -77,7 +77,7 @@ fn a_server_keeps_no_more_evidence_than_it_is_told() {
         let server = assay.serve(&assay.path(data), &[&["--lanes", "1"], more].concat());
         let client = server.client(&std::fs::read_to_string(assay.path(data).join("bootstrap-key")).unwrap());
         let id = client.verify(&zip, &[("scenario", "tabletop_reach"), ("num_episodes", "2")]);
-        drawn_job(&client, &id).episode_details.remove(0)
+        drawn_job(&client, &id).report.episode_details.remove(0)
     };
     let names = |episode: &assay_model::EpisodeResult| -> Vec<String> {
         episode.evidence.iter().map(|file| file.name.rsplit('/').next().unwrap().to_owned()).collect()
@@ -87,7 +87,7 @@ fn a_server_keeps_no_more_evidence_than_it_is_told() {
     assert!(whole.evidence_notes.is_empty() && names(&whole).contains(&video), "{:?}", whole.evidence_notes);
     let notes = &capped.evidence_notes;
     assert!(notes.len() == 1 && notes[0].starts_with("images were left out: "), "{notes:?}");
-    assert_eq!(capped.video_url, None);
+    assert_eq!(capped.video_path, None);
     let images = [&video, "images.mcap", "video.intoto.json"];
     let others = names(&whole).into_iter().filter(|name| !images.contains(&name.as_str()));
     assert_eq!(names(&capped), others.collect::<Vec<_>>());

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use assay_model::{Artifact, JobReport, JobStage, JobStatus, Sha256Digest, Verdict};
-use assay_testkit::{Assay, Client, Jailed, archive, wait_for};
+use assay_testkit::{Assay, Client, Jailed, ServedJob, archive, wait_for};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use rustix::process::Signal;
@@ -27,11 +27,11 @@ fn submit(client: &Client) -> String {
 
 /// The job at the moment of its verdict, before anything is drawn of it.
 #[track_caller]
-fn judged(client: &Client, id: &str) -> JobReport {
+fn judged(client: &Client, id: &str) -> ServedJob {
     let job = client.ended_job(id, JOB_LIMIT);
     assert_eq!((job.status, job.progress.episodes_done), (JobStatus::Completed, EPISODES), "{:?}", job.error_message);
     assert_eq!((job.progress.stage, job.progress.videos_total), (JobStage::Rendering, EPISODES));
-    assert_eq!((job.progress.videos_done, &job.video_url), (0, &None), "the verdict waits for no video");
+    assert_eq!((job.progress.videos_done, job.url("/video_url")), (0, None), "the verdict waits for no video");
     job
 }
 
@@ -74,13 +74,13 @@ fn the_verdict_waits_for_no_video_and_stays_as_it_was_signed() {
 
     let after = drawn_job(&client, &id);
     assert_eq!(after.progress.videos_done, EPISODES);
-    assert!(after.video_url.is_some());
+    assert!(after.url("/video_url").is_some());
     assert_eq!(["report.json", "attestation"].map(|name| client.get(&format!("/verify/{id}/{name}")).text), signed);
-    for episode in &after.episode_details {
+    for (index, episode) in after.episode_details.iter().enumerate() {
         let file = |name: &str| episode.evidence.iter().find(|file| file.name.ends_with(name)).unwrap();
         assert_eq!(episode.evidence.len(), 11, "{:?}", episode.evidence_notes);
-        assert!(client.download(episode.log_url.as_ref().unwrap()).starts_with(b"\x89MCAP0\r\n"));
-        let envelope = client.download(file("video.intoto.json").url.as_ref().unwrap());
+        assert!(client.download(after.episode_url(index, "log_url").unwrap()).starts_with(b"\x89MCAP0\r\n"));
+        let envelope = client.download(after.evidence_url(file("video.intoto.json")).unwrap());
         let envelope: Value = serde_json::from_slice(&envelope).unwrap();
         let payload = BASE64_STANDARD.decode(envelope["payload"].as_str().unwrap()).unwrap();
         let statement: Value = serde_json::from_slice(&payload).unwrap();
@@ -90,7 +90,7 @@ fn the_verdict_waits_for_no_video_and_stays_as_it_was_signed() {
         assert_eq!(about["recording"]["sha256"], json!(file("trace.parquet").sha256));
         let video = statement["subject"].as_array().unwrap().iter().find(|file| file["name"] == "video.mp4").unwrap();
         assert_eq!(video["digest"]["sha256"], json!(file("video.mp4").sha256));
-        let bytes = client.download(episode.video_url.as_ref().unwrap());
+        let bytes = client.download(after.episode_url(index, "video_url").unwrap());
         assert_eq!(Sha256Digest::of(&bytes), file("video.mp4").sha256);
     }
     nothing_else_is_kept(&assay, &after);
@@ -115,7 +115,9 @@ fn a_server_that_is_killed_draws_on_after_its_next_start() {
     assay.assert_clean();
     let (_server, client) = serve(&assay);
     let job = drawn_job(&client, &id);
-    assert!(job.episode_details.iter().all(|episode| episode.video_url.is_some() && episode.evidence.len() == 11));
+    for (index, episode) in job.episode_details.iter().enumerate() {
+        assert!(job.episode_url(index, "video_url").is_some() && episode.evidence.len() == 11);
+    }
     nothing_else_is_kept(&assay, &job);
 }
 
@@ -156,7 +158,7 @@ fn a_video_that_can_not_be_drawn_leaves_a_note_and_can_be_asked_for_again() {
         assay.jailed().iter().filter(|jailed| is_renderer(jailed)).for_each(Jailed::kill);
         Some(client.job(&id)).filter(|job| job.progress.stage == JobStage::Done)
     });
-    assert_eq!((job.status, job.verdict, job.video_url), (before.status, before.verdict, None));
+    assert_eq!((job.status, job.verdict, job.url("/video_url")), (before.status, before.verdict, None));
     for episode in &job.episode_details {
         let note = "the video is missing: it could not be drawn".to_owned();
         assert!(episode.evidence_notes.contains(&note), "{:?}", episode.evidence_notes);
@@ -170,7 +172,9 @@ fn a_video_that_can_not_be_drawn_leaves_a_note_and_can_be_asked_for_again() {
     let asked = assay.run(&["render", id.as_str(), "--data", "data", "--record", "all"]);
     assert_eq!((asked.code, asked.stdout.contains("2 episodes are queued")), (0, true), "{}", asked.stderr);
     let job = drawn_job(&client, &id);
-    assert!(job.episode_details.iter().all(|e| e.video_url.is_some() && e.evidence_notes.is_empty()));
+    for (index, episode) in job.episode_details.iter().enumerate() {
+        assert!(job.episode_url(index, "video_url").is_some() && episode.evidence_notes.is_empty());
+    }
     let again = assay.run(&["render", id.as_str(), "--data", "data", "--record", "all"]);
     assert!(again.stdout.contains("nothing is missing"), "{}{}", again.stdout, again.stderr);
 }

@@ -70,12 +70,12 @@ fn kept(out: &Path, run: &Run, code: i32) -> JobReport {
     }
     for episode in &printed.episode_details {
         verify_hashes(out, episode);
-        let url = episode.log_url.as_ref().unwrap();
+        let path = episode.log_path.as_ref().unwrap();
         let folder = format!("episodes/{:03}", episode.episode);
-        assert_eq!(*url, format!("{folder}/trace.parquet"), "the log comes after the verdict");
+        assert_eq!(*path, format!("{folder}/trace.parquet"), "the log comes after the verdict");
         let trace = fs::read(out.join(&folder).join("trace.parquet")).unwrap();
-        assert!(trace.starts_with(b"PAR1") && trace.ends_with(b"PAR1"), "{url}");
-        assert_eq!(episode.video_url, None, "the video comes after the verdict");
+        assert!(trace.starts_with(b"PAR1") && trace.ends_with(b"PAR1"), "{path}");
+        assert_eq!(episode.video_path, None, "the video comes after the verdict");
         let shown = html.contains(&format!("src=\"{folder}/video.mp4\""));
         assert_eq!(shown, videos(out).contains(&(episode.episode as usize)), "the page leads to the video");
     }

@@ -5,8 +5,8 @@ use assay_store::{CommunityScenario, CommunityVersion};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::routes::present::{self, ScenarioSummary};
 use crate::state::App;
+use crate::views::ScenarioSummary;
 
 /// A published scenario in a list.
 #[derive(Serialize, utoipa::ToSchema)]
@@ -52,7 +52,7 @@ pub(in crate::routes) fn entry(app: &App, scenario: &CommunityScenario) -> Commu
     let drawn = app.scenario_files.picture(digest).is_some();
     let address = || app.settings.address(&app.signer.sign_thumbnail(digest, app.clock.now()));
     CommunityScenarioView {
-        summary: present::summary(&scenario.card),
+        summary: ScenarioSummary::new(&scenario.card),
         author: scenario.account.clone(),
         published_at: scenario.published_at,
         evaluations: scenario.evaluations,

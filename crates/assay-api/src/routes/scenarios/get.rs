@@ -3,10 +3,10 @@
 use axum::extract::{Path, RawQuery, State};
 
 use crate::http::{ApiError, Json};
-use crate::routes::present::{self, ScenarioDetail};
 use crate::routes::query::Query;
 use crate::scenario_lookup;
 use crate::state::App;
+use crate::views::ScenarioDetail;
 
 /// Get a scenario
 ///
@@ -26,5 +26,5 @@ pub(in crate::routes) async fn handle(
 ) -> Result<Json<ScenarioDetail>, ApiError> {
     let query = Query::parse(query.as_deref());
     let card = scenario_lookup::scenario(&app, &id, query.text("version")?).await?;
-    Ok(Json(present::detail(&card)))
+    Ok(Json(ScenarioDetail::new(&card)))
 }

@@ -4,8 +4,8 @@ use axum::extract::State;
 use serde::Serialize;
 
 use crate::http::Json;
-use crate::routes::present::{self, ScenarioSummary};
 use crate::state::App;
+use crate::views::ScenarioSummary;
 
 /// All curated scenarios.
 #[derive(Serialize, utoipa::ToSchema)]
@@ -18,5 +18,5 @@ pub(in crate::routes) struct ScenarioList {
 /// Returns all of them; what accounts published is under `/community/scenarios`.
 #[utoipa::path(get, path = "/scenarios", operation_id = "scenarios", tag = "scenarios", responses((status = 200, body = ScenarioList)))]
 pub(in crate::routes) async fn handle(State(app): State<App>) -> Json<ScenarioList> {
-    Json(ScenarioList { scenarios: app.catalog.list().iter().map(|card| present::summary(card)).collect() })
+    Json(ScenarioList { scenarios: app.catalog.list().iter().map(|card| ScenarioSummary::new(card)).collect() })
 }

@@ -1,6 +1,5 @@
 //! `GET /submissions/{id}/report` (a page) and `/report.json`, once the season is closed.
 
-use assay_model::JobReport;
 use assay_store::SignedDocument;
 use axum::Extension;
 use axum::extract::{RawQuery, State};
@@ -11,6 +10,7 @@ use crate::routes::jobs::{ReadAccess, Submission};
 use crate::routes::submissions::view::{SubmissionRun, released};
 use crate::routes::verify::report::{page_of, signed};
 use crate::state::App;
+use crate::views::JobView;
 
 /// Get the report of a submission as a page
 ///
@@ -42,7 +42,7 @@ pub(in crate::routes) async fn page(
         ("id" = uuid::Uuid, Path, description = "The submission's id"),
         ("run" = inline(Option<SubmissionRun>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
     ),
-    responses((status = 200, description = "The job as it was signed, with relative paths", body = JobReport), (status = 400), (status = 403), (status = 404), (status = 409), (status = 410)),
+    responses((status = 200, description = "The job as it was signed, with relative paths", body = JobView), (status = 400), (status = 403), (status = 404), (status = 409), (status = 410)),
 )]
 pub(in crate::routes) async fn document(
     State(app): State<App>,

@@ -10,10 +10,10 @@ use serde::Serialize;
 
 use crate::http::{ApiError, Caller, ErrorCode};
 use crate::published::PublishedSubmission;
-use crate::routes::present::sign_episode;
 use crate::routes::query::Query;
 use crate::routes::verify::report::with_result;
 use crate::state::App;
+use crate::views::{EpisodeView, EvidenceUrls};
 
 /// Episodes of a submission: as many as a scenario may ask for, and the showcase.
 const MAX_EPISODES: u32 = 1001;
@@ -65,7 +65,7 @@ pub(crate) struct SubmissionDetail {
     blame: Option<Blame>,
     reason: Option<String>,
     /// The extra episode on a public seed, with everything about it; once the submission is COMPLETED.
-    showcase: Option<EpisodeResult>,
+    showcase: Option<EpisodeView>,
 }
 
 /// The statistics of a submission; see those of a job.
@@ -135,11 +135,7 @@ pub(crate) async fn detail(app: &App, published: &PublishedSubmission) -> Result
     if let JobState::Completed { outcome, .. } = &record.state {
         let found = app.records.episodes(record.header.job_id, 0, MAX_EPISODES).await?;
         let (shown, episodes) = split(record, found);
-        showcase = shown.map(|episode| {
-            let mut episode = episode.rounded();
-            sign_episode(app, record.header.job_id, record.removed.evidence_at.is_none(), &mut episode);
-            episode
-        });
+        showcase = shown.map(|episode| EpisodeView::new(episode, &EvidenceUrls::of(app, record)));
         if is_open {
             error_message = error_class(&episodes).map(str::to_owned);
             reason = outcome.conclusion.published_reason().map(str::to_owned);
@@ -147,7 +143,7 @@ pub(crate) async fn detail(app: &App, published: &PublishedSubmission) -> Result
     }
     Ok(SubmissionDetail {
         entry: entry(published),
-        video_url: showcase.as_ref().and_then(|episode| episode.video_url.clone()),
+        video_url: showcase.as_ref().and_then(|episode| episode.video_url().map(str::to_owned)),
         confidence: report.statistics.map(|statistics| statistics.confidence),
         error_message,
         description: record.header.arena.as_ref().and_then(|entry| entry.description.clone()),

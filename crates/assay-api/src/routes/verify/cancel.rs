@@ -1,6 +1,6 @@
 //! `POST /verify/{job_id}/cancel`: stops a job. Asking again is harmless; a job that ended otherwise is a conflict.
 
-use assay_model::{JobReport, JobStatus};
+use assay_model::JobStatus;
 use assay_store::CancelOutcome;
 use axum::Extension;
 use axum::extract::{Path, Request, State};
@@ -9,6 +9,7 @@ use crate::http::{ApiError, Caller, ErrorCode, Json, no_body};
 use crate::routes::jobs::{Verification, WriteAccess};
 use crate::routes::verify::get::show;
 use crate::state::App;
+use crate::views::JobView;
 
 /// Cancel a verification
 ///
@@ -16,14 +17,14 @@ use crate::state::App;
 #[utoipa::path(
     post, path = "/verify/{job_id}/cancel", operation_id = "cancel_verification", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
-    responses((status = 200, description = "The job, CANCELLED", body = JobReport), (status = 400), (status = 404), (status = 409), (status = 410)),
+    responses((status = 200, description = "The job, CANCELLED", body = JobView), (status = 400), (status = 404), (status = 409), (status = 410)),
 )]
 pub(in crate::routes) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     request: Request,
-) -> Result<Json<JobReport>, ApiError> {
+) -> Result<Json<JobView>, ApiError> {
     no_body(request).await?;
     let Verification { record, .. } = Verification::<WriteAccess>::named(&app, &caller, &id).await?;
     let job = record.header.job_id;

@@ -1,6 +1,5 @@
 //! `POST /verify`: takes a policy and a scenario, answers 201 with the job once it can't be lost.
 
-use assay_model::JobReport;
 use axum::Extension;
 use axum::extract::{OriginalUri, Request, State};
 
@@ -9,6 +8,7 @@ use crate::acceptance::{AcceptedJob, JobOrigin, VerificationToAccept, accept_ver
 use crate::http::{ApiError, Caller, IdempotencyGuard};
 use crate::state::App;
 use crate::upload::{self, VerifyRequest};
+use crate::views::JobView;
 
 /// The parts of the form.
 #[derive(utoipa::ToSchema)]
@@ -73,7 +73,7 @@ pub(in crate::routes) struct VerifyForm {
     post, path = "/verify", operation_id = "verify", tag = "verify",
     request_body(content = VerifyForm, content_type = "multipart/form-data"),
     responses(
-        (status = 201, description = "Accepted; nothing is lost from here on", body = JobReport,
+        (status = 201, description = "Accepted; nothing is lost from here on", body = JobView,
             headers(("Location" = String, description = "Where the job is"))),
         (status = 400), (status = 408), (status = 413), (status = 415),
     ),
@@ -83,7 +83,7 @@ pub(in crate::routes) async fn handle(
     Extension(caller): Extension<Caller>,
     OriginalUri(uri): OriginalUri,
     request: Request,
-) -> Result<AcceptedJob<JobReport>, ApiError> {
+) -> Result<AcceptedJob<JobView>, ApiError> {
     let origin = JobOrigin::begin(&app, &caller, IdempotencyGuard::of(&request), &uri).await?;
     let form = upload::receive(&app, &caller, request, upload::VERIFY_PARTS).await?;
     let request = VerifyRequest::read(&app, &form).await?;

@@ -1,6 +1,5 @@
 //! `GET /verify/{job_id}/episodes`: a job's results so far, by index, a page at a time.
 
-use assay_model::EpisodeResult;
 use assay_store::JobRecord;
 use axum::Extension;
 use axum::extract::{RawQuery, State};
@@ -8,9 +7,9 @@ use serde::Serialize;
 
 use crate::http::{ApiError, Caller, Json};
 use crate::routes::jobs::{ReadAccess, Verification};
-use crate::routes::present;
 use crate::routes::query::Query;
 use crate::state::App;
+use crate::views::EpisodeView;
 
 const DEFAULT_LIMIT: u32 = 20;
 const MAX_LIMIT: u32 = 100;
@@ -18,7 +17,7 @@ const MAX_LIMIT: u32 = 100;
 /// A page of episodes, by index.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(in crate::routes) struct EpisodePage {
-    episodes: Vec<EpisodeResult>,
+    episodes: Vec<EpisodeView>,
     /// Episodes recorded so far.
     total: u32,
     limit: u32,
@@ -58,6 +57,6 @@ pub(in crate::routes) async fn page(
     let limit = query.number("limit", DEFAULT_LIMIT, 1, MAX_LIMIT)?;
     let offset = query.number("offset", 0, 0, i32::MAX.unsigned_abs())?;
     let episodes = app.records.episodes(record.header.job_id, offset, limit).await?;
-    let episodes = present::job(app, record, &episodes).await?.episode_details;
+    let episodes = EpisodeView::load(app, record, episodes).await?;
     Ok(Json(EpisodePage { episodes, total: record.episodes_done, limit, offset }))
 }

@@ -1,6 +1,6 @@
 //! `GET /verify/{job_id}`: where a job stands, and what it found.
 
-use assay_model::{JobId, JobReport};
+use assay_model::JobId;
 use assay_store::{JobRecord, JobState};
 use axum::Extension;
 use axum::extract::State;
@@ -9,9 +9,9 @@ use axum::response::{IntoResponse, Response};
 
 use crate::http::{ApiError, Caller, Json, etag_matches, not_modified, set_etag, tag};
 use crate::routes::jobs::{ReadAccess, Verification};
-use crate::routes::present;
 use crate::signed_urls::LIFETIME;
 use crate::state::App;
+use crate::views::JobView;
 
 /// Episodes in the job object.
 const MAX_EPISODES_SHOWN: u32 = 100;
@@ -23,7 +23,7 @@ const MAX_EPISODES_SHOWN: u32 = 100;
 #[utoipa::path(
     get, path = "/verify/{job_id}", operation_id = "verification", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
-    responses((status = 200, description = "The job, with up to 100 episodes", body = JobReport),
+    responses((status = 200, description = "The job, with up to 100 episodes", body = JobView),
         (status = 304, description = "The job has ended, and the client has it already"), (status = 400), (status = 404), (status = 410)),
 )]
 pub(in crate::routes) async fn handle(
@@ -54,7 +54,7 @@ fn tag_of(app: &App, record: &JobRecord) -> String {
 }
 
 /// Returns the job object of a verification as it is now.
-pub(in crate::routes) async fn show(app: &App, caller: &Caller, id: JobId) -> Result<JobReport, ApiError> {
+pub(in crate::routes) async fn show(app: &App, caller: &Caller, id: JobId) -> Result<JobView, ApiError> {
     let Verification { record, .. } = Verification::<ReadAccess>::load(app, caller, id).await?;
     caller.audit(&record.account, "read a job");
     with_episodes(app, &record).await
@@ -62,16 +62,16 @@ pub(in crate::routes) async fn show(app: &App, caller: &Caller, id: JobId) -> Re
 
 /// Returns the job object of a verification as it was accepted: QUEUED, with its position in the queue, even if a worker
 /// has claimed the job meanwhile.
-pub(in crate::routes) async fn show_accepted(app: &App, caller: &Caller, id: JobId) -> Result<JobReport, ApiError> {
+pub(in crate::routes) async fn show_accepted(app: &App, caller: &Caller, id: JobId) -> Result<JobView, ApiError> {
     let Verification { mut record, .. } = Verification::<ReadAccess>::load(app, caller, id).await?;
     (record.state, record.episodes_done) = (JobState::Queued, 0);
-    present::job(app, &record, &[]).await
+    JobView::load(app, &record, Vec::new()).await
 }
 
-async fn with_episodes(app: &App, record: &JobRecord) -> Result<JobReport, ApiError> {
+async fn with_episodes(app: &App, record: &JobRecord) -> Result<JobView, ApiError> {
     let episodes = match record.episodes_done {
         0 => Vec::new(),
         _ => app.records.episodes(record.header.job_id, 0, MAX_EPISODES_SHOWN).await?,
     };
-    present::job(app, record, &episodes).await
+    JobView::load(app, record, episodes).await
 }

@@ -1,19 +1,19 @@
 //! `GET /verify`: the account's jobs, newest first, without episode details.
 
-use assay_model::{JobKind, JobReport};
+use assay_model::JobKind;
 use axum::Extension;
 use axum::extract::{RawQuery, State};
 use serde::Serialize;
 
 use crate::http::{ApiError, Caller, Json};
 use crate::routes::job_filter::{self, Wanted};
-use crate::routes::present;
 use crate::state::App;
+use crate::views::JobView;
 
 /// A page of jobs, newest first, without episode details.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(in crate::routes) struct JobPage {
-    jobs: Vec<JobReport>,
+    jobs: Vec<JobView>,
     total: u64,
     limit: u32,
     offset: u32,
@@ -47,7 +47,7 @@ pub(in crate::routes) async fn handle(
         let (records, matching) = app.records.jobs(&filter).await?;
         total = matching;
         for record in &records {
-            jobs.push(present::job(&app, record, &[]).await?);
+            jobs.push(JobView::load(&app, record, Vec::new()).await?);
         }
     }
     Ok(Json(JobPage { jobs, total, limit, offset }))

@@ -15,8 +15,8 @@ use axum::response::{IntoResponse, Response};
 
 use crate::http::{ApiError, Caller, ErrorCode};
 use crate::routes::jobs::{ReadAccess, Verification};
-use crate::routes::present;
 use crate::state::App;
+use crate::views::{EvidenceUrls, JobView, add_renderings};
 
 /// Episodes in a report: as many as a job may have.
 const MAX_EPISODES: u32 = 10_000;
@@ -47,8 +47,9 @@ pub(in crate::routes) async fn page(
 
 /// The page about a job.
 pub(in crate::routes) async fn page_of(app: &App, record: JobRecord) -> Result<Response, ApiError> {
-    let episodes = app.records.episodes(record.header.job_id, 0, MAX_EPISODES).await?;
-    let report = present::job(app, &record, &episodes).await?;
+    let mut episodes = app.records.episodes(record.header.job_id, 0, MAX_EPISODES).await?;
+    add_renderings(app, &record, &mut episodes).await?;
+    let report = record.report(&episodes);
     let card = match app.catalog.get(&report.scenario) {
         Some(card) => Some(card),
         // Also when it was deleted since.
@@ -58,9 +59,11 @@ pub(in crate::routes) async fn page_of(app: &App, record: JobRecord) -> Result<R
     for episode in html::drawn(&report) {
         plots.extend(plots_of(app, &report, episode).await.map(|plots| (episode, plots)));
     }
+    let addresses = EvidenceUrls::of(app, &record).linked(&episodes);
     let assets = html::Assets {
         scenario: card.as_deref(),
         plots: &plots,
+        addresses: Some(&addresses),
         generator: concat!("assay ", env!("CARGO_PKG_VERSION")),
     };
     let page = html::render(&report, assets).map_err(|e| ApiError::internal("the report's page", &e))?;
@@ -74,7 +77,7 @@ pub(in crate::routes) async fn page_of(app: &App, record: JobRecord) -> Result<R
 #[utoipa::path(
     get, path = "/verify/{job_id}/report.json", operation_id = "verification_report", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
-    responses((status = 200, description = "The job as it was signed, with relative paths", body = JobReport), (status = 400), (status = 404), (status = 409), (status = 410)),
+    responses((status = 200, description = "The job as it was signed, with relative paths", body = JobView), (status = 400), (status = 404), (status = 409), (status = 410)),
 )]
 /// The document as it was signed: relative paths and hashes, no addresses, the same bytes whenever it is asked for.
 pub(in crate::routes) async fn document(

@@ -1,6 +1,6 @@
 //! `POST /verify/{job_id}/review`: a person's decision beside the verdict. It changes nothing that was measured.
 
-use assay_model::{JobReport, MAX_REVIEW_REASON_CHARS, Review, ReviewDecision, sanitise};
+use assay_model::{MAX_REVIEW_REASON_CHARS, Review, ReviewDecision, sanitise};
 use assay_store::{MAX_REVIEWS, ReviewOutcome};
 use axum::Extension;
 use axum::extract::{Path, Request, State};
@@ -11,6 +11,7 @@ use crate::http::{ApiError, Caller, ErrorCode, Json, json_body, read_body};
 use crate::routes::jobs::{ReadAccess, Verification};
 use crate::routes::verify::get::show;
 use crate::state::App;
+use crate::views::JobView;
 
 /// A decision.
 #[derive(Deserialize, utoipa::ToSchema)]
@@ -36,7 +37,7 @@ pub(in crate::routes) struct NewReview {
     })),
     responses(
         (status = 200, description = "The job with its review; reviewing again puts the new decision in the place of the \
-            old one, which stays on record", body = JobReport),
+            old one, which stays on record", body = JobView),
         (status = 400), (status = 404), (status = 408), (status = 409), (status = 410), (status = 413), (status = 415),
     ),
 )]
@@ -45,7 +46,7 @@ pub(in crate::routes) async fn handle(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     request: Request,
-) -> Result<Json<JobReport>, ApiError> {
+) -> Result<Json<JobView>, ApiError> {
     let wish = read(&json_body(&app, request).await?)?;
     let Verification { record, .. } = Verification::<ReadAccess>::named(&app, &caller, &id).await?;
     let job = record.header.job_id;

@@ -27,7 +27,7 @@ fn the_files_of_the_last_attempt_are_kept() {
         assert!(fs::read_to_string(folder.path().join(name)).unwrap().ends_with("of attempt 2"), "{name}");
     }
     assert_eq!(run.host.count("files of an earlier attempt"), 0, "the lane begins with an empty folder");
-    assert_eq!(result.log_url.as_deref(), Some("episodes/000/trace.parquet"));
+    assert_eq!(result.log_path.as_deref(), Some("episodes/000/trace.parquet"));
 }
 
 #[test]

@@ -1,0 +1,54 @@
+//! Addresses of the evidence of a job.
+
+use std::collections::BTreeMap;
+
+use assay_model::{Artifact, EpisodeResult, JobId};
+use assay_store::JobRecord;
+use jiff::Timestamp;
+
+use crate::signed_urls;
+use crate::state::App;
+
+/// Signs the addresses of a job's evidence. Evidence that was removed has none.
+#[derive(Clone, Copy)]
+pub(crate) struct EvidenceUrls<'a> {
+    kept: Option<Kept<'a>>,
+}
+
+/// The job whose evidence is there, and the time from which addresses are good.
+#[derive(Clone, Copy)]
+struct Kept<'a> {
+    app: &'a App,
+    job: JobId,
+    now: Timestamp,
+}
+
+impl<'a> EvidenceUrls<'a> {
+    /// Of the evidence of this job.
+    pub(crate) fn of(app: &'a App, record: &JobRecord) -> Self {
+        let kept = Kept { app, job: record.header.job_id, now: app.clock.now() };
+        Self { kept: record.removed.evidence_at.is_none().then_some(kept) }
+    }
+
+    /// Returns the address of a file.
+    pub(super) fn url(&self, file: &Artifact) -> Option<String> {
+        let Kept { app, job, now } = self.kept?;
+        let name = signed_urls::file_name(&file.name);
+        Some(app.settings.address(&app.signer.sign(job, file.sha256, &name, now)))
+    }
+
+    /// Returns the addresses of videos and logs by their paths, as a page about these results links them.
+    pub(crate) fn linked(&self, results: &[EpisodeResult]) -> BTreeMap<String, String> {
+        let files = results.iter().flat_map(|result| {
+            let linked = [result.video_path.as_ref(), result.log_path.as_ref()];
+            result.evidence.iter().filter(move |file| linked.contains(&Some(&file.name)))
+        });
+        files.filter_map(|file| Some((file.name.clone(), self.url(file)?))).collect()
+    }
+}
+
+#[cfg(test)]
+impl EvidenceUrls<'_> {
+    /// Of evidence that was removed.
+    pub(super) const NONE: Self = Self { kept: None };
+}

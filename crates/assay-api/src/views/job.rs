@@ -1,0 +1,185 @@
+//! The job object of clients: the report of a verification, with addresses in the place of paths.
+
+use assay_model::{
+    Blame, ClauseSensitivity, EpisodeResult, Fingerprint, JobHeader, JobId, JobMode, JobProgress, JobReport, JobStatus,
+    PolicyIdentity, PolicyKey, Quadrants, ReplacedAttempt, Review, ReviewReason, ScenarioId, Sha256Digest, Statistics,
+    Verdict,
+};
+use assay_store::JobRecord;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::episode::EpisodeView;
+use crate::http::ApiError;
+use crate::state::App;
+
+/// The job object. Every field is present in every state, `null` when there is nothing to say yet.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = JobReport)]
+pub(crate) struct JobView {
+    job_id: JobId,
+    status: JobStatus,
+    verdict: Option<Verdict>,
+    #[schema(minimum = 0.0, maximum = 1.0)]
+    score: Option<f64>,
+    #[schema(minimum = 0.0, maximum = 1.0)]
+    composite_score: Option<f64>,
+    #[schema(minimum = 0.0, maximum = 1.0)]
+    progress_score: Option<f64>,
+    #[schema(minimum = 0.0, maximum = 1.0)]
+    safety_score: Option<f64>,
+    #[schema(minimum = 0.0, maximum = 1.0)]
+    consistency: Option<f64>,
+    #[schema(minimum = 0.0, maximum = 1.0)]
+    success_rate: Option<f64>,
+    vlm_agreement: Option<bool>,
+    needs_review: bool,
+    review_reasons: Vec<ReviewReason>,
+    review: Option<Review>,
+    blame: Option<Blame>,
+    reason: Option<String>,
+    error_message: Option<String>,
+    warnings: Vec<String>,
+    scenario: ScenarioId,
+    scenario_version: String,
+    #[schema(value_type = String)]
+    scenario_digest: Sha256Digest,
+    policy_name: String,
+    #[schema(value_type = Option<String>)]
+    policy_sha256: Option<Sha256Digest>,
+    policy_identity: PolicyIdentity,
+    replan_steps: Option<u32>,
+    num_episodes: u32,
+    /// Seed of all episodes' worlds: with the same `policy_key`, the same seed gives the same episodes.
+    seed: u64,
+    /// Key of the policy's seeds, 64 hexadecimal digits; `null` in reports from before there was one.
+    #[schema(value_type = Option<String>, pattern = "^[0-9a-f]{64}$")]
+    policy_key: Option<PolicyKey>,
+    #[schema(value_type = String)]
+    mode: JobMode,
+    statistics: Option<Statistics>,
+    #[schema(minimum = 0.0, maximum = 1.0)]
+    unsafe_success_share: Option<f64>,
+    #[schema(minimum = 0.0, maximum = 1.0)]
+    violation_severity: Option<f64>,
+    quadrants: Option<Quadrants>,
+    unsafe_time_s: Option<f64>,
+    sensitivity: Vec<ClauseSensitivity>,
+    replaced_attempts: Vec<ReplacedAttempt>,
+    fingerprint: Option<Fingerprint>,
+    progress: JobProgress,
+    queue_position: Option<u32>,
+    eta_s: Option<f64>,
+    /// Reason why `eta_s` is `null` for an unfinished job.
+    eta_reason: Option<String>,
+    waiting_for: Option<String>,
+    created_at: Timestamp,
+    started_at: Option<Timestamp>,
+    completed_at: Option<Timestamp>,
+    /// When policy and evidence were erased on their owner's wish; only in lists, a single one is GONE.
+    erased_at: Option<Timestamp>,
+    /// When the evidence was removed, by its owner or because of its age or size; the report stays.
+    evidence_removed_at: Option<Timestamp>,
+    /// The first video among `episode_details`.
+    video_url: Option<String>,
+    /// The report as a page, once the job is COMPLETED.
+    report_url: Option<String>,
+    /// The signed statement, once the job is COMPLETED.
+    attestation_url: Option<String>,
+    signed_by: Option<String>,
+    episode_details: Vec<EpisodeView>,
+}
+
+/// Addresses of the documents about a job.
+#[derive(Debug, Default)]
+struct JobPages {
+    report_url: Option<String>,
+    attestation_url: Option<String>,
+}
+
+impl JobView {
+    /// Returns the job object as it is now, with these episodes and what was drawn of them since the verdict.
+    pub(crate) async fn load(app: &App, record: &JobRecord, episodes: Vec<EpisodeResult>) -> Result<Self, ApiError> {
+        let episodes = EpisodeView::load(app, record, episodes).await?;
+        let forecast = app.forecast.for_job(record).await?;
+        let mut report = record.report(&[]);
+        (report.queue_position, report.eta_s) = (forecast.position, forecast.eta_s);
+        report.eta_reason = forecast.eta_reason(report.status).map(str::to_owned);
+        report.waiting_for = forecast.waiting_for(report.status, &app.settings).map(str::to_owned);
+        let pages = JobPages::of(app, &report);
+        Ok(Self::new(report, pages, episodes))
+    }
+
+    /// Returns the object of a job that was just accepted.
+    pub(crate) fn accepted(header: &JobHeader) -> Self {
+        Self::new(JobReport::queued(header), JobPages::default(), Vec::new())
+    }
+
+    fn new(report: JobReport, pages: JobPages, episodes: Vec<EpisodeView>) -> Self {
+        Self {
+            job_id: report.job_id,
+            status: report.status,
+            verdict: report.verdict,
+            score: report.score,
+            composite_score: report.composite_score,
+            progress_score: report.progress_score,
+            safety_score: report.safety_score,
+            consistency: report.consistency,
+            success_rate: report.success_rate,
+            vlm_agreement: report.vlm_agreement,
+            needs_review: report.needs_review,
+            review_reasons: report.review_reasons,
+            review: report.review,
+            blame: report.blame,
+            reason: report.reason,
+            error_message: report.error_message,
+            warnings: report.warnings,
+            scenario: report.scenario,
+            scenario_version: report.scenario_version,
+            scenario_digest: report.scenario_digest,
+            policy_name: report.policy_name,
+            policy_sha256: report.policy_sha256,
+            policy_identity: report.policy_identity,
+            replan_steps: report.replan_steps,
+            num_episodes: report.num_episodes,
+            seed: report.seed,
+            policy_key: report.policy_key,
+            mode: report.mode,
+            statistics: report.statistics,
+            unsafe_success_share: report.unsafe_success_share,
+            violation_severity: report.violation_severity,
+            quadrants: report.quadrants,
+            unsafe_time_s: report.unsafe_time_s,
+            sensitivity: report.sensitivity,
+            replaced_attempts: report.replaced_attempts,
+            fingerprint: report.fingerprint,
+            progress: report.progress,
+            queue_position: report.queue_position,
+            eta_s: report.eta_s,
+            eta_reason: report.eta_reason,
+            waiting_for: report.waiting_for,
+            created_at: report.created_at,
+            started_at: report.started_at,
+            completed_at: report.completed_at,
+            erased_at: report.erased_at,
+            evidence_removed_at: report.evidence_removed_at,
+            video_url: episodes.iter().find_map(|episode| episode.video_url().map(str::to_owned)),
+            report_url: pages.report_url,
+            attestation_url: pages.attestation_url,
+            signed_by: report.signed_by,
+            episode_details: episodes,
+        }
+    }
+}
+
+impl JobPages {
+    /// Those of a job that is COMPLETED and not erased.
+    fn of(app: &App, report: &JobReport) -> Self {
+        if report.status != JobStatus::Completed || report.erased_at.is_some() {
+            return Self::default();
+        }
+        let resource = if report.mode == JobMode::Arena { "submissions" } else { "verify" };
+        let page = |name: &str| Some(app.settings.address(&format!("/{resource}/{}/{name}", report.job_id)));
+        Self { report_url: page("report"), attestation_url: page("attestation") }
+    }
+}

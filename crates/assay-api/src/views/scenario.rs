@@ -1,0 +1,54 @@
+//! A curated scenario, as clients see it.
+
+use assay_model::{ScenarioCard, ScenarioId, Sha256Digest};
+use serde::Serialize;
+
+/// A scenario in a list.
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = Scenario)]
+pub(crate) struct ScenarioSummary {
+    id: ScenarioId,
+    name: String,
+    description: String,
+    /// From easy to hard.
+    #[schema(minimum = 1, maximum = 5)]
+    difficulty: u8,
+    /// Whole simulated seconds an episode may take.
+    time_limit: u32,
+    /// Score of a perfect submission.
+    max_score: u32,
+    version: String,
+    /// SHA-256 over the scenario's files, hexadecimal.
+    #[schema(value_type = String, pattern = "^[0-9a-f]{64}$")]
+    digest: Sha256Digest,
+}
+
+/// A scenario with its author's text.
+#[derive(Serialize, utoipa::ToSchema)]
+pub(crate) struct ScenarioDetail {
+    #[serde(flatten)]
+    summary: ScenarioSummary,
+    /// Markdown.
+    long_description: String,
+}
+
+impl ScenarioSummary {
+    pub(crate) fn new(card: &ScenarioCard) -> Self {
+        Self {
+            id: card.id.clone(),
+            name: card.name.clone(),
+            description: card.description.clone(),
+            difficulty: card.difficulty,
+            time_limit: card.time_limit,
+            max_score: card.max_score,
+            version: card.version.clone(),
+            digest: card.digest,
+        }
+    }
+}
+
+impl ScenarioDetail {
+    pub(crate) fn new(card: &ScenarioCard) -> Self {
+        Self { summary: ScenarioSummary::new(card), long_description: card.long_description.clone() }
+    }
+}
