@@ -14,8 +14,8 @@ const BYTES: usize = 32;
 /// Digits of its text.
 const DIGITS: usize = 2 * BYTES;
 
-/// A SHA-256 digest. Text and JSON form: 64 lower-case hexadecimal digits, no other. A precision (`{digest:.12}`) writes
-/// the first digits only.
+/// A SHA-256 digest. Text and JSON form: 64 lower-case hexadecimal digits, no other. A precision (`{digest:.12}`)
+/// writes the first digits only.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sha256Digest([u8; BYTES]);
 

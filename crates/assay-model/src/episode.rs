@@ -133,7 +133,7 @@ pub struct EpisodeResult {
     /// Type of the log; `null` without one.
     #[serde(default)]
     pub log_type: Option<LogType>,
-    /// SHA-256 chain over integration state and action of every control step.
+    /// SHA-256 chain over integration state and action of every control step, hexadecimal.
     #[schema(value_type = Option<String>)]
     pub trace_hash: Option<Sha256Digest>,
     /// The vision judge's answer; `null` when none is configured.
@@ -156,7 +156,7 @@ pub struct EpisodeResult {
 pub struct Artifact {
     /// Its path inside the evidence folder.
     pub name: String,
-    /// SHA-256 of its bytes.
+    /// SHA-256 of its bytes, hexadecimal.
     pub sha256: Sha256Digest,
     /// Its length in bytes.
     pub size_bytes: u64,

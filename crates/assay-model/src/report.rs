@@ -54,7 +54,7 @@ impl std::str::FromStr for Record {
 pub struct Fingerprint {
     /// Version of MuJoCo.
     pub mujoco: String,
-    /// SHA-256 of the library file.
+    /// SHA-256 of the library file, hexadecimal.
     #[schema(value_type = String)]
     pub libmujoco_sha256: Sha256Digest,
     /// CPU features that numeric libraries choose their code by.

@@ -12,12 +12,12 @@ use crate::state::App;
 /// Signs the addresses of a job's evidence. Evidence that was removed has none.
 #[derive(Clone, Copy)]
 pub(crate) struct EvidenceUrls<'a> {
-    kept: Option<Kept<'a>>,
+    kept: Option<KeptEvidence<'a>>,
 }
 
 /// The job whose evidence is there, and the time from which addresses are good.
 #[derive(Clone, Copy)]
-struct Kept<'a> {
+struct KeptEvidence<'a> {
     app: &'a App,
     job: JobId,
     now: Timestamp,
@@ -26,13 +26,13 @@ struct Kept<'a> {
 impl<'a> EvidenceUrls<'a> {
     /// Of the evidence of this job.
     pub(crate) fn of(app: &'a App, record: &JobRecord) -> Self {
-        let kept = Kept { app, job: record.header.job_id, now: app.clock.now() };
+        let kept = KeptEvidence { app, job: record.header.job_id, now: app.clock.now() };
         Self { kept: record.removed.evidence_at.is_none().then_some(kept) }
     }
 
     /// Returns the address of a file.
     pub(super) fn url(&self, file: &Artifact) -> Option<String> {
-        let Kept { app, job, now } = self.kept?;
+        let KeptEvidence { app, job, now } = self.kept?;
         let name = signed_urls::file_name(&file.name);
         Some(app.settings.address(&app.signer.sign(job, file.sha256, &name, now)))
     }

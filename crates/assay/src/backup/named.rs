@@ -21,7 +21,7 @@ pub(super) enum Named {
     Artifact(JobId, Sha256Digest),
 }
 
-/// Returns the SHA-256 by which the path of an archive names it. `None` for any other path: what else a record named would
+/// Returns the SHA-256 by which the path of an archive names it. `None` for any other path: such a file would otherwise
 /// be read, and removed with its job.
 fn archive(path: &str) -> Option<Sha256Digest> {
     path.strip_prefix(POLICIES)?.strip_prefix('/')?.strip_suffix(".zip")?.parse().ok()

@@ -60,8 +60,8 @@ pub(in crate::routes) async fn show(app: &App, caller: &Caller, id: JobId) -> Re
     with_episodes(app, &record).await
 }
 
-/// Returns the job object of a verification as it was accepted: QUEUED, with its position in the queue, even if a worker
-/// has claimed the job meanwhile.
+/// Returns the job object of a verification as it was accepted: QUEUED, with its position in the queue, even if a
+/// worker has claimed the job meanwhile.
 pub(in crate::routes) async fn show_accepted(app: &App, caller: &Caller, id: JobId) -> Result<JobView, ApiError> {
     let Verification { mut record, .. } = Verification::<ReadAccess>::load(app, caller, id).await?;
     (record.state, record.episodes_done) = (JobState::Queued, 0);
