@@ -88,7 +88,7 @@ pub struct EpisodeResult {
     pub episode: u32,
     /// The seed that the policy received.
     pub seed: u64,
-    /// Whether the episode yields evidence.
+    /// The status of the episode: `completed`, or why it yields no evidence.
     pub status: EpisodeStatus,
     /// The event that ended the episode.
     pub termination: Termination,

@@ -12,7 +12,7 @@ pub struct Judgement {
     pub frames_s: Vec<f64>,
     /// Its opinion; `null` without a usable answer.
     pub opinion: Option<Opinion>,
-    /// Whether that agrees with the physics; `null` without an opinion.
+    /// True if the opinion agrees with the physics; `null` without an opinion.
     pub agrees: Option<bool>,
     /// Reason for a missing opinion.
     pub error: Option<String>,

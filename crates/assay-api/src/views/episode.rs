@@ -20,7 +20,7 @@ pub(crate) struct EpisodeView {
     episode: u32,
     /// The seed that the policy received.
     seed: u64,
-    /// Whether the episode yields evidence.
+    /// The status of the episode: `completed`, or why it yields no evidence.
     status: EpisodeStatus,
     /// The event that ended the episode.
     termination: Termination,

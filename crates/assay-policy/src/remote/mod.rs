@@ -1,6 +1,6 @@
 //! Policies that run as a server elsewhere. The lane speaks frames as with a jailed policy; a relay in this process
-//! turns them into what the server speaks, a folder per protocol (`openpi`, `http`; `protocol.rs` lists
-//! the steps for adding one), and its answers back.
+//! turns them into the messages of the server's protocol (a folder each: `openpi`, `http`), and its answers back.
+//! `docs/adding-a-protocol.md` describes how to add a protocol.
 //!
 //! Nothing that a server sends is trusted: sizes, shapes, numbers and texts are bounded and checked here, every wait
 //! has a deadline, and what goes wrong there is a result that names the server, never an error of ours. The [`guard`]

@@ -1,10 +1,6 @@
 //! The protocols of policy servers, and the URL schemes that select them.
 //!
-//! A protocol is a folder beside this file. To add one:
-//!
-//! 1. write its folder, with a session that implements `ProtocolSession` (`session.rs`);
-//! 2. add a variant to [`Protocol`] and its URL schemes to [`URL_SCHEMES`];
-//! 3. add the session to `ServerSession` (`server_session.rs`); the compiler names each match that lacks it.
+//! A protocol is a folder beside this file; `docs/adding-a-protocol.md` describes how to add one.
 
 /// A protocol that a policy server may speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -73,7 +73,7 @@ fn no_files_import_each_other_in_a_circle() {
 }
 
 #[test]
-fn a_circle_is_told_from_a_diamond() {
+fn a_circle_is_found_and_a_diamond_is_accepted() {
     let imports = |edges: &[(&str, &str)]| {
         let mut imports = Imports::new();
         for (from, to) in edges {
