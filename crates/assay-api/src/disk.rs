@@ -27,7 +27,7 @@ pub(crate) fn available_bytes(app: &App) -> Result<u64, ApiError> {
 /// Maps an IO error: a full disk is temporary, anything else is an internal error.
 pub(crate) fn disk_error(app: &App, error: &std::io::Error) -> ApiError {
     if is_disk_full(error) {
-        app.storage.files_failed(&error.to_string());
+        app.storage.files_failed(error);
         return full();
     }
     ApiError::internal("the disk failed", error)

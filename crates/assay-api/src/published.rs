@@ -81,7 +81,11 @@ impl PublishedSubmission {
         let status = match &record.state {
             // Its owner cancelled it, so there is nothing to hide.
             JobState::Cancelled { .. } => JobStatus::Cancelled,
-            _ => changes.last().map_or(JobStatus::Queued, |change| change.status),
+            JobState::Queued
+            | JobState::Running { .. }
+            | JobState::Judging { .. }
+            | JobState::Completed { .. }
+            | JobState::Failed { .. } => changes.last().map_or(JobStatus::Queued, |change| change.status),
         };
         record.state = state(record.state, status, is_open, grid);
         Self { record, is_open, point, times, changes }
@@ -187,6 +191,7 @@ fn state(real: JobState, status: JobStatus, is_open: bool, grid: Grid) -> JobSta
         }
         (JobStatus::Running, _) => JobState::Running { started_at: published.unwrap_or(grid.time(0)) },
         (JobStatus::Judging, _) => JobState::Judging { started_at: published.unwrap_or(grid.time(0)) },
-        _ => JobState::Queued,
+        // A published end is the real one, matched above.
+        (JobStatus::Queued | JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled, _) => JobState::Queued,
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use assay_model::Isolation;
+use assay_model::{ErrorChain, Isolation};
 
 use crate::{Jail, JailSpec, ProcessLimits, Profile, default_cache_root, jail_uid, native_program, ruleset};
 
@@ -55,7 +55,7 @@ fn landlock() -> HostCheck {
 }
 
 fn weaker_tier() -> HostCheck {
-    let tried = Jail::of(Isolation::Landlock).map_err(|error| chain(&error));
+    let tried = Jail::of(Isolation::Landlock).map_err(|error| ErrorChain(&error).to_string());
     let found = tried.and_then(|jail| try_jail(&jail, Profile::Policy));
     let detail =
         "works; used only where namespaces don't, and for policies only with --accept-weaker-isolation landlock";
@@ -82,7 +82,7 @@ fn bubblewrap() -> (HostCheck, Option<Jail>) {
     let jail = match Jail::find() {
         Ok(jail) => jail,
         Err(error) => {
-            return (check("bubblewrap", true, Err((chain(&error), APT))), None);
+            return (check("bubblewrap", true, Err((ErrorChain(&error).to_string(), APT))), None);
         }
     };
     let program = jail.bubblewrap().unwrap_or(Path::new("bwrap"));
@@ -147,23 +147,17 @@ fn whole_jail(jail: &Jail, profile: Profile) -> HostCheck {
 
 pub(crate) fn try_jail(jail: &Jail, profile: Profile) -> Result<String, String> {
     let program = native_program(Path::new(TRUE), None, Path::new("/program"), &default_cache_root());
-    let program = program.map_err(|error| chain(&error))?;
+    let program = program.map_err(|error| ErrorChain(&error).to_string())?;
     let mut spec = JailSpec::new(profile, [program.path]);
     spec.binds = program.binds;
     spec.env = program.env;
-    let mut child = jail.spawn(spec).map_err(|error| chain(&error))?;
+    let mut child = jail.spawn(spec).map_err(|error| ErrorChain(&error).to_string())?;
     let exit = child.wait_deadline(TRY_LIMIT).unwrap_or_else(|| child.kill());
     if exit.is_success() {
         return Ok("a program ran under its filter and limits".to_owned());
     }
     let log = String::from_utf8_lossy(&child.output_tail()).trim().to_owned();
     Err(format!("the program ended with {exit} {log}"))
-}
-
-/// Returns an error's message with its causes.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 fn limits() -> HostCheck {

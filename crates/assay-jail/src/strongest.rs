@@ -1,8 +1,8 @@
 //! The strongest isolation that this machine offers.
 
-use assay_model::Isolation;
+use assay_model::{ErrorChain, Isolation};
 
-use crate::probe::{chain, try_jail};
+use crate::probe::try_jail;
 use crate::{Jail, JailError, Profile};
 
 /// The strongest tier of a machine, and what it lacks for stronger ones.
@@ -22,7 +22,7 @@ impl Jail {
     pub fn strongest() -> Result<StrongestJail, JailError> {
         let mut missing = Vec::new();
         for tier in [Isolation::Namespaces, Isolation::Landlock] {
-            match Self::of(tier).map_err(|error| chain(&error)).and_then(|jail| jail.tried()) {
+            match Self::of(tier).map_err(|error| ErrorChain(&error).to_string()).and_then(|jail| jail.tried()) {
                 Ok(jail) => return Ok(StrongestJail { jail, missing }),
                 Err(why) => missing.push((tier, why)),
             }

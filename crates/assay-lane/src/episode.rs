@@ -217,7 +217,7 @@ impl EpisodeRun<'_> {
         let success = match ending {
             Ending::Success => true,
             Ending::TimeLimit => self.scenario.success.at_end && self.watch.succeeded(time_s),
-            _ => false,
+            Ending::TerminalClause | Ending::Policy(_) | Ending::Unstable(_) => false,
         };
         let end =
             if matches!(ending, Ending::Success | Ending::TimeLimit) { TraceEnd::Complete } else { TraceEnd::Cut };

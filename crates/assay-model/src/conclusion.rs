@@ -165,7 +165,7 @@ fn verdict(
         let (blame, what) = match episode.status {
             EpisodeStatus::PolicyTimeout => (Blame::Policy, "the policy took too long"),
             EpisodeStatus::Invalid => (Blame::Scenario, "the physics became unstable"),
-            _ => (Blame::Policy, "the policy failed"),
+            EpisodeStatus::PolicyError | EpisodeStatus::Completed => (Blame::Policy, "the policy failed"),
         };
         let reason = format!("{what} in episode {}, so nothing can be said about the rest of it", episode.episode);
         return (Verdict::Inconclusive, Some(blame), Some(reason));

@@ -30,8 +30,6 @@ pub enum LaneCommand {
     Run(RunEpisode),
     /// The violation that the lane sent last is on record; it may go on.
     Noted,
-    /// End.
-    Quit,
 }
 
 /// One episode to run.
@@ -121,11 +119,6 @@ pub enum Reply {
     Violated(Violation),
     /// An episode ended.
     Done(Box<Done>),
-    /// The lane could not do its part (disk full, for example): our fault.
-    Failed {
-        /// Description of the failure.
-        message: String,
-    },
 }
 
 /// An episode's end.

@@ -12,6 +12,7 @@ mod conclusion;
 mod default_limits;
 mod digest;
 mod episode;
+mod error_chain;
 pub mod frame;
 mod hex;
 mod id;
@@ -58,6 +59,7 @@ pub use episode::{
     Artifact, ClauseResult, EpisodeError, EpisodeResult, EpisodeStatus, Involved, LatencyMs, LogType,
     MAX_VIOLATIONS_PER_CLAUSE, StageResult, Termination, Violation,
 };
+pub use error_chain::ErrorChain;
 pub use hex::{from_hex, to_hex};
 pub use id::{AccountId, IdError, JobId, ScenarioId};
 pub use isolation::Isolation;

@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::sync::Arc;
 
+use assay_model::ErrorChain;
+
 /// The kind of a failure of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DatabaseProblem {
@@ -76,17 +78,12 @@ impl StoreError {
 
     /// Logs that `what` failed because of this error: during an outage, which was logged already, at the debug level.
     pub fn log(&self, what: &str) {
-        let error = self.with_cause();
+        let error = ErrorChain(self);
         if self.is_outage() {
             tracing::debug!(%error, "{what}");
         } else {
             tracing::error!(%error, "{what}");
         }
-    }
-
-    /// Returns the message with that of the cause.
-    pub(crate) fn with_cause(&self) -> String {
-        self.source().map_or_else(|| self.to_string(), |cause| format!("{self}: {cause}"))
     }
 
     pub(crate) fn corrupt(

@@ -4,12 +4,14 @@
 //!
 //! Both lines are warnings or errors, so that both appear at the usual log level.
 
+use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use assay_model::ErrorChain;
 use rustix::fs::statvfs;
 
 use crate::{DatabaseProblem, StoreError, is_disk_full};
@@ -95,15 +97,15 @@ impl StorageHealth {
     }
 
     /// Reports that a file could not be stored or read because of `why`.
-    pub fn files_failed(&self, why: &str) {
+    pub fn files_failed(&self, why: impl Display) {
         // The known failure explains this one.
         let is_known = || self.fails(StorageComponent::Disk) || self.fails(StorageComponent::Commits);
         if is_known() || (self.free_bytes().is_ok() && is_known()) || !self.begins(StorageComponent::Files) {
-            tracing::debug!(error = why, "files cannot be stored");
+            tracing::debug!(error = %why, "files cannot be stored");
             return;
         }
         tracing::error!(
-            error = why, folder = %self.0.folder.display(),
+            error = %why, folder = %self.0.folder.display(),
             "files cannot be stored: episodes wait, and nothing is counted against their jobs; make sure that this user can \
              write to the data folder and to the folder of temporary files (TMPDIR), and that their disks have room"
         );
@@ -123,7 +125,7 @@ impl StorageHealth {
             self.is_of_the_disk(error);
             let remedy = remedy(error);
             tracing::error!(
-                error = %error.with_cause(),
+                error = %ErrorChain(error),
                 "the database cannot be written: requests that change something are answered 503, and episodes wait; {remedy}"
             );
         }
@@ -139,7 +141,7 @@ impl StorageHealth {
     /// Reports that the database could not be read.
     pub(crate) fn reads_failed(&self, error: &StoreError) {
         if self.begins(StorageComponent::Reads) {
-            tracing::error!(error = %error.with_cause(), "the database cannot be read; {}", remedy(error));
+            tracing::error!(error = %ErrorChain(error), "the database cannot be read; {}", remedy(error));
         }
     }
 
@@ -153,11 +155,11 @@ impl StorageHealth {
     /// Reports that a checkpoint failed.
     pub(crate) fn checkpoint_failed(&self, error: &StoreError) {
         if self.is_of_the_disk(error) || !self.begins(StorageComponent::Checkpoints) {
-            tracing::debug!(error = %error.with_cause(), "a checkpoint failed");
+            tracing::debug!(error = %ErrorChain(error), "a checkpoint failed");
             return;
         }
         tracing::warn!(
-            error = %error.with_cause(),
+            error = %ErrorChain(error),
             "a checkpoint of the database failed: its log grows until one succeeds; check the disk of the data folder"
         );
     }

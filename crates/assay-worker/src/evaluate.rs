@@ -1,8 +1,8 @@
 //! Evaluation of one job from start to end without records, for the command line.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use assay_model::{EpisodeResult, Plan};
@@ -11,7 +11,7 @@ use crate::engine::core_of;
 use crate::episode::evidence;
 use crate::episode::host::EpisodeHost;
 use crate::episode::lane_session::LaneSession;
-use crate::episode::session_error::platform;
+use crate::episode::rejection::Rejection;
 use crate::episode::session_events::SessionEvents;
 use crate::{Cancel, Engine, Job, SessionError};
 
@@ -51,13 +51,12 @@ impl SessionEvents for Collector<'_> {
         episode < self.end.load(Ordering::SeqCst)
     }
 
-    fn finished(&self, result: EpisodeResult) -> Result<(), String> {
+    fn finished(&self, result: EpisodeResult) -> Result<(), Rejection> {
         if self.plan.ends_with(&result) {
             self.end.fetch_min(result.episode + 1, Ordering::SeqCst);
         }
         self.events.finished(&result);
-        let mut results = self.results.lock().map_err(|_| "a lane panicked".to_owned())?;
-        results.insert(result.episode, result);
+        self.results.lock().unwrap_or_else(PoisonError::into_inner).insert(result.episode, result);
         Ok(())
     }
 }
@@ -95,7 +94,7 @@ pub(crate) fn evaluate_on(
     let outcome = thread::scope(|scope| {
         let run = |lane: usize| LaneSession::new(host, job, core_of(lane), cancel)?.run(next, &collector);
         let threads: Vec<_> = (0..lanes).map(|lane| scope.spawn(move || run(lane))).collect();
-        let panicked = || Err(SessionError::Platform("a lane's thread panicked".to_owned()));
+        let panicked = || Err(SessionError::internal("a lane's thread panicked"));
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| panicked())).fold(Ok(()), Result::and)
     });
     if cancel.is_cancelled() {
@@ -103,12 +102,12 @@ pub(crate) fn evaluate_on(
         return Err(SessionError::Cancelled);
     }
     outcome?;
-    let results = collector.results.into_inner().map_err(|_| SessionError::Platform("a lane panicked".to_owned()))?;
+    let results = collector.results.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut results: Vec<_> = results.into_values().collect();
     let counted = plan.counted(&results).len();
     for dropped in results.drain(counted..) {
         if let Some(folder) = &job.folder {
-            evidence::forget(folder, dropped.episode).map_err(|e| platform(&e))?;
+            evidence::forget(folder, dropped.episode).map_err(SessionError::of)?;
         }
     }
     Ok(results)

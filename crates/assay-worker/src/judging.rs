@@ -6,11 +6,10 @@ use std::path::Path;
 use assay_jail::{SpawnError, give_to_jail};
 use assay_judge::{Judge, JudgeFrame, Question, Rule};
 use assay_model::lane::{StillsJob, files};
-use assay_model::{Artifact, EpisodeResult, Judgement, SeedSource, moments};
+use assay_model::{Artifact, EpisodeResult, ErrorChain, Judgement, SeedSource, moments};
 use assay_scenario::Scenario;
 
 use crate::episode::evidence;
-use crate::episode::session_error::platform;
 use crate::rendering::video;
 use crate::{Cancel, Engine};
 
@@ -73,7 +72,7 @@ impl<'a> Judging<'a> {
             Ok(drawn) => drawn,
             Err(error) => {
                 // The details are for the operator only, since they may describe this machine.
-                tracing::warn!(episode = episode.episode, "no frames for the judge: {}", platform(&error));
+                tracing::warn!(episode = episode.episode, "no frames for the judge: {}", ErrorChain(&error));
                 judgement.error = Some("the frames could not be drawn".to_owned());
                 return (judgement, Vec::new());
             }

@@ -30,6 +30,7 @@ pub use engine_error::EngineError;
 pub use episode::evidence::{DEFAULT_JOB_BYTES, episode_share};
 pub use episode::job::Job;
 pub use episode::policy::PolicySource;
+pub use episode::rejection::Rejection;
 pub use episode::session_error::SessionError;
 pub use evaluate::{Evaluation, EvaluationEvents, evaluate};
 pub use installation::{Installation, InstallationError};
@@ -38,7 +39,7 @@ pub use preflight::{PreflightJob, preflight};
 pub use rendering::drawing::{
     DrawEvents, DrawJob, DrawTools, Drawn, RenderingError, draw_all, drawn_in, frames_of, undrawn,
 };
-pub use rendering::video::check_rendering;
+pub use rendering::video::{RendererError, check_rendering};
 pub use replay::{Replay, ReplayError, replay};
 pub use scenario_check::examine::{ExamineError, check, draw};
 pub use scenario_check::publish_check::{PublishCheck, publish_check};

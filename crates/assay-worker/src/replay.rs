@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use assay_jail::give_to_jail;
 use assay_model::lane::files;
@@ -12,9 +12,9 @@ use assay_model::{Comparison, EpisodeResult, Record, Sha256Digest};
 use crate::engine::core_of;
 use crate::episode::evidence;
 use crate::episode::lane_session::LaneSession;
-use crate::episode::session_error::platform;
+use crate::episode::rejection::Rejection;
 use crate::episode::session_events::SessionEvents;
-use crate::rendering::video;
+use crate::rendering::video::{self, RendererError};
 use crate::{Cancel, Engine, EvaluationEvents, Job, SessionError};
 
 /// Maximum size of a comparison's answer, in bytes.
@@ -61,9 +61,9 @@ impl SessionEvents for One<'_> {
         self.events.progress(episode, step, of);
     }
 
-    fn finished(&self, result: EpisodeResult) -> Result<(), String> {
+    fn finished(&self, result: EpisodeResult) -> Result<(), Rejection> {
         self.events.finished(&result);
-        *self.result.lock().map_err(|_| "a lane panicked".to_owned())? = Some(result);
+        *self.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
         Ok(())
     }
 }
@@ -93,7 +93,7 @@ pub fn replay(
         return Err(SessionError::Cancelled.into());
     }
     let result = one.result.into_inner().ok().flatten();
-    let result = result.ok_or_else(|| SessionError::Platform("the episode was not run".to_owned()))?;
+    let result = result.ok_or_else(|| SessionError::internal("the episode was not run"))?;
     let trace = again.path().join(evidence::folder_of(recorded.episode)).join(files::TRACE);
     if !trace.is_file() {
         let why = result.error.map_or_else(String::new, |error| format!(": {}", error.message));
@@ -117,8 +117,12 @@ fn check(recorded: &EpisodeResult, recording: &Path, inputs: &Path) -> Result<()
 
 fn compare(engine: &Engine, job: &Job, inputs: &Path, cancel: &Cancel) -> Result<Comparison, ReplayError> {
     give_to_jail(inputs)?;
-    let staged = engine.staged(&job.scenario).map_err(|e| platform(&e))?;
-    video::finish(engine, "compare", &staged, inputs, cancel).map_err(|e| ReplayError::Unreadable(e.to_string()))?;
+    let staged = engine.staged(&job.scenario).map_err(SessionError::of)?;
+    video::finish(engine, "compare", &staged, inputs, cancel).map_err(|error| match error {
+        RendererError::Failed(message) => ReplayError::Unreadable(message),
+        RendererError::Cancelled => SessionError::Cancelled.into(),
+        error => SessionError::of(error).into(),
+    })?;
     let answer = evidence::read(inputs, files::COMPARISON, ANSWER_BYTES)?;
     serde_json::from_slice(&answer).map_err(|e| ReplayError::Unreadable(e.to_string()))
 }

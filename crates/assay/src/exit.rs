@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use assay_model::Verdict;
+use assay_worker::{ReplayError, SessionError};
 
 /// Exit codes of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +71,29 @@ impl std::fmt::Display for Failure {
         match self {
             Self::Usage(error) | Self::Ours(error) => write!(f, "assay: {error:#}"),
             Self::Interrupted => f.write_str("assay: interrupted; nothing was left behind"),
+        }
+    }
+}
+
+impl From<SessionError> for Failure {
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::Cancelled => Self::Interrupted,
+            SessionError::Scenario(_) => Self::Usage(error.into()),
+            SessionError::Outage(_)
+            | SessionError::Internal(_)
+            | SessionError::Interrupted { .. }
+            | SessionError::Rejected(_) => Self::Ours(error.into()),
+        }
+    }
+}
+
+impl From<ReplayError> for Failure {
+    fn from(error: ReplayError) -> Self {
+        match error {
+            ReplayError::Session(error) => error.into(),
+            ReplayError::OtherRecording { .. } | ReplayError::Unreadable(_) => Self::Usage(error.into()),
+            ReplayError::Io(_) => Self::Ours(error.into()),
         }
     }
 }

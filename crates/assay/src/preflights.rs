@@ -1,11 +1,12 @@
 //! Preflights of the service: on its engine, beside its lanes.
 
-use std::io::{self, ErrorKind};
+use std::error::Error;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use assay_api::{IntakeFailure, PreflightFailure, PreflightRequest, Preflights};
-use assay_model::{Preflight, Sha256Digest};
+use assay_model::{ErrorChain, Preflight, Sha256Digest};
 use assay_policy::remote::{PolicyServer, ServerEndpoint};
 use assay_policy::{IntakeError, IntakeLimits, intake};
 use assay_worker::{Cancel, Engine, PolicySource, PreflightJob, SessionError, preflight};
@@ -25,7 +26,7 @@ pub(crate) struct EnginePreflights {
 
 impl Preflights for EnginePreflights {
     fn run(&self, request: &PreflightRequest) -> Result<Preflight, PreflightFailure> {
-        let ours = |error: &dyn std::fmt::Display| PreflightFailure::Broken(error.to_string());
+        let ours = |error: &dyn Error| PreflightFailure::Broken(ErrorChain(error).to_string());
         let scenario = self.engine.scenario(&request.scenario, request.scenario_digest);
         let scenario = scenario.map_err(|e| ours(&e))?;
         let work = self.engine.scratch("preflight").map_err(IntakeFailure::Broken)?;
@@ -34,7 +35,8 @@ impl Preflights for EnginePreflights {
         let job = PreflightJob { scenario, policy, policy_name, policy_sha256 };
         preflight(&self.engine, &job, &self.stopping).map_err(|error| match error {
             SessionError::Cancelled => PreflightFailure::Stopping,
-            SessionError::Rejected(why) => IntakeFailure::Broken(io::Error::new(ErrorKind::StorageFull, why)).into(),
+            // Its cause tells a full disk from another failure.
+            SessionError::Outage(error) => IntakeFailure::Broken(io::Error::other(error)).into(),
             other => ours(&other),
         })
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use assay_api::{Draft, DraftFailure, Publisher};
-use assay_model::{AccountId, ScenarioCard, ScenarioId, Sha256Digest};
+use assay_model::{AccountId, ErrorChain, ScenarioCard, ScenarioId, Sha256Digest};
 use assay_policy::{IntakeLimits, intake};
 use assay_scenario::{Scenario, ScenarioError, Spec};
 use assay_store::is_disk_full;
@@ -54,6 +54,5 @@ fn broken(error: &(dyn std::error::Error + 'static)) -> DraftFailure {
     if is_disk_full(error) {
         return DraftFailure::Full;
     }
-    let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-    DraftFailure::Broken(format!("{error}{cause}"))
+    DraftFailure::Broken(ErrorChain(error).to_string())
 }

@@ -1,6 +1,5 @@
 //! Wiring of the service: records, worker and API in one process.
 
-use std::error::Error as _;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -15,7 +14,7 @@ use assay_api::{
     prepare_folders,
 };
 use assay_judge::Judge;
-use assay_model::{Clock, SystemClock};
+use assay_model::{Clock, ErrorChain, SystemClock};
 use assay_policy::remote::{AddressGuard, ServerEndpoint};
 use assay_policy::{IntakeLimits, check_archive};
 use assay_report::attest::PublishedKeys;
@@ -104,8 +103,8 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
     let storage = records.health();
     storage.keep_free(settings.limits.disk.min_free_mib << 20);
     if let Err(error) = records.hold_reserve(settings.limits.disk.records_reserve_mib << 20) {
-        let why = error.source().map(ToString::to_string).unwrap_or_default();
-        eprintln!("assay: warning: {error}: {why}; tried again while the server runs");
+        let why = ErrorChain(&error);
+        eprintln!("assay: warning: {why}; tried again while the server runs");
     }
     let records: Arc<dyn Records> = Arc::new(records);
     prepare_folders(&data)?;

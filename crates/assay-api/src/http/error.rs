@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use assay_model::ErrorChain;
 use assay_store::StoreError;
 use axum::http::header::{HeaderName, HeaderValue};
 use axum::http::{StatusCode, header};
@@ -268,20 +269,5 @@ impl IntoResponse for ApiError {
         response.headers_mut().extend(self.headers.iter().cloned());
         response.extensions_mut().insert(Arc::new(self));
         response
-    }
-}
-
-/// An error with its sources, for the log.
-struct ErrorChain<'a>(&'a dyn std::error::Error);
-
-impl std::fmt::Display for ErrorChain<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", self.0)?;
-        let mut source = self.0.source();
-        while let Some(error) = source {
-            write!(f, ": {error}")?;
-            source = error.source();
-        }
-        Ok(())
     }
 }

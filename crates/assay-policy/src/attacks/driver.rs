@@ -70,7 +70,14 @@ fn ask(stream: &mut PolicyStream, nonce: u64, seq: u32, wanted: FrameKind, patie
         FrameKind::Error => Some(serde_json::from_slice(&payload).map_or(AttackAnswer::Protocol, AttackAnswer::Fault)),
         FrameKind::Ready if wanted == FrameKind::Ready && length == 0 => None,
         FrameKind::Action if wanted == FrameKind::Action && length == 8 * ACTION_DIM && is_finite(&payload) => None,
-        _ => Some(AttackAnswer::Protocol),
+        FrameKind::Hello
+        | FrameKind::Load
+        | FrameKind::Loaded
+        | FrameKind::Init
+        | FrameKind::Ready
+        | FrameKind::Observation
+        | FrameKind::Action
+        | FrameKind::Close => Some(AttackAnswer::Protocol),
     }
 }
 

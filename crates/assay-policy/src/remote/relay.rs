@@ -87,7 +87,12 @@ impl Relay {
                 FrameKind::Observation => {
                     self.act(header.seq, &payload).await.map(|action| (FrameKind::Action, action))
                 }
-                _ => Err(ServerFault::protocol("an unexpected frame of the lane")),
+                FrameKind::Hello
+                | FrameKind::Load
+                | FrameKind::Loaded
+                | FrameKind::Ready
+                | FrameKind::Action
+                | FrameKind::Error => Err(ServerFault::protocol("an unexpected frame of the lane")),
             };
             match answer {
                 Ok((kind, payload)) => self.lane.send(kind, header.seq, &payload).await?,

@@ -1,6 +1,6 @@
 //! The table of shards, and the results written against them.
 
-use assay_model::{AccountId, AttemptNote, Blame, EpisodeResult, JobEvent, JobId, SHOWCASE_EPISODES};
+use assay_model::{AccountId, AttemptNote, Blame, EpisodeResult, JobEvent, JobId, JobStatus, SHOWCASE_EPISODES};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -318,9 +318,10 @@ fn count_episode(db: &Connection, id: &str) -> SqlResult<u32> {
     expect_one(change(db, sql, [id])?, "the running job")?;
     let left = value(db, "SELECT num_episodes - episodes_done FROM jobs WHERE job_id = ?1", [id])?;
     if left == 0 {
-        let sql = "UPDATE jobs SET status = 'JUDGING'
-                   WHERE job_id = ?1 AND status = 'RUNNING' AND episodes_done = num_episodes";
-        expect_one(change(db, sql, [id])?, "the running job")?;
+        let from = JobStatus::Running;
+        let to = from.after(JobEvent::EpisodesDone).map_err(|e| StoreError::corrupt(id, "status", e))?;
+        let sql = "UPDATE jobs SET status = ?3 WHERE job_id = ?1 AND status = ?2 AND episodes_done = num_episodes";
+        expect_one(change(db, sql, (id, from.as_str(), to.as_str()))?, "the running job")?;
     }
     Ok(left)
 }

@@ -21,13 +21,26 @@ use crate::episode::lane::{LaneError, LaneEvents, TICK};
 use crate::episode::lane_process::nanos;
 use crate::episode::lane_session::LaneSession;
 use crate::episode::policy::PolicyStart;
+use crate::episode::rejection::Rejection;
 use crate::episode::results::not_started;
+use crate::episode::session_error::SessionError;
 use crate::episode::session_events::SessionEvents;
 
 /// Maximum time for which a policy's process may be stopped from outside.
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 /// Minimum time asleep before a policy counts as sleeping.
 const SLEEPER: Duration = Duration::from_secs(1);
+
+/// An error that ended an attempt without an outcome.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EpisodeAttemptError {
+    /// The lane could not be started, or failed.
+    #[error(transparent)]
+    Lane(#[from] LaneError),
+    /// The policy could not be prepared, for a reason that is not the policy's.
+    #[error(transparent)]
+    Preparation(#[from] SessionError),
+}
 
 /// The outcome of an attempt.
 pub(crate) enum Attempted {
@@ -86,7 +99,7 @@ impl LaneEvents for Supervisor<'_> {
         self.sleep.due_in(self.host.now()).unwrap_or(TICK)
     }
 
-    fn violated(&mut self, violation: Violation) -> Result<(), String> {
+    fn violated(&mut self, violation: Violation) -> Result<(), Rejection> {
         let note = AttemptNote::Violated { episode: self.episode, violation };
         self.events.note(&note)?;
         self.notes.push(note);
@@ -127,7 +140,7 @@ impl LaneSession<'_> {
         episode: u32,
         prepared: Box<dyn PreparedPolicy + '_>,
         events: &dyn SessionEvents,
-    ) -> Result<Attempted, LaneError> {
+    ) -> Result<Attempted, EpisodeAttemptError> {
         let (job, seeds) = (self.job, self.job.seeds.episode(episode));
         // The lane compiles its scenario while the policy is imported.
         let mut lane = match self.lane.take() {
@@ -152,10 +165,10 @@ impl LaneSession<'_> {
                 return Ok(Attempted::NotBegun(evidence));
             }
             PolicyStart::GivenUp(_) => {
-                return Err(LaneError::Failed("an import was given up in an episode".to_owned()));
+                return Err(SessionError::internal("an import was given up in an episode").into());
             }
         };
-        let stream = policy.take_stream().ok_or_else(|| LaneError::Failed("a policy without a stream".to_owned()))?;
+        let stream = policy.take_stream().ok_or_else(|| SessionError::internal("a policy without a stream"))?;
         let folder = format!("{episode:03}");
         let destination = job.folder.as_ref().map(|to| to.join(evidence::folder_of(episode)));
         let run = RunEpisode {

@@ -7,7 +7,7 @@ use std::sync::mpsc::Receiver;
 use std::thread::{self, ScopedJoinHandle};
 
 use assay_model::lane::{RenderPart, files};
-use assay_model::{Artifact, EpisodeResult, PolicyErrorCode};
+use assay_model::{Artifact, EpisodeResult, ErrorChain, PolicyErrorCode};
 use assay_policy::remote::AnswerCounts;
 use assay_policy::{PolicyConnection, PolicyEnd};
 use tempfile::TempDir;
@@ -15,7 +15,6 @@ use tempfile::TempDir;
 use crate::engine::Staged;
 use crate::episode::evidence;
 use crate::episode::host::EpisodeHost;
-use crate::episode::session_error::platform;
 use crate::episode::session_events::SessionEvents;
 use crate::rendering::drawing;
 use crate::rendering::video;
@@ -56,11 +55,11 @@ impl LaneOutput {
         let episode = result.episode;
         let take = |name| {
             let file = evidence::take(self.scratch.path(), &self.inside, name, &self.destination);
-            let file = file.map_err(|e| platform(&e))?;
-            events.keep(episode, &file).map_err(SessionError::Rejected)?;
+            let file = file.map_err(SessionError::of)?;
+            events.keep(episode, &file)?;
             Ok(file)
         };
-        let panicked = |_| Err(SessionError::Platform("taking a file over panicked".to_owned()));
+        let panicked = |_| Err(SessionError::internal("taking a file over panicked"));
         thread::scope(|scope| {
             for file in files::STEPPED.map(|name| scope.spawn(move || take(name))) {
                 result.evidence.push(file.join().unwrap_or_else(panicked)?);
@@ -92,7 +91,7 @@ impl EpisodeFinalizer<'_> {
                 // The result is no longer wanted, and its video may be missing.
                 return Ok(());
             }
-            events.finished(result).map_err(SessionError::Rejected)?;
+            events.finished(result)?;
             written.iter().for_each(LaneOutput::forget);
         }
         Ok(())
@@ -141,7 +140,7 @@ impl EpisodeFinalizer<'_> {
             for part in [RenderPart::Log, RenderPart::Video] {
                 let drawn = self.draw(result, part, world_seed, folder);
                 for file in &drawn {
-                    events.keep(result.episode, file).map_err(SessionError::Rejected)?;
+                    events.keep(result.episode, file)?;
                 }
                 result.evidence.extend(drawn);
             }
@@ -172,7 +171,7 @@ impl EpisodeFinalizer<'_> {
             }
             Err(error) => {
                 // The details are for the operator only, since they may describe this machine.
-                tracing::warn!(episode = result.episode, "a showcase is not drawn: {}", platform(&error));
+                tracing::warn!(episode = result.episode, "a showcase is not drawn: {}", ErrorChain(&error));
                 result.evidence_notes.push(drawing::missing(part).to_owned());
                 Vec::new()
             }
@@ -197,7 +196,7 @@ fn end(policy: Box<dyn PolicyConnection>, timed_out: bool) -> PolicyEnd {
 /// Waits for the policy's end, and adds it to the result.
 fn ended(ending: Option<ScopedJoinHandle<'_, PolicyEnd>>, result: &mut EpisodeResult) -> Result<(), SessionError> {
     let Some(ending) = ending else { return Ok(()) };
-    let end = ending.join().map_err(|_| SessionError::Platform("ending a policy panicked".to_owned()))?;
+    let end = ending.join().map_err(|_| SessionError::internal("ending a policy panicked"))?;
     tell(end, result);
     Ok(())
 }

@@ -48,7 +48,7 @@ pub(crate) trait EpisodeHost: Debug + Send + Sync {
 /// A policy that is being prepared for its episode.
 pub(crate) trait PreparedPolicy {
     /// Waits until the policy is imported or connected; cancellation interrupts the wait.
-    fn start(self: Box<Self>, cancel: &Cancel) -> Result<PolicyStart, LaneError>;
+    fn start(self: Box<Self>, cancel: &Cancel) -> Result<PolicyStart, SessionError>;
 }
 
 impl EpisodeHost for Engine {
@@ -92,15 +92,14 @@ struct EnginePolicy<'a> {
 }
 
 impl PreparedPolicy for EnginePolicy<'_> {
-    fn start(self: Box<Self>, cancel: &Cancel) -> Result<PolicyStart, LaneError> {
-        let failed = |error: SessionError| LaneError::Failed(error.to_string());
-        let mut pending = self.pending.begin(self.engine).map_err(failed)?;
+    fn start(self: Box<Self>, cancel: &Cancel) -> Result<PolicyStart, SessionError> {
+        let mut pending = self.pending.begin(self.engine)?;
         while !pending.is_done() {
             if cancel.is_cancelled() {
-                return Err(LaneError::Cancelled);
+                return Err(SessionError::Cancelled);
             }
             thread::sleep(IMPORT_TICK);
         }
-        pending.wait().map_err(failed)
+        pending.wait()
     }
 }

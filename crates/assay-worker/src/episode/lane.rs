@@ -14,6 +14,7 @@ use assay_model::lane::{Done, RunEpisode};
 use tempfile::TempDir;
 
 use crate::Cancel;
+use crate::episode::rejection::Rejection;
 
 /// Interval at which a waiting worker checks its cancel flag.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
@@ -45,7 +46,7 @@ pub(crate) trait LaneEvents {
     /// Called while no message arrives; returns the maximum time until the next call.
     fn tick(&mut self) -> Duration;
     /// A critical clause was violated; returns once the violation is recorded. An error ends the attempt.
-    fn violated(&mut self, violation: Violation) -> Result<(), String>;
+    fn violated(&mut self, violation: Violation) -> Result<(), Rejection>;
 }
 
 /// Ignores all events, for episodes of which only the end matters.
@@ -62,7 +63,7 @@ impl LaneEvents for IgnoredEvents {
         TICK
     }
 
-    fn violated(&mut self, _violation: Violation) -> Result<(), String> {
+    fn violated(&mut self, _violation: Violation) -> Result<(), Rejection> {
         Ok(())
     }
 }
@@ -92,9 +93,12 @@ pub(crate) enum LaneError {
     /// The lane failed.
     #[error("a lane failed: {0}")]
     Failed(String),
+    /// The lane's answer is not a message.
+    #[error("a lane's answer is not valid JSON")]
+    Answer(#[source] serde_json::Error),
     /// A violation could not be recorded.
-    #[error("{0}")]
-    Unrecorded(String),
+    #[error(transparent)]
+    Unrecorded(#[from] Rejection),
     /// The disk was full. This is temporary, and not evidence against scenario or policy.
     #[error("the disk is full: {0}")]
     DiskFull(String),

@@ -101,7 +101,7 @@ impl LaneProcess {
         }
         let mut body = vec![0; length as usize];
         self.fill(&mut body, (&mut silence, step), cancel, events)?;
-        serde_json::from_slice(&body).map_err(|e| LaneError::Failed(format!("an answer that is no JSON: {e}")))
+        serde_json::from_slice(&body).map_err(LaneError::Answer)
     }
 
     fn fill(
@@ -165,11 +165,11 @@ impl Lane for LaneProcess {
                 Reply::Waiting => events.waiting(),
                 Reply::Answered => events.answered(),
                 Reply::Violated(violation) => {
-                    events.violated(violation).map_err(LaneError::Unrecorded)?;
+                    events.violated(violation)?;
                     self.send(&LaneCommand::Noted, &[]).map_err(|_| self.died(last_step))?;
                 }
                 Reply::Done(done) => return Ok(*done),
-                Reply::Failed { message } | Reply::Refused { message } => return Err(LaneError::Failed(message)),
+                Reply::Refused { message } => return Err(LaneError::Failed(message)),
                 Reply::Ready { .. } | Reply::Sealed { .. } => return Err(LaneError::Failed("ready twice".to_owned())),
             }
         }

@@ -5,7 +5,6 @@ use assay_model::AttemptNote;
 use crate::engine::Staged;
 use crate::episode::host::EpisodeHost;
 use crate::episode::lane::Lane;
-use crate::episode::session_error::platform;
 use crate::{Cancel, Job, SessionError};
 
 /// One lane's work on a job.
@@ -33,7 +32,7 @@ impl<'a> LaneSession<'a> {
         core: usize,
         cancel: &'a Cancel,
     ) -> Result<Self, SessionError> {
-        let staged = host.staged(&job.scenario).map_err(|e| platform(&e))?;
+        let staged = host.staged(&job.scenario).map_err(SessionError::of)?;
         let (notes, begun, stopping) = (Vec::new(), false, Cancel::new());
         Ok(Self { host, job, core, cancel, staged, lane: None, notes, begun, is_last_try: true, stopping })
     }

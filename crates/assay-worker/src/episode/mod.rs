@@ -13,6 +13,7 @@ pub(crate) mod lane;
 pub(crate) mod lane_process;
 pub(crate) mod lane_session;
 pub(crate) mod policy;
+pub(crate) mod rejection;
 pub(crate) mod results;
 pub(crate) mod session;
 pub(crate) mod session_error;

@@ -10,7 +10,7 @@ use assay_policy::{
 use assay_scenario::Scenario;
 
 use crate::Engine;
-use crate::episode::session_error::{SessionError, platform};
+use crate::episode::session_error::SessionError;
 
 /// The location of a job's policy.
 #[derive(Debug, Clone)]
@@ -49,11 +49,11 @@ impl PolicySource {
     ) -> Result<PendingPolicy, SessionError> {
         match self {
             Self::Folder(folder) => {
-                let pools = engine.pools().map_err(|e| platform(&e))?;
-                let pool = pools.of(is_secret).map_err(|e| platform(&e))?;
+                let pools = engine.pools().map_err(SessionError::of)?;
+                let pool = pools.of(is_secret).map_err(SessionError::of)?;
                 let allowance = allowance(scenario);
                 let order = LoadRequest { policy_dir: folder.clone(), seed, core: Some(core), allowance, patience };
-                pool.prepare(order).map(PendingPolicy::Jailed).map_err(|e| platform(&e))
+                pool.prepare(order).map(PendingPolicy::Jailed).map_err(SessionError::of)
             }
             Self::Server { server, .. } => Ok(PendingPolicy::Server(server.clone())),
         }
@@ -91,7 +91,7 @@ impl PendingPolicy {
     /// Begins the episode's turn.
     pub(crate) fn begin(self, engine: &Engine) -> Result<Self, SessionError> {
         match self {
-            Self::Server(server) => engine.remote().connect(&server).map(Self::Connecting).map_err(|e| platform(&e)),
+            Self::Server(server) => engine.remote().connect(&server).map(Self::Connecting).map_err(SessionError::of),
             begun => Ok(begun),
         }
     }
@@ -112,13 +112,13 @@ impl PendingPolicy {
                 Ok(LoadOutcome::Failed(failure)) => Ok(PolicyStart::Failed(failure)),
                 Err(TakeError::Disturbed(evidence)) => Ok(PolicyStart::Disturbed(evidence)),
                 Err(TakeError::GivenUp { cpu }) => Ok(PolicyStart::GivenUp(cpu)),
-                Err(error) => Err(platform(&error)),
+                Err(error) => Err(SessionError::of(error)),
             },
             Self::Connecting(connecting) => match connecting.wait() {
                 ConnectOutcome::Ready(policy) => Ok(PolicyStart::Ready(policy)),
                 ConnectOutcome::Failed(failure) => Ok(PolicyStart::Failed(failure)),
             },
-            Self::Server(_) => Err(SessionError::Platform("a policy server that nobody connected to".to_owned())),
+            Self::Server(_) => Err(SessionError::internal("a policy server that nobody connected to")),
         }
     }
 }

@@ -7,14 +7,13 @@ use std::thread;
 use assay_model::{AttemptNote, ReplacedAttempt, ReplacementReason};
 
 use crate::SessionError;
-use crate::episode::attempt::Attempted;
+use crate::episode::attempt::{Attempted, EpisodeAttemptError};
 use crate::episode::finalizer::{EpisodeFinalizer, Finished, PolicyState};
 use crate::episode::host::PreparedPolicy;
 use crate::episode::lane::LaneError;
 use crate::episode::lane_session::LaneSession;
 use crate::episode::policy::PolicySource;
 use crate::episode::results::{self, Loss};
-use crate::episode::session_error::platform;
 use crate::episode::session_events::SessionEvents;
 
 /// Maximum number of times an episode is restarted on evidence from outside the policy.
@@ -39,7 +38,7 @@ impl<'a> LaneSession<'a> {
             let finishing = scope.spawn(move || finisher.run(&receiver, events));
             let outcome = self.run_all(&mut next, &sender, events);
             drop(sender);
-            let panicked = || Err(SessionError::Platform("the finishing thread panicked".to_owned()));
+            let panicked = || Err(SessionError::internal("the finishing thread panicked"));
             outcome.and(finishing.join().unwrap_or_else(|_| panicked()))
         })
     }
@@ -103,7 +102,7 @@ impl<'a> LaneSession<'a> {
                     tracing::warn!(episode, evidence, "the policy is imported again");
                     last = evidence;
                 }
-                Err(LaneError::Died { exit, by_others, step, log }) => {
+                Err(EpisodeAttemptError::Lane(LaneError::Died { exit, by_others, step, log })) => {
                     if !by_others && deaths.contains(&(exit.clone(), step)) {
                         let message = format!("the simulator died twice ({exit}) after control step {step}");
                         return Ok(self.without_end(episode, Loss::SimulatorDied, &message));
@@ -125,7 +124,7 @@ impl<'a> LaneSession<'a> {
             let message = format!("the episode was cut off in {tries} tries; the last: {last}");
             return Ok(self.without_end(episode, Loss::CutOff, &message));
         }
-        Err(SessionError::Platform(format!("episode {episode} could not be run in {tries} tries; the last: {last}")))
+        Err(SessionError::Interrupted { episode, tries, last })
     }
 
     /// Records a replaced attempt.
@@ -133,38 +132,39 @@ impl<'a> LaneSession<'a> {
         let (episode, reason) = (replaced.episode, replaced.reason);
         tracing::warn!(episode, reason = reason.words(), evidence = replaced.evidence, "the episode is run again");
         let note = AttemptNote::Replaced(replaced);
-        events.note(&note).map_err(SessionError::Rejected)?;
+        events.note(&note)?;
         self.notes.push(note);
         Ok(())
     }
 
     /// Ends an attempt that is not replaced here; another worker may restart the episode.
-    fn stopped(&mut self, episode: u32, error: LaneError, events: &dyn SessionEvents) -> SessionError {
-        match error {
-            LaneError::Cancelled => {
-                if std::mem::take(&mut self.begun) {
-                    let evidence = "the worker stopped, or its job was cancelled, in the middle of the episode";
-                    let replaced = ReplacedAttempt::new(episode, ReplacementReason::ServiceStopped, evidence);
-                    // Refused if the job has ended or another worker holds it by now; neither is a problem.
-                    drop(events.note(&AttemptNote::Replaced(replaced)));
-                }
-                SessionError::Cancelled
+    fn stopped(&mut self, episode: u32, error: EpisodeAttemptError, events: &dyn SessionEvents) -> SessionError {
+        let ended = match error {
+            EpisodeAttemptError::Lane(LaneError::Cancelled) => SessionError::Cancelled,
+            EpisodeAttemptError::Lane(LaneError::Refused(message)) => SessionError::Scenario(message),
+            EpisodeAttemptError::Lane(LaneError::Unrecorded(rejection)) => SessionError::Rejected(rejection),
+            EpisodeAttemptError::Lane(error) => SessionError::of(error),
+            EpisodeAttemptError::Preparation(error) => error,
+        };
+        let interruption = match &ended {
+            SessionError::Cancelled => Some((
+                ReplacementReason::ServiceStopped,
+                "the worker stopped, or its job was cancelled, in the middle of the episode",
+            )),
+            SessionError::Outage(_) => Some((ReplacementReason::Outage, "the simulator could not do its part")),
+            SessionError::Internal(_) | SessionError::Interrupted { .. } => {
+                Some((ReplacementReason::LaneDied, "the simulator could not do its part"))
             }
-            LaneError::Refused(message) => SessionError::Scenario(message),
-            LaneError::Unrecorded(message) => SessionError::Rejected(message),
-            error => {
-                let ended = platform(&error);
-                let reason = match ended {
-                    SessionError::Outage(_) => ReplacementReason::Outage,
-                    _ => ReplacementReason::LaneDied,
-                };
-                if std::mem::take(&mut self.begun) {
-                    let replaced = ReplacedAttempt::new(episode, reason, "the simulator could not do its part");
-                    drop(events.note(&AttemptNote::Replaced(replaced)));
-                }
-                ended
-            }
+            SessionError::Scenario(_) | SessionError::Rejected(_) => None,
+        };
+        if let Some((reason, evidence)) = interruption
+            && std::mem::take(&mut self.begun)
+        {
+            let replaced = ReplacedAttempt::new(episode, reason, evidence);
+            // Refused if the job has ended or another worker holds it by now; neither is a problem.
+            drop(events.note(&AttemptNote::Replaced(replaced)));
         }
+        ended
     }
 
     /// Adds the notes of earlier attempts at the episode to its result.

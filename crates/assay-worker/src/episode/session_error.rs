@@ -7,6 +7,7 @@ use assay_store::is_disk_full;
 use rustix::io::Errno;
 
 use crate::episode::lane::LaneError;
+use crate::episode::rejection::Rejection;
 
 /// System errors that are resolved when space is freed or storage is available again.
 const SHORTAGES: [Errno; 9] = [
@@ -30,29 +31,42 @@ pub enum SessionError {
     /// The scenario cannot be run; its author's fault.
     #[error("the scenario can't be run: {0}")]
     Scenario(String),
-    /// Storage is unavailable or full; try again later.
-    #[error("{0}")]
-    Outage(String),
-    /// The lane or a jail does not work.
-    #[error("{0}")]
-    Platform(String),
-    /// The receiver of results failed.
-    #[error("{0}")]
-    Rejected(String),
+    /// Storage, or another shared resource, is unavailable or exhausted; try again later.
+    #[error(transparent)]
+    Outage(Box<dyn Error + Send + Sync>),
+    /// An episode was interrupted from outside each time it was started.
+    #[error("episode {episode} could not be run in {tries} tries; the last: {last}")]
+    Interrupted {
+        /// The index of the episode.
+        episode: u32,
+        /// Number of tries.
+        tries: u32,
+        /// The evidence for the last interruption.
+        last: String,
+    },
+    /// The lane, a jail, or another part of the service does not work.
+    #[error(transparent)]
+    Internal(Box<dyn Error + Send + Sync>),
+    /// The receiver of events ended the session.
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
 }
 
-/// Returns an error with all its causes as an internal error, or as an outage if storage is the cause.
-pub(crate) fn platform(error: &(dyn Error + 'static)) -> SessionError {
-    if is_storage(error) { outage(error) } else { SessionError::Platform(with_causes(error)) }
-}
+impl SessionError {
+    /// Returns an error of the machine as an outage if storage or another exhausted resource is its cause, otherwise as
+    /// an internal error.
+    pub(crate) fn of(error: impl Error + Send + Sync + 'static) -> Self {
+        if is_outage(&error) { Self::Outage(Box::new(error)) } else { Self::Internal(Box::new(error)) }
+    }
 
-/// Returns an error with all its causes as an outage of storage.
-pub(crate) fn outage(error: &dyn Error) -> SessionError {
-    SessionError::Outage(with_causes(error))
+    /// Returns the error of a part of the service that did not keep its contract.
+    pub(crate) fn internal(problem: &'static str) -> Self {
+        Self::Internal(problem.into())
+    }
 }
 
 /// True if the file system, or another shared resource in short supply, is the root of an error.
-pub(crate) fn is_storage(error: &(dyn Error + 'static)) -> bool {
+pub(crate) fn is_outage(error: &(dyn Error + 'static)) -> bool {
     if is_disk_full(error) || matches!(error.downcast_ref(), Some(LaneError::DiskFull(_))) {
         return true;
     }
@@ -67,29 +81,22 @@ pub(crate) fn is_storage(error: &(dyn Error + 'static)) -> bool {
     false
 }
 
-fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
+    use assay_model::ErrorChain;
+
     use super::*;
 
     #[test]
     fn a_full_or_broken_disk_is_an_outage_and_a_missing_file_is_not() {
         for errno in [Errno::NOSPC, Errno::IO, Errno::ROFS, Errno::NOMEM] {
             let lane = LaneError::Io(io::Error::from_raw_os_error(errno.raw_os_error()));
-            assert!(matches!(platform(&lane), SessionError::Outage(text) if text.contains("os error")), "{errno}");
+            let error = SessionError::of(lane);
+            assert!(ErrorChain(&error).to_string().contains("os error"), "the cause is kept: {error:?}");
+            assert!(matches!(error, SessionError::Outage(_)), "{errno}");
         }
-        assert!(matches!(platform(&LaneError::DiskFull("no room".into())), SessionError::Outage(_)));
+        assert!(matches!(SessionError::of(LaneError::DiskFull("no room".into())), SessionError::Outage(_)));
         let missing = LaneError::Io(io::Error::from_raw_os_error(Errno::NOENT.raw_os_error()));
-        assert!(matches!(platform(&missing), SessionError::Platform(_)));
+        assert!(matches!(SessionError::of(missing), SessionError::Internal(_)));
     }
 }

@@ -2,6 +2,8 @@
 
 use assay_model::{Artifact, AttemptNote, EpisodeResult};
 
+use crate::episode::rejection::Rejection;
+
 /// Receives a session's events.
 pub(crate) trait SessionEvents: Sync {
     /// `step` of `of` control steps are done.
@@ -16,15 +18,15 @@ pub(crate) trait SessionEvents: Sync {
         false
     }
     /// A file of an episode's evidence is at its destination, under its plain name. An error stops the session.
-    fn keep(&self, _episode: u32, _file: &Artifact) -> Result<(), String> {
+    fn keep(&self, _episode: u32, _file: &Artifact) -> Result<(), Rejection> {
         Ok(())
     }
     /// Records a fact about an episode that outlives the attempt in which it was observed. An error stops the session.
-    fn note(&self, _note: &AttemptNote) -> Result<(), String> {
+    fn note(&self, _note: &AttemptNote) -> Result<(), Rejection> {
         Ok(())
     }
     /// The policy of an episode fell asleep or woke up. While it sleeps, its lane needs no processor.
     fn sleeping(&self, _episode: u32, _asleep: bool) {}
     /// An episode is complete, with its video if it gets one. An error stops the session.
-    fn finished(&self, result: EpisodeResult) -> Result<(), String>;
+    fn finished(&self, result: EpisodeResult) -> Result<(), Rejection>;
 }

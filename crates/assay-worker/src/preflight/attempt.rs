@@ -12,12 +12,13 @@ use super::job::PreflightJob;
 use super::tries::{Tried, Tries};
 use super::watch::watch;
 use crate::engine::core_of;
+use crate::episode::attempt::EpisodeAttemptError;
 use crate::episode::finalizer::end_policy;
 use crate::episode::lane::{IgnoredEvents, Lane, LaneError};
 use crate::episode::lane_process::{LaneProcess, nanos};
 use crate::episode::policy::{PendingPolicy, PolicyStart};
 use crate::episode::results::not_started_error;
-use crate::episode::session_error::{SessionError, platform};
+use crate::episode::session_error::SessionError;
 use crate::{Cancel, Engine};
 
 /// Number of control steps of a try.
@@ -45,18 +46,18 @@ struct Patience {
 }
 
 pub(super) fn try_out(engine: &Engine, job: &PreflightJob, limit: &Cancel) -> Result<Tries, SessionError> {
-    let staged = engine.staged(&job.scenario).map_err(|e| platform(&e))?;
+    let staged = engine.staged(&job.scenario).map_err(SessionError::of)?;
     // The same start as `assay verify --seed 0`, so that findings can be reproduced.
     let seeds = EpisodeSeeds::with_key(PUBLIC_SEED, &PolicyKey::public(), 0);
     // A service's last lane is the least likely to be busy.
     let core = core_of(engine.lanes().saturating_sub(1));
-    let mut lane = LaneProcess::start(engine, &job.scenario, &staged, core).map_err(|e| platform(&e))?;
+    let mut lane = LaneProcess::start(engine, &job.scenario, &staged, core).map_err(SessionError::of)?;
     let began = Instant::now();
     let prepare = |patience| job.policy.prepare(engine, &job.scenario, (seeds.policy, core, false), Some(patience));
     let mut attempt = |patience: Patience, black_images| {
         let probe = Probe { max_steps: STEPS, max_wall_ms: TRY_WALL_MS, black_images };
         let prepared = prepare(patience.import)?;
-        try_once(engine, &mut lane, prepared, (seeds, probe), (patience.answer, limit)).map_err(|error| told(&error))
+        try_once(engine, &mut lane, prepared, (seeds, probe), (patience.answer, limit)).map_err(told)
     };
     // The policy is imported while the lane compiles its scenario.
     let first = attempt(Patience { import: IMPORT_PATIENCE, answer: ANSWER_PATIENCE }, false)?;
@@ -74,11 +75,12 @@ pub(super) fn try_out(engine: &Engine, job: &PreflightJob, limit: &Cancel) -> Re
     Ok(Tries { first, second, blind })
 }
 
-fn told(error: &LaneError) -> SessionError {
+fn told(error: EpisodeAttemptError) -> SessionError {
     match error {
-        LaneError::Cancelled => SessionError::Cancelled,
-        LaneError::Refused(message) => SessionError::Scenario(message.clone()),
-        other => platform(other),
+        EpisodeAttemptError::Lane(LaneError::Cancelled) => SessionError::Cancelled,
+        EpisodeAttemptError::Lane(LaneError::Refused(message)) => SessionError::Scenario(message),
+        EpisodeAttemptError::Lane(error) => SessionError::of(error),
+        EpisodeAttemptError::Preparation(error) => error,
     }
 }
 
@@ -88,12 +90,12 @@ fn try_once(
     upcoming: PendingPolicy,
     (seeds, probe): (EpisodeSeeds, Probe),
     (answer, limit): (Duration, &Cancel),
-) -> Result<Tried, LaneError> {
-    let mut upcoming = upcoming.begin(engine).map_err(|e| LaneError::Failed(e.to_string()))?;
+) -> Result<Tried, EpisodeAttemptError> {
+    let mut upcoming = upcoming.begin(engine)?;
     let (began, connects) = (Instant::now(), matches!(upcoming, PendingPolicy::Connecting(_)));
     while !upcoming.is_done() {
         if limit.is_cancelled() {
-            return Err(LaneError::Cancelled);
+            return Err(LaneError::Cancelled.into());
         }
         // The pool applies its own configured limit.
         if connects && began.elapsed() > answer {
@@ -101,16 +103,16 @@ fn try_once(
         }
         thread::sleep(TICK);
     }
-    let mut policy = match upcoming.wait().map_err(|e| LaneError::Failed(e.to_string()))? {
+    let mut policy = match upcoming.wait()? {
         PolicyStart::Ready(policy) => policy,
         PolicyStart::Failed(failure) => {
             return Ok(Tried { error: Some(not_started_error(*failure)), ..Tried::default() });
         }
         PolicyStart::GivenUp(cpu) => return Ok(Tried { given_up: Some(cpu), ..Tried::default() }),
-        PolicyStart::Disturbed(evidence) => return Err(LaneError::Failed(evidence)),
+        PolicyStart::Disturbed(evidence) => return Err(LaneError::Failed(evidence).into()),
     };
     let (speaks, import_cpu) = (policy.speaks().map(str::to_owned), policy.import_cpu());
-    let stream = policy.take_stream().ok_or_else(|| LaneError::Failed("a policy without a stream".to_owned()))?;
+    let stream = policy.take_stream().ok_or_else(|| SessionError::internal("a policy without a stream"))?;
     let (nonce, policy_pid) = (policy.nonce(), policy.pid());
     let import_ends_at_ns = policy.import_ends_at().map(nanos);
     let (evidence, plain) = (None, false);

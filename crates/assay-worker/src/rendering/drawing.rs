@@ -57,8 +57,8 @@ pub enum RenderingError {
     #[error("the recording is not the one of the result")]
     OtherRecording,
     /// The renderer failed.
-    #[error("{0}")]
-    Render(String),
+    #[error(transparent)]
+    Render(RendererError),
     /// An input or output file could not be read or written.
     #[error("a file to draw from, or to write")]
     Io(#[from] std::io::Error),
@@ -72,7 +72,7 @@ pub enum RenderingError {
 
 impl From<RendererError> for RenderingError {
     fn from(error: RendererError) -> Self {
-        Self::Render(crate::episode::session_error::platform(&error).to_string())
+        Self::Render(error)
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use assay_jail::{Child, Exit, JailSpec, Profile, SpawnError, give_to_jail};
 use assay_model::lane::{RenderJob, RenderPart, Rendered, files};
-use assay_model::{Artifact, EpisodeResult};
+use assay_model::{Artifact, EpisodeResult, ErrorChain};
 
 use crate::engine::Staged;
 use crate::episode::evidence;
@@ -38,19 +38,26 @@ const LOG_BYTES: usize = 1000;
 
 /// An error of a renderer.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum RendererError {
+pub enum RendererError {
+    /// Its process could not be started.
     #[error("a renderer can't be started")]
     Spawn(#[from] SpawnError),
+    /// Its input or output could not be read or written.
     #[error("a renderer's files")]
     Io(#[from] std::io::Error),
+    /// Its input could not be encoded.
     #[error("the renderer's order")]
     Json(#[from] serde_json::Error),
+    /// It ended with this message.
     #[error("the renderer failed: {0}")]
     Failed(String),
+    /// It exceeded its wall-clock limit.
     #[error("the renderer did not end within {0:?}")]
     TooLong(Duration),
+    /// It hung.
     #[error("the renderer used no CPU time for {0:?}")]
     Hangs(Duration),
+    /// The job was cancelled.
     #[error("cancelled")]
     Cancelled,
 }
@@ -87,7 +94,7 @@ pub fn check_rendering(engine: &Engine) -> Result<(), Box<dyn std::error::Error>
         let scratch = engine.scratch("draw")?;
         give_to_jail(scratch.path())?;
         finish_in(engine, profile, "draw", (&staged, scratch.path()), &Cancel::new())
-            .map_err(|error| format!("{profile:?}: {error}"))?;
+            .map_err(|error| format!("{profile:?}: {}", ErrorChain(&error)))?;
     }
     Ok(())
 }

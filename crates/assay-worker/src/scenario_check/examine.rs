@@ -46,8 +46,11 @@ pub enum ExamineError {
     #[error("the answer makes no sense")]
     Json(#[from] serde_json::Error),
     /// The machine cannot render.
-    #[error("{0}")]
-    Draw(String),
+    #[error("a picture could not be rendered")]
+    Draw(#[from] RendererError),
+    /// The checker reported neither figures nor a fault.
+    #[error("the checker measured nothing")]
+    NothingMeasured,
     /// It had CPU time left when its wall-clock limit expired or when it was killed from outside.
     #[error("this machine is too busy to look at the scenario in time")]
     Busy,
@@ -162,7 +165,7 @@ fn picture(
     give_to_jail(scratch.path())?;
     finish(&staged, scratch.path()).map_err(|error| match error {
         RendererError::TooLong(_) => ExamineError::Busy,
-        other => ExamineError::Draw(crate::episode::session_error::platform(&other).to_string()),
+        other => ExamineError::Draw(other),
     })?;
     Ok(evidence::read(scratch.path(), files::SHEET, PICTURE_BYTES)?)
 }

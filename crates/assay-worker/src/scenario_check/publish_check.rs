@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use assay_model::ErrorChain;
 use assay_model::lane::{ScenarioCheck, ScenarioFault};
 use assay_scenario::Scenario;
 
@@ -47,7 +48,7 @@ pub fn publish_check(engine: &Engine, scenario: &Scenario) -> Result<PublishChec
     let began = Instant::now();
     let figures = match check_worlds(engine, scenario, CHECK)? {
         ScenarioCheck { fault: Some(fault), .. } => return Ok(PublishCheck::Rejected(fault)),
-        checked => checked.figures.ok_or_else(|| ExamineError::Draw("the checker measured nothing".to_owned()))?,
+        checked => checked.figures.ok_or(ExamineError::NothingMeasured)?,
     };
     if figures.real_time_factor < LEAST_REAL_TIME {
         let problem = format!(
@@ -68,8 +69,8 @@ pub fn publish_check(engine: &Engine, scenario: &Scenario) -> Result<PublishChec
     match thumbnail(engine, scenario, SIZE, limits) {
         Ok(picture) => Ok(PublishCheck::Accepted { thumbnail: Some(picture) }),
         // Without OpenGL no picture can be rendered, whatever the scenario.
-        Err(ExamineError::Draw(why)) if check_rendering(engine).is_err() => {
-            tracing::warn!(why, "published without a picture");
+        Err(ExamineError::Draw(error)) if check_rendering(engine).is_err() => {
+            tracing::warn!(error = %ErrorChain(&error), "published without a picture");
             Ok(PublishCheck::Accepted { thumbnail: None })
         }
         Err(ExamineError::Draw(_)) => {

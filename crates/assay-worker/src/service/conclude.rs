@@ -1,6 +1,8 @@
 //! The last step of a job: the verdict.
 
-use assay_model::{Sha256Digest, Verdict, conclude};
+use std::error::Error;
+
+use assay_model::{ErrorChain, Sha256Digest, Verdict, conclude};
 use assay_report::attest::Evidence;
 use assay_report::json;
 use assay_store::{ConclusionClaim, JobOutcome, JobState, RenderCounts, SignedDocuments, StoreError};
@@ -9,9 +11,8 @@ use jiff::Timestamp;
 use super::claims::Held;
 use super::intervals::LEASE;
 use super::shared::WorkerShared;
-use crate::episode::session_error::platform;
-use crate::signing::statement::{STATEMENT_FILE, state};
-use crate::{Cancel, SessionError};
+use crate::Cancel;
+use crate::signing::statement::{STATEMENT_FILE, SignError, state};
 
 /// The report's name in the statement, the same as in the command line's folder.
 const REPORT_FILE: &str = "report.json";
@@ -28,7 +29,7 @@ enum ReportSigningError {
     #[error(transparent)]
     Report(#[from] json::JsonError),
     #[error(transparent)]
-    Statement(SessionError),
+    Statement(#[from] SignError),
 }
 
 impl WorkerShared {
@@ -77,7 +78,7 @@ impl WorkerShared {
         let fingerprint = self.options.engine.fingerprint().clone();
         match self.options.keyring.keyid() {
             Ok(keyid) => conclusion.signed_by = Some(keyid),
-            Err(error) => return self.unsigned(claim, &platform(&error).to_string()),
+            Err(error) => return self.unsigned(claim, &error),
         }
         if cancel.is_cancelled() {
             self.wait(records.return_conclusion(claim.fence, None, now))?;
@@ -88,14 +89,14 @@ impl WorkerShared {
         let signed = match self.sign(claim, &outcome, now) {
             Ok(signed) => signed,
             Err(ReportSigningError::Store(error)) => return Err(error),
-            Err(error) => return self.unsigned(claim, &error.to_string()),
+            Err(error) => return self.unsigned(claim, &error),
         };
         Ok(self.wait(records.complete_job(claim.fence, outcome, signed, now))?.then_some(verdict))
     }
 
     /// Hands back a conclusion that could not be signed; repeated failures end the job with blame `platform`.
-    fn unsigned(&self, claim: &ConclusionClaim, why: &str) -> Result<Option<Verdict>, StoreError> {
-        tracing::error!(job.id = %claim.fence.job_id, why, "the report could not be signed");
+    fn unsigned(&self, claim: &ConclusionClaim, error: &dyn Error) -> Result<Option<Verdict>, StoreError> {
+        tracing::error!(job.id = %claim.fence.job_id, error = %ErrorChain(error), "the report could not be signed");
         let reason = Some("the report could not be signed");
         self.wait(self.options.records.return_conclusion(claim.fence, reason, self.options.clock.now()))?;
         Ok(None)
@@ -124,8 +125,7 @@ impl WorkerShared {
         let files = claim.episodes.iter().flat_map(|episode| &episode.evidence);
         let mut evidence: Vec<_> = files.map(|file| Evidence::new(&file.name, file.sha256)).collect();
         evidence.push(Evidence::new(REPORT_FILE, Sha256Digest::of(&text)));
-        let statement = state(&report, evidence, timestep_s, &self.options.keyring);
-        let statement = statement.map_err(|error| ReportSigningError::Statement(platform(&error)))?;
+        let statement = state(&report, evidence, timestep_s, &self.options.keyring)?;
         Ok(SignedDocuments { report: text, statement })
     }
 }

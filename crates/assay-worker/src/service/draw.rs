@@ -2,11 +2,12 @@
 //! the machine: a shard that arrives meanwhile finds its lane free. None starts while a lane has work: there are never
 //! more renderers than idle lanes.
 
+use std::error::Error;
 use std::path::Path;
 use std::thread;
 
 use assay_model::lane::files;
-use assay_model::{Artifact, JobId, Sha256Digest};
+use assay_model::{Artifact, ErrorChain, JobId, Sha256Digest};
 use assay_store::{BlobError, RenderClaim, RenderReturnOutcome, SignedDocument, StoreError};
 
 use super::claims::Held;
@@ -14,7 +15,6 @@ use super::intervals::{LEASE, POLL};
 use super::renderers::{RunningRenderer, lock};
 use super::shared::WorkerShared;
 use crate::episode::evidence;
-use crate::episode::session_error::platform;
 use crate::rendering::drawing::{self, DrawJob, DrawTools, Drawn, RenderingError};
 use crate::rendering::video::Urgency;
 use crate::{Cancel, SessionError, episode_share};
@@ -22,11 +22,21 @@ use crate::{Cancel, SessionError, episode_share};
 /// The reason why nothing was rendered.
 enum Undrawn {
     /// Files cannot be stored, or the records are unavailable. Does not count as a failure.
-    Outage(String),
+    Outage(Box<dyn Error + Send + Sync>),
     /// An internal error in the records, the blobs, or a folder. Does not count as a failure.
-    Ours(String),
+    Internal(SessionError),
     /// The part could not be rendered.
-    Failed(String),
+    Failed(Box<dyn Error + Send + Sync>),
+}
+
+impl From<SessionError> for Undrawn {
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::Outage(error) => Self::Outage(error),
+            SessionError::Scenario(_) => Self::Failed(Box::new(error)),
+            other => Self::Internal(other),
+        }
+    }
 }
 
 impl WorkerShared {
@@ -77,17 +87,17 @@ impl WorkerShared {
                 return Ok(());
             }
             Err(_) if cancel.is_cancelled() => None,
-            Err(Undrawn::Outage(why)) => {
-                self.options.health.files_failed(&why);
+            Err(Undrawn::Outage(error)) => {
+                self.options.health.files_failed(ErrorChain(&*error));
                 None
             }
-            Err(Undrawn::Ours(why)) => {
-                tracing::error!(why, "drawing is put off");
+            Err(Undrawn::Internal(error)) => {
+                tracing::error!(error = %ErrorChain(&error), "rendering is postponed");
                 None
             }
-            Err(Undrawn::Failed(why)) => {
+            Err(Undrawn::Failed(error)) => {
                 // The details are for the operator only, since they may describe this machine.
-                tracing::warn!(part = claim.part.as_str(), why, "not drawn");
+                tracing::warn!(part = claim.part.as_str(), error = %ErrorChain(&*error), "not rendered");
                 Some(drawing::missing(claim.part))
             }
         };
@@ -105,17 +115,15 @@ impl WorkerShared {
         let (job, result) = (claim.fence.job_id, &claim.result);
         let header = &claim.header;
         let scenario = self.options.engine.scenario(&header.scenario, header.scenario_digest);
-        let scenario = scenario.map_err(|error| Undrawn::Failed(error.to_string()))?;
-        let seeds = self.seeds(header).map_err(|error| match error {
-            SessionError::Scenario(why) => Undrawn::Failed(why),
-            other => Undrawn::Ours(other.to_string()),
-        })?;
-        let statement =
-            self.wait(self.options.records.signed_document(job, SignedDocument::Statement)).map_err(|e| ours(&e))?;
-        let statement = statement.ok_or_else(|| Undrawn::Failed("the job has no statement".to_owned()))?;
-        let desk = self.options.blobs.incoming().map_err(|e| ours(&e))?;
+        let scenario = scenario.map_err(|error| Undrawn::Failed(error.into()))?;
+        let seeds = self.seeds(header)?;
+        let statement = self
+            .wait(self.options.records.signed_document(job, SignedDocument::Statement))
+            .map_err(SessionError::of)?;
+        let statement = statement.ok_or_else(|| Undrawn::Failed("the job has no statement".into()))?;
+        let desk = self.options.blobs.incoming().map_err(SessionError::of)?;
         let folder = desk.path().join(evidence::folder_of(result.episode));
-        std::fs::create_dir_all(&folder).map_err(|e| ours(&e))?;
+        std::fs::create_dir_all(&folder).map_err(SessionError::of)?;
         self.fetch(job, &result.evidence, &folder)?;
         let order = DrawJob {
             job_id: job,
@@ -130,8 +138,10 @@ impl WorkerShared {
         let what = (result, claim.part, bytes);
         let drawn = drawing::draw(tools, &order, what, &folder, (Urgency::Background, cancel, &|_| ()));
         let drawn = drawn.map_err(|error| match error {
-            RenderingError::Io(_) | RenderingError::Stage(_) | RenderingError::Sign(_) => ours(&error),
-            RenderingError::OtherRecording | RenderingError::Render(_) => Undrawn::Failed(error.to_string()),
+            RenderingError::Io(_) | RenderingError::Stage(_) | RenderingError::Sign(_) => {
+                SessionError::of(error).into()
+            }
+            RenderingError::OtherRecording | RenderingError::Render(_) => Undrawn::Failed(error.into()),
         })?;
         self.keep(claim, drawn, desk.path())
     }
@@ -139,13 +149,13 @@ impl WorkerShared {
     /// Copies the recording into `folder`.
     fn fetch(&self, job: JobId, kept: &[Artifact], folder: &Path) -> Result<(), Undrawn> {
         let recording = kept.iter().find(|file| file.name.ends_with(files::TRACE));
-        let recording = recording.ok_or_else(|| Undrawn::Failed("there is no recording".to_owned()))?;
+        let recording = recording.ok_or_else(|| Undrawn::Failed("there is no recording".into()))?;
         let copied = self.wait(self.options.blobs.copy_to(job, recording.sha256, &folder.join(files::TRACE)));
         copied.map_err(|error| match error {
-            BlobError::Missing => Undrawn::Failed("the recording is gone".to_owned()),
+            BlobError::Missing => Undrawn::Failed("the recording is gone".into()),
             // Another try would read the same bytes.
-            BlobError::Damaged(_) => Undrawn::Failed("the recording is damaged".to_owned()),
-            other => ours(&other),
+            BlobError::Damaged(_) => Undrawn::Failed("the recording is damaged".into()),
+            other => SessionError::of(other).into(),
         })
     }
 
@@ -154,31 +164,24 @@ impl WorkerShared {
         let (job, blobs) = (claim.fence.job_id, &self.options.blobs);
         let put = || {
             for file in &drawn.files {
-                self.wait(blobs.put(job, file.sha256, &desk.join(&file.name))).map_err(|e| ours(&e))?;
+                self.wait(blobs.put(job, file.sha256, &desk.join(&file.name))).map_err(SessionError::of)?;
             }
-            if drawn.files.is_empty() { Ok(()) } else { self.wait(blobs.settle(job)).map_err(|e| ours(&e)) }
+            if drawn.files.is_empty() { Ok(()) } else { self.wait(blobs.settle(job)).map_err(SessionError::of) }
         };
         put()?;
         let record = self.options.records.record_render(claim.fence, drawn.files.clone(), drawn.notes.clone());
-        if self.wait(record).map_err(|e| ours(&e))? {
+        if self.wait(record).map_err(SessionError::of)? {
             // The job's clean-up may not have known of the files a moment ago.
-            return put();
+            return Ok(put()?);
         }
         // The job is erased, its evidence is gone, or another renderer has the episode: files without a record are
         // removed.
-        let known = self.wait(self.options.records.renders(job)).map_err(|e| ours(&e))?;
+        let known = self.wait(self.options.records.renders(job)).map_err(SessionError::of)?;
         let is_known =
             |sha256: Sha256Digest| known.iter().flat_map(|drawn| &drawn.files).any(|file| file.sha256 == sha256);
         for file in drawn.files.iter().filter(|file| !is_known(file.sha256)) {
-            self.wait(blobs.remove(job, file.sha256)).map_err(|e| ours(&e))?;
+            self.wait(blobs.remove(job, file.sha256)).map_err(SessionError::of)?;
         }
         Ok(())
-    }
-}
-
-fn ours(error: &(dyn std::error::Error + 'static)) -> Undrawn {
-    match platform(error) {
-        SessionError::Outage(why) => Undrawn::Outage(why),
-        other => Undrawn::Ours(other.to_string()),
     }
 }

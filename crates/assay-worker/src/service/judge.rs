@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use assay_model::lane::files;
-use assay_model::{Artifact, EpisodeResult, JobId, worth_judging};
+use assay_model::{Artifact, EpisodeResult, ErrorChain, JobId, worth_judging};
 use assay_store::{BlobError, ConclusionClaim, StoreError};
 
 use super::shared::WorkerShared;
-use crate::episode::session_error::platform;
 use crate::{Cancel, Judging};
 
 impl WorkerShared {
@@ -45,7 +44,7 @@ impl WorkerShared {
                 }
                 Ok(_) => return Ok(()),
                 Err(error) => {
-                    tracing::warn!(job.id = %claim.header.job_id, "nothing to show the judge: {}", platform(&error));
+                    tracing::warn!(job.id = %claim.header.job_id, "nothing to show the judge: {}", ErrorChain(&error));
                 }
             }
         }

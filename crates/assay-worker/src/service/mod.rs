@@ -25,6 +25,8 @@ mod seasons;
 mod server_jobs;
 mod servers;
 mod shard;
+mod shard_end;
+mod shard_recorder;
 mod shared;
 mod sleepers;
 #[cfg(test)]

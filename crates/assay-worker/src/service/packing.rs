@@ -1,11 +1,10 @@
 //! Compresses kept evidence when no verdict is waiting: each episode's once it is recorded, except the last one's,
 //! which is packed after the verdict.
 
-use assay_model::{EpisodeResult, JobId, Sha256Digest};
+use assay_model::{EpisodeResult, ErrorChain, JobId, Sha256Digest};
 
 use super::shared::WorkerShared;
 use crate::SessionError;
-use crate::episode::session_error::platform;
 
 impl WorkerShared {
     /// Packs the evidence of recorded episodes. Evidence that is already packed or gone is skipped.
@@ -15,11 +14,11 @@ impl WorkerShared {
         let hashes: Vec<Sha256Digest> = files.map(|file| file.sha256).collect();
         self.options.runtime.spawn(async move {
             for sha256 in hashes {
-                match blobs.pack(job, sha256).await.map_err(|error| platform(&error)) {
+                match blobs.pack(job, sha256).await.map_err(SessionError::of) {
                     Ok(_) => {}
-                    Err(SessionError::Outage(why)) => health.files_failed(&why),
+                    Err(SessionError::Outage(error)) => health.files_failed(ErrorChain(&*error)),
                     Err(error) => {
-                        tracing::warn!(job.id = %job, %sha256, %error, "evidence stays as large as it is");
+                        tracing::warn!(job.id = %job, %sha256, error = %ErrorChain(&error), "evidence stays as large as it is");
                     }
                 }
             }

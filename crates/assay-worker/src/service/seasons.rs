@@ -11,7 +11,6 @@ use jiff::Timestamp;
 
 use super::shared::WorkerShared;
 use crate::SessionError;
-use crate::episode::session_error::platform;
 
 /// Maximum number of episodes of a shard of a rerun.
 const SHARD_EPISODES: u32 = 4;
@@ -21,15 +20,15 @@ impl WorkerShared {
     pub(super) fn seeds(&self, header: &JobHeader) -> Result<SeedSource, SessionError> {
         let Some(entry) = &header.arena else { return Ok(header.job_seeds()) };
         let records = &self.options.records;
-        let ours = |why: String| SessionError::Platform(why);
+        let ours = |why: String| SessionError::Internal(why.into());
         let gone = || ours(format!("season {} of {} is not in the records", entry.season, header.scenario));
-        let season = self.wait(records.season(&header.scenario, Some(entry.season))).map_err(|e| platform(&e))?;
+        let season = self.wait(records.season(&header.scenario, Some(entry.season))).map_err(SessionError::of)?;
         let differences = season.ok_or_else(gone)?.pins.fingerprint.differences(self.options.engine.fingerprint());
         if let Some(difference) = differences.first() {
             let what = &difference.name;
             return Err(ours(format!("season {} was opened with another {what} than this server has", entry.season)));
         }
-        let secrets = self.wait(records.season_secrets(&header.scenario, entry.season)).map_err(|e| platform(&e))?;
+        let secrets = self.wait(records.season_secrets(&header.scenario, entry.season)).map_err(SessionError::of)?;
         let secrets = secrets.ok_or_else(gone)?;
         let secret = if entry.rerun { secrets.rerun.ok_or_else(gone)? } else { secrets.season };
         let policy_key = header.policy_key.clone();

@@ -13,11 +13,12 @@ use assay_store::{Claim, MAX_RETRIES};
 use super::busy::Busy;
 use super::intervals::LEASE;
 use super::servers::lock;
-use super::shard::{ShardEnd, ShardRecorder, ShardWorkspace};
+use super::shard::ShardWorkspace;
+use super::shard_end::ShardEnd;
+use super::shard_recorder::ShardRecorder;
 use super::shared::WorkerShared;
 use crate::engine::core_of;
 use crate::episode::lane_session::LaneSession;
-use crate::episode::session_error::platform;
 use crate::{Cancel, PolicySource, SessionError};
 
 /// Maximum number of policy server jobs that run at the same time.
@@ -54,7 +55,7 @@ impl WorkerShared {
     /// Runs a turn of a shard on several lanes. Returns an error only if the preparations fail.
     fn run_server(&self, claim: &Claim, desk: &ShardWorkspace, cancel: &Cancel) -> Result<ShardEnd, SessionError> {
         let job = self.job(claim, desk)?;
-        let recorder = ShardRecorder::new(self, claim, desk);
+        let recorder = ShardRecorder::new(self, claim, desk.evidence());
         let lanes = self.servers.lanes(job.policy.lanes(1, claim.episodes.len()));
         let count = lanes.more + 1;
         let _busy = Busy::lanes(u32::try_from(count).unwrap_or(u32::MAX));
@@ -73,7 +74,7 @@ impl WorkerShared {
             // An error of one lane would affect the others too.
             let run = |lane| run(lane).inspect_err(|_| failed.cancel());
             let threads: Vec<_> = (1..count).map(|lane| scope.spawn(move || run(lane))).collect();
-            let panicked = || Err(SessionError::Platform("a lane's thread panicked".to_owned()));
+            let panicked = || Err(SessionError::internal("a lane's thread panicked"));
             let first = run(0);
             threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| panicked())).fold(first, Result::and)
         });
@@ -85,10 +86,10 @@ impl WorkerShared {
 
     /// Returns the policy server of a job.
     pub(super) fn server(&self, header: &JobHeader) -> Result<PolicySource, SessionError> {
-        let call = self.options.servers.get(header.job_id).map_err(|e| platform(&e))?;
-        let gone = || SessionError::Platform("the address of the policy server is gone".to_owned());
+        let call = self.options.servers.get(header.job_id).map_err(SessionError::of)?;
+        let gone = || SessionError::internal("the address of the policy server is gone");
         let call = call.ok_or_else(gone)?;
-        let endpoint = ServerEndpoint::parse(call.url.reveal()).map_err(|e| platform(&e))?;
+        let endpoint = ServerEndpoint::parse(call.url.reveal()).map_err(SessionError::of)?;
         let server = PolicyServer { endpoint, api_key: call.api_key, replan_steps: header.replan_steps };
         Ok(PolicySource::Server { server, concurrency: call.concurrency.max(1) })
     }

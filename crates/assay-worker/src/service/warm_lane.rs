@@ -5,11 +5,12 @@
 
 use std::sync::Arc;
 
+use assay_model::ErrorChain;
 use assay_scenario::Scenario;
 
+use crate::SessionError;
 use crate::episode::host::EpisodeHost;
 use crate::episode::lane::Lane;
-use crate::episode::session_error::platform;
 
 /// The lane that a worker thread keeps ready. It dies with the thread.
 #[derive(Debug)]
@@ -54,12 +55,12 @@ impl WarmLane {
     pub(super) fn start(&mut self, host: &dyn EpisodeHost) {
         self.retired = None;
         let Some(expected) = self.expected.as_ref().filter(|_| self.lane.is_none()) else { return };
-        let staged = host.staged(expected).map_err(|e| platform(&e));
-        match staged.and_then(|staged| host.lane(expected, &staged, self.core).map_err(|e| platform(&e))) {
+        let staged = host.staged(expected).map_err(SessionError::of);
+        match staged.and_then(|staged| host.lane(expected, &staged, self.core).map_err(SessionError::of)) {
             Ok(lane) => self.lane = Some(lane),
             Err(error) => {
                 // The next shard starts its own lane and reports the error.
-                tracing::debug!(%error, "no spare lane");
+                tracing::debug!(error = %ErrorChain(&error), "no spare lane");
                 self.expected = None;
             }
         }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use assay_model::{ActionTerm, Finding, FindingLevel, LatencyMs, ObservedTerm, Preflight};
-use assay_worker::{PolicySource, PreflightJob, SessionError, preflight};
+use assay_worker::{PolicySource, PreflightJob, preflight};
 use clap::Args;
 
 use crate::exit::{Code, Failure, OrFail};
@@ -61,11 +61,7 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Code, Failure> {
         policy_name: policy.name,
         policy_sha256: policy.sha256,
     };
-    let found = preflight(&engine, &job, &cancel).map_err(|error| match error {
-        SessionError::Cancelled => Failure::Interrupted,
-        SessionError::Scenario(_) => Failure::Usage(error.into()),
-        SessionError::Outage(_) | SessionError::Platform(_) | SessionError::Rejected(_) => Failure::Ours(error.into()),
-    })?;
+    let found = preflight(&engine, &job, &cancel)?;
     if arguments.json {
         super::stdout::print(&serde_json::to_string_pretty(&found).ours()?);
     } else {

@@ -5,7 +5,7 @@ mod jail;
 use std::path::Path;
 
 use assay_jail::{HostCheck, default_cache_root, probe};
-use assay_model::Isolation;
+use assay_model::{ErrorChain, Isolation};
 use assay_policy::Runtime;
 use assay_worker::{Engine, EngineOptions, Installation};
 use clap::Args;
@@ -151,6 +151,6 @@ fn passed(name: &'static str, detail: String) -> HostCheck {
 }
 
 fn failed(name: &'static str, error: &dyn std::error::Error, remedy: &str) -> HostCheck {
-    let detail = std::iter::successors(Some(error), |e| e.source()).map(ToString::to_string).collect::<Vec<_>>();
-    HostCheck { name, holds: false, required: true, detail: detail.join(": "), remedy: remedy.to_owned() }
+    let detail = ErrorChain(error).to_string();
+    HostCheck { name, holds: false, required: true, detail, remedy: remedy.to_owned() }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use assay_model::lane::RenderPart;
-use assay_model::{EpisodeResult, JobReport, LogType, Record, SeedSource};
+use assay_model::{EpisodeResult, ErrorChain, JobReport, LogType, Record, SeedSource};
 use assay_scenario::Scenario;
 use assay_worker::{
     Cancel, DrawEvents, DrawJob, DrawTools, Drawn, Engine, Keyring, RenderingError, STATEMENT_FILE, draw_all, drawn_in,
@@ -156,7 +156,7 @@ impl DrawEvents for RenderProgress {
             Ok(drawn) if drawn.notes.is_empty() && self.bar.is_some() => return,
             Ok(drawn) if drawn.notes.is_empty() => format!("episode {episode}: {what} drawn"),
             Ok(drawn) => format!("episode {episode}: {what}: {}", drawn.notes.join("; ")),
-            Err(error) => format!("episode {episode}: no {what}: {error}"),
+            Err(error) => format!("episode {episode}: no {what}: {}", ErrorChain(error)),
         };
         match &self.bar {
             Some(bar) => bar.println(line),

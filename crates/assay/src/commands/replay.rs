@@ -10,7 +10,7 @@ use assay_model::{EpisodeResult, JobMode, JobReport, Record, SeasonSecret, SeedS
 use assay_policy::{IntakeLimits, intake};
 use assay_report::{ReplayReport, json};
 use assay_scenario::Scenario;
-use assay_worker::{Engine, Job, PolicySource, ReplayError, SessionError, replay};
+use assay_worker::{Engine, Job, PolicySource, replay};
 use clap::Args;
 
 use crate::exit::{Code, Failure, OrFail};
@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &ReplayArgs) -> Result<Code, Failure> {
     let progress = Progress::new(1, true);
     let outcome = replay(&engine, job, recorded, &recording, &cancel, &progress);
     progress.clear();
-    let outcome = outcome.map_err(failure)?;
+    let outcome = outcome?;
     let then = report.fingerprint.as_ref();
     let found = ReplayReport {
         same: outcome.comparison.difference.is_none(),
@@ -97,16 +97,6 @@ pub(crate) fn run(arguments: &ReplayArgs) -> Result<Code, Failure> {
         screen::layout().paragraph(&found.text(), 0)
     });
     Ok(if found.same { Code::Success } else { Code::Unsafe })
-}
-
-fn failure(error: ReplayError) -> Failure {
-    match error {
-        ReplayError::Session(SessionError::Cancelled) => Failure::Interrupted,
-        ReplayError::Session(SessionError::Scenario(_))
-        | ReplayError::OtherRecording { .. }
-        | ReplayError::Unreadable(_) => Failure::Usage(error.into()),
-        ReplayError::Session(_) | ReplayError::Io(_) => Failure::Ours(error.into()),
-    }
 }
 
 fn season_secret(text: &str) -> Result<SeasonSecret, &'static str> {

@@ -19,8 +19,8 @@ use assay_report::RunAgain;
 use assay_report::json;
 use assay_scenario::{LibraryError, Scenario, files as scenario_files};
 use assay_worker::{
-    Cancel, Engine, Evaluation, Job, Judging, Keyring, PolicySource, STATEMENT_FILE, SessionError, WallBudget,
-    episode_share, evaluate, evidence_in, sign,
+    Cancel, Engine, Evaluation, Job, Judging, Keyring, PolicySource, STATEMENT_FILE, WallBudget, episode_share,
+    evaluate, evidence_in, sign,
 };
 use clap::Args;
 
@@ -151,11 +151,7 @@ pub(crate) fn run(arguments: &VerifyArgs) -> Result<Code, Failure> {
     if outcome.is_err() {
         output.as_ref().map(Output::abandon).transpose().ours()?;
     }
-    let mut episodes = outcome.map_err(|error| match error {
-        SessionError::Cancelled => Failure::Interrupted,
-        SessionError::Scenario(_) => Failure::Usage(error.into()),
-        SessionError::Outage(_) | SessionError::Platform(_) | SessionError::Rejected(_) => Failure::Ours(error.into()),
-    })?;
+    let mut episodes = outcome?;
     if let Some(judge) = &judge {
         look(&engine, judge, &evaluation, &mut episodes, &cancel);
     }

@@ -98,6 +98,6 @@ fn a_full_disk_is_an_outage() {
 fn a_lane_that_cannot_do_its_part_is_an_internal_error() {
     let run = SessionRun::new(vec![Attempt::lane_error(LaneError::Failed("no rasteriser".to_owned()))]);
     let error = run.run(1).unwrap_err();
-    assert!(matches!(error, SessionError::Platform(_)), "{error:?}");
+    assert!(matches!(error, SessionError::Internal(_)), "{error:?}");
     assert_eq!((run.results(), run.replaced()), (Vec::new(), vec![ReplacementReason::LaneDied]));
 }

@@ -44,7 +44,7 @@ fn a_link_in_the_place_of_a_file_is_not_followed() {
     let folder = tempfile::tempdir().unwrap();
     let mut run = SessionRun::new(vec![Attempt::completed().with_link()]);
     run.folder = Some(folder.path().to_owned());
-    assert!(matches!(run.run(1), Err(SessionError::Platform(_))));
+    assert!(matches!(run.run(1), Err(SessionError::Internal(_))));
     assert_eq!(run.results(), []);
     assert!(!folder.path().join("episodes/000").join(files::TRACE).exists());
 }

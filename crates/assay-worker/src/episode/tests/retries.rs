@@ -102,7 +102,7 @@ fn a_failed_import_is_not_repeated() {
 fn retries_are_bounded_and_leave_the_episode_to_another_worker() {
     let run = SessionRun::new((0..4).map(|_| Attempt::lane_killed()).collect());
     let error = run.run(1).unwrap_err();
-    assert!(matches!(error, SessionError::Platform(_)), "{error:?}");
+    assert!(matches!(error, SessionError::Interrupted { tries: 4, .. }), "{error:?}");
     assert!(error.to_string().contains("4 tries"), "{error}");
     assert!(run.host.is_played() && run.results().is_empty(), "the policy gets no result for it");
     assert_eq!(run.replaced(), [ReplacementReason::LaneDied; 4]);
@@ -112,7 +112,7 @@ fn retries_are_bounded_and_leave_the_episode_to_another_worker() {
 fn the_last_worker_gives_up_an_episode_without_observations_as_well() {
     let mut run = SessionRun::new((0..4).map(|_| Attempt::lane_killed()).collect());
     run.is_last_try = true;
-    assert!(matches!(run.run(1), Err(SessionError::Platform(_))));
+    assert!(matches!(run.run(1), Err(SessionError::Interrupted { .. })));
     assert_eq!(run.results(), []);
 }
 

@@ -293,9 +293,9 @@ struct ScriptedStart {
 }
 
 impl PreparedPolicy for ScriptedStart {
-    fn start(self: Box<Self>, cancel: &Cancel) -> Result<PolicyStart, LaneError> {
+    fn start(self: Box<Self>, cancel: &Cancel) -> Result<PolicyStart, SessionError> {
         if cancel.is_cancelled() {
-            return Err(LaneError::Cancelled);
+            return Err(SessionError::Cancelled);
         }
         let Attempt { start, acts, end, exit, is_process, links } = self.attempt;
         match start {
@@ -311,7 +311,8 @@ impl PreparedPolicy for ScriptedStart {
                 stage.killed = false;
                 stage.lanes.entry(self.episode).or_default().push_back(LaneScript { acts, end, links });
                 drop(stage);
-                let stream = Some(PolicyStream::socket(UnixStream::pair()?.0)?);
+                let (socket, _) = UnixStream::pair().map_err(SessionError::of)?;
+                let stream = Some(PolicyStream::socket(socket).map_err(SessionError::of)?);
                 Ok(PolicyStart::Ready(Box::new(ScriptedPolicy { host: self.host, stream, exit, is_process })))
             }
         }
@@ -392,7 +393,7 @@ impl Lane for ScriptedLane {
         for act in acts {
             match act {
                 Act::Steps(step) => events.progress(step, 100),
-                Act::Violates(clause) => events.violated(violation(clause)).map_err(LaneError::Unrecorded)?,
+                Act::Violates(clause) => events.violated(violation(clause))?,
                 Act::Waits(time, activity) => {
                     if self.wait(time, activity, events).is_killed() {
                         return Ok(done(&run, &End::PolicyGone));

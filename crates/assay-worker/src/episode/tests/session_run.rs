@@ -8,6 +8,7 @@ use assay_model::{Artifact, AttemptNote, EpisodeResult, Record, ReplacementReaso
 
 use super::script::{Attempt, ScriptedHost, scenario};
 use crate::episode::lane_session::LaneSession;
+use crate::episode::rejection::Rejection;
 use crate::episode::session_events::SessionEvents;
 use crate::{Cancel, Job, PolicySource, SessionError};
 
@@ -35,13 +36,13 @@ impl SessionEvents for RecordedEvents {
         episode < self.end.load(Ordering::SeqCst)
     }
 
-    fn keep(&self, _episode: u32, file: &Artifact) -> Result<(), String> {
+    fn keep(&self, _episode: u32, file: &Artifact) -> Result<(), Rejection> {
         self.kept.lock().unwrap().push(file.name.clone());
         self.cancels_when_kept.iter().for_each(Cancel::cancel);
         Ok(())
     }
 
-    fn note(&self, note: &AttemptNote) -> Result<(), String> {
+    fn note(&self, note: &AttemptNote) -> Result<(), Rejection> {
         accept(&self.refuses_notes)?;
         self.notes.lock().unwrap().push(note.clone());
         Ok(())
@@ -51,15 +52,15 @@ impl SessionEvents for RecordedEvents {
         self.asleep.lock().unwrap().push((episode, asleep));
     }
 
-    fn finished(&self, result: EpisodeResult) -> Result<(), String> {
+    fn finished(&self, result: EpisodeResult) -> Result<(), Rejection> {
         accept(&self.refuses_results)?;
         self.results.lock().unwrap().push(result);
         Ok(())
     }
 }
 
-fn accept(refuses: &AtomicBool) -> Result<(), String> {
-    if refuses.load(Ordering::SeqCst) { Err("the lease is lost".to_owned()) } else { Ok(()) }
+fn accept(refuses: &AtomicBool) -> Result<(), Rejection> {
+    if refuses.load(Ordering::SeqCst) { Err(Rejection::NotHeld { episode: 0 }) } else { Ok(()) }
 }
 
 /// A session to run.

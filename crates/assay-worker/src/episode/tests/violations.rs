@@ -47,7 +47,7 @@ fn if_the_episode_is_cut_off_in_every_try() {
     assert_eq!(result.replaced_attempts.len(), 4);
 
     let earlier = SessionRun::new(attempts().collect());
-    assert!(matches!(earlier.run(1), Err(SessionError::Platform(_))), "another worker tries again");
+    assert!(matches!(earlier.run(1), Err(SessionError::Interrupted { .. })), "another worker tries again");
     let noted = earlier.notes();
     assert_eq!(noted.iter().filter(|note| matches!(note, AttemptNote::Violated { .. })).count(), 1);
 }
