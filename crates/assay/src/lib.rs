@@ -6,24 +6,18 @@ mod commands;
 mod exit;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod installed_versions;
 mod interrupt;
 mod kept_policy;
 mod log;
 mod memory;
-mod metrics;
 mod options;
 mod output;
-mod preflights;
 mod progress;
-mod publisher;
-mod replayer;
 mod screen;
 mod secret;
 mod service;
 mod settings;
 mod source;
-mod webhooks;
 
 use std::process::ExitCode;
 

@@ -13,7 +13,7 @@ use assay_worker::{Cancel, Engine};
 use tokio::runtime::Runtime;
 
 use super::{BLOBS, SCENARIOS};
-use crate::replayer;
+use crate::service::replayer;
 
 /// Jobs that are looked at, newest first.
 const MAX_JOBS: u32 = 100;

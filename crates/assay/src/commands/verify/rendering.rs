@@ -1,0 +1,52 @@
+//! Logs and videos, after the verdict.
+
+use std::path::Path;
+
+use assay_model::JobReport;
+use assay_worker::{Cancel, Engine, Job, Keyring};
+
+use super::arguments::VerifyArgs;
+use crate::commands::draw::{self, Folder};
+use crate::commands::stdout;
+use crate::exit::{Code, Failure};
+use crate::screen;
+
+/// A verification whose verdict is printed, and the folder of its results.
+pub(super) struct Verified<'a> {
+    pub(super) arguments: &'a VerifyArgs,
+    pub(super) out: &'a Path,
+    pub(super) report: &'a JobReport,
+    pub(super) job: &'a Job,
+    /// The exit code of the verdict.
+    pub(super) code: Code,
+}
+
+impl Verified<'_> {
+    /// Renders logs and videos unless the command declines them, and returns the exit code.
+    pub(super) fn render(&self, engine: &Engine, keyring: &Keyring, cancel: &Cancel) -> Result<Code, Failure> {
+        let Self { arguments, out, report, job, code } = *self;
+        let folder = Folder {
+            path: out,
+            report,
+            scenario: &job.scenario,
+            seeds: job.seeds.clone(),
+            record: arguments.record,
+            max_job_bytes: arguments.evidence.max_job_bytes(),
+        };
+        if arguments.no_wait_video {
+            if !folder.missing()?.is_empty() {
+                let command = draw::render_command(out, arguments.record);
+                eprintln!("assay: logs and videos are not rendered; to render them: {command}");
+            }
+            return Ok(code);
+        }
+        let ended = folder.draw(engine, keyring, cancel)?;
+        folder.tell(ended);
+        let paths = if arguments.json { Vec::new() } else { folder.paths()? };
+        if !paths.is_empty() {
+            let screen = screen::layout();
+            stdout::print(&format!("\n{}{}", screen.heading("Logs and videos"), screen.facts(&paths, 2)));
+        }
+        Ok(draw::code(ended, code))
+    }
+}

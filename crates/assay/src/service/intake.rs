@@ -1,0 +1,38 @@
+//! Checks of submitted policies before they are queued.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use assay_api::{CheckedPolicy, CheckedServer, IntakeFailure, PolicyIntake};
+use assay_policy::remote::ServerEndpoint;
+use assay_policy::{IntakeLimits, check_archive};
+use assay_worker::Engine;
+
+use super::preflights::{NOT_RUN, refused};
+
+/// Checks archives by unpacking every entry, since only that shows whether an entry has the size that it declares, and
+/// addresses of policy servers.
+#[derive(Debug)]
+pub(super) struct EngineIntake {
+    pub(super) engine: Arc<Engine>,
+    pub(super) limits: IntakeLimits,
+}
+
+impl PolicyIntake for EngineIntake {
+    fn check(&self, zip: &Path) -> Result<CheckedPolicy, IntakeFailure> {
+        if self.engine.runs_policies().is_err() {
+            return Err(IntakeFailure::NotRun(NOT_RUN));
+        }
+        // Nothing is written: the worker unpacks the archive when it runs the job.
+        let taken = check_archive(zip, &self.limits).map_err(refused)?;
+        Ok(CheckedPolicy { sha256: taken.sha256, warnings: self.engine.isolation_warning().into_iter().collect() })
+    }
+
+    fn check_server(&self, url: &str) -> Result<CheckedServer, IntakeFailure> {
+        let refused = |message: String| IntakeFailure::Refused { field: "policy_url", message };
+        let endpoint = ServerEndpoint::parse(url).map_err(|error| refused(format!("policy_url {error}")))?;
+        let guard = self.engine.remote().guard();
+        guard.check(&endpoint).map_err(|error| refused(guard.told(&error)))?;
+        Ok(CheckedServer { name: endpoint.to_string() })
+    }
+}

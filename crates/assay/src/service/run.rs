@@ -1,0 +1,116 @@
+//! Starts records, worker and API, serves, and ends them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use assay_api::{AppState, OsEntropy, prepare_folders};
+use assay_judge::Judge;
+use assay_model::{Clock, SystemClock};
+use assay_store::{LiveProgress, LocalLiveProgress, Records, ScenarioFiles};
+use assay_worker::{Cancel, Engine, Keyring, ServiceOptions, WorkerService};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::installed_versions;
+use super::shutdown::{announce_stop, drain, stop_signal, stopped};
+use super::startup::{create_first_key, data_folder, open_records, raise_file_limit, warn_of_weak_isolation};
+use super::state::{ServiceParts, state};
+use crate::settings::Settings;
+
+/// Folder of the signing keys in the data folder.
+const SIGNING: &str = "signing";
+/// Folder of the scenario versions in the data folder.
+const SCENARIOS: &str = "scenarios";
+
+/// Serves until SIGTERM or Ctrl-C, then drains.
+pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge>) -> anyhow::Result<()> {
+    raise_file_limit();
+    let data = data_folder(settings.server.data()?)?;
+    let database = open_records(settings, &data)?;
+    let storage = database.health();
+    let records: Arc<dyn Records> = Arc::new(database);
+    prepare_folders(&data)?;
+    create_first_key(&*records, &data).await?;
+    let listener = TcpListener::bind(settings.server.listen)
+        .await
+        .with_context(|| format!("can't listen on {}; is another server there?", settings.server.listen))?;
+    warn_of_weak_isolation(&engine);
+    let Versions { engine, files, keeping } = with_versions(engine, &records, &data).await?;
+    let keyring = Keyring::open(&data.join(SIGNING), &OsEntropy, SystemClock.now())?;
+    let live: Arc<dyn LiveProgress> = Arc::new(LocalLiveProgress::default());
+    let stopping_preflights = Cancel::new();
+    let state = state(ServiceParts {
+        settings,
+        engine: &engine,
+        records,
+        data: &data,
+        keyring: keyring.clone(),
+        scenario_files: files,
+        storage: storage.clone(),
+        live: Arc::clone(&live),
+        stopping_preflights: stopping_preflights.clone(),
+        second_judge: judge.is_some(),
+    })?;
+    let worker = WorkerService::start(ServiceOptions {
+        engine,
+        records: Arc::clone(&state.records),
+        queue: Arc::clone(&state.queue),
+        clock: Arc::clone(&state.clock),
+        blobs: state.blobs.clone(),
+        judge,
+        servers: state.servers.clone(),
+        data,
+        keyring,
+        live,
+        health: storage,
+        max_job_bytes: settings.server.max_evidence_mib << 20,
+        runtime: tokio::runtime::Handle::current(),
+    })?;
+    state.readiness.set(Ok(()));
+    serve(listener, state, worker, stopping_preflights).await?;
+    keeping.await?;
+    Ok(())
+}
+
+/// The engine with the scenario versions of the data folder.
+struct Versions {
+    engine: Arc<Engine>,
+    files: ScenarioFiles,
+    /// Keeps the installed versions in the data folder.
+    keeping: JoinHandle<()>,
+}
+
+async fn with_versions(engine: Engine, records: &Arc<dyn Records>, data: &Path) -> anyhow::Result<Versions> {
+    let files = ScenarioFiles::folder(&data.join(SCENARIOS)).context("the folder of scenario versions")?;
+    let kept = records.scenario_digests().await?.into_iter().collect();
+    files.sweep(&kept).context("the folder of scenario versions")?;
+    let engine = Arc::new(engine.with_versions(files.clone()));
+    let keeping = installed_versions::keep(Arc::clone(&engine), Arc::clone(records), files.clone(), kept);
+    Ok(Versions { engine, files, keeping: tokio::spawn(keeping) })
+}
+
+/// Serves until a signal arrives or serving fails. Requests and episodes end concurrently, not one after the other.
+async fn serve(
+    listener: TcpListener,
+    state: AppState,
+    worker: WorkerService,
+    stopping_preflights: Cancel,
+) -> anyhow::Result<()> {
+    let address = listener.local_addr()?;
+    let (stop, stopping) = watch::channel(false);
+    let watcher = tokio::spawn(announce_stop(stop_signal()?, stop.clone()));
+    let drained = tokio::spawn(drain(worker, stopping_preflights, stopping.clone()));
+    let maintenance = tokio::spawn(assay_api::run_maintenance(state.clone(), stopped(stopping.clone())));
+    let webhooks = tokio::spawn(assay_api::deliver_webhooks(state.clone(), stopped(stopping.clone())));
+    eprintln!("assay: listening on http://{address}");
+    let served = assay_api::serve(listener, state, stopped(stopping)).await;
+    // Also if serving failed.
+    stop.send_replace(true);
+    drained.await??;
+    maintenance.await?;
+    webhooks.await?;
+    watcher.abort();
+    Ok(served?)
+}

@@ -1,0 +1,64 @@
+//! Steps of a start that concern the machine: limits, the data folder, the first key, warnings.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use assay_api::OsEntropy;
+use assay_api::keys::{Bootstrap, bootstrap};
+use assay_model::{Clock, ErrorChain, SystemClock};
+use assay_store::{Records, SqliteRecords};
+use assay_worker::Engine;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::settings::Settings;
+
+/// Raises the limit of open files to the maximum allowed: every client needs one, and the usual limit is low. Processes
+/// in jails have a limit of their own.
+pub(super) fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
+        eprintln!("assay: the limit of open files could not be raised: {error}");
+    }
+}
+
+/// Warns the operator of weak isolation.
+pub(super) fn warn_of_weak_isolation(engine: &Engine) {
+    match (engine.runs_policies(), engine.isolation_warning()) {
+        (Err(refusal), _) => eprintln!("assay: uploaded policies are refused: {refusal}"),
+        (Ok(()), Some(_)) => {
+            eprintln!("assay: WARNING: untrusted policies run in weaker isolation ({})", engine.isolation());
+        }
+        (Ok(()), None) => {}
+    }
+}
+
+/// Opens the database, and reserves the disk space that its commits need.
+pub(super) fn open_records(settings: &Settings, data: &Path) -> anyhow::Result<SqliteRecords> {
+    let records = SqliteRecords::open(data, "assay serve")?;
+    records.health().keep_free(settings.limits.disk.min_free_mib << 20);
+    if let Err(error) = records.hold_reserve(settings.limits.disk.records_reserve_mib << 20) {
+        let why = ErrorChain(&error);
+        eprintln!("assay: warning: {why}; tried again while the server runs");
+    }
+    Ok(records)
+}
+
+/// Creates the data folder, accessible to this user only, and returns its absolute path.
+pub(super) fn data_folder(path: &Path) -> anyhow::Result<PathBuf> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.with_context(|| format!("--data: can't make {}", path.display()))?;
+    path.canonicalize().with_context(|| format!("--data: can't open {}", path.display()))
+}
+
+/// Creates the first admin key if there is none, and prints where it is.
+pub(super) async fn create_first_key(records: &dyn Records, data: &Path) -> anyhow::Result<()> {
+    let given = std::env::var("ASSAY_BOOTSTRAP_KEY").ok();
+    match bootstrap(records, data, given.as_deref(), &OsEntropy, SystemClock.now()).await? {
+        Bootstrap::NotNeeded => {}
+        Bootstrap::FromEnvironment => eprintln!("assay: ASSAY_BOOTSTRAP_KEY is the first key"),
+        Bootstrap::Written(path) => eprintln!("assay: an admin key was written to {}", path.display()),
+    }
+    Ok(())
+}

@@ -1,0 +1,130 @@
+//! The API's state: the ports that this process provides.
+
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use assay_api::{
+    AccountSlots, ApiSettings, AppState, EventHub, OsEntropy, QueueForecast, RateWindows, Readiness, SigningKeys,
+    StaticCatalog, UploadSpace, UrlSigner,
+};
+use assay_model::SystemClock;
+use assay_policy::IntakeLimits;
+use assay_policy::remote::AddressGuard;
+use assay_report::attest::PublishedKeys;
+use assay_store::{
+    Blobs, LiveProgress, LocalQueue, PolicyServerCredentialsStore, Records, ScenarioFiles, StorageHealth,
+};
+use assay_worker::{Cancel, Engine, Keyring};
+
+use super::intake::EngineIntake;
+use super::metrics;
+use super::preflights::EnginePreflights;
+use super::publisher::EnginePublisher;
+use super::replayer::LocalReplayer;
+use super::webhook_sender::GuardedSender;
+use crate::settings::Settings;
+
+/// Folder of the evidence in the data folder.
+const BLOBS: &str = "blobs";
+/// Folder of the policy servers' credentials in the data folder.
+const SERVERS: &str = "servers";
+
+/// Publishes the public halves of the keys that the worker signs with.
+#[derive(Debug)]
+struct PublicKeys(Keyring);
+
+impl SigningKeys for PublicKeys {
+    fn published(&self) -> std::io::Result<PublishedKeys> {
+        self.0.published().map_err(std::io::Error::other)
+    }
+}
+
+/// The parts of the service that exist before the API's state.
+pub(super) struct ServiceParts<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) engine: &'a Arc<Engine>,
+    pub(super) records: Arc<dyn Records>,
+    pub(super) data: &'a Path,
+    pub(super) keyring: Keyring,
+    pub(super) scenario_files: ScenarioFiles,
+    pub(super) storage: StorageHealth,
+    pub(super) live: Arc<dyn LiveProgress>,
+    /// Ends running preflights.
+    pub(super) stopping_preflights: Cancel,
+    /// True if a second judge is configured.
+    pub(super) second_judge: bool,
+}
+
+/// Creates the API's state.
+pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
+    let ServiceParts { settings, engine, records, data, keyring, scenario_files, storage, live, .. } = parts;
+    let blobs = Blobs::folder(&data.join(BLOBS)).context("the folder of evidence")?;
+    let servers = PolicyServerCredentialsStore::folder(&data.join(SERVERS));
+    let limits = IntakeLimits::of_archive(settings.uploads.max_bytes);
+    let networks = settings.server.webhook_networks.iter().map(|network| network.0).collect();
+    let settings = ApiSettings { second_judge: parts.second_judge, ..api_settings(settings, engine) };
+    let (lanes, uploads) = (settings.lanes, settings.runs_uploads);
+    let forecast = QueueForecast::with_uploads(Arc::clone(&records), Arc::new(SystemClock), lanes, uploads);
+    let stopping = parts.stopping_preflights;
+    let preflights = EnginePreflights { engine: Arc::clone(engine), limits, stopping };
+    let replayer = LocalReplayer::new(Arc::clone(engine), Arc::clone(&records), blobs.clone(), data.to_owned());
+    Ok(AppState {
+        replayer: Arc::new(replayer),
+        blobs,
+        storage,
+        signing_keys: Arc::new(PublicKeys(keyring)),
+        servers: servers.context("the folder of policy servers")?,
+        webhook_sender: Arc::new(GuardedSender(AddressGuard::new(networks))),
+        signer: UrlSigner::open(data, &OsEntropy)?,
+        events: EventHub::new(Arc::clone(&records), Arc::new(SystemClock), forecast.clone(), live),
+        forecast,
+        records,
+        queue: Arc::new(LocalQueue::new()),
+        catalog: Arc::new(StaticCatalog::from(engine.library())),
+        intake: Arc::new(EngineIntake { engine: Arc::clone(engine), limits }),
+        preflights: Arc::new(preflights),
+        preflight_slots: AccountSlots::preflights(),
+        publisher: Arc::new(EnginePublisher(Arc::clone(engine))),
+        publishing_slots: AccountSlots::publications(),
+        scenario_files,
+        policy_archives: assay_api::PolicyArchives::default(),
+        upload_space: UploadSpace::default(),
+        rate: RateWindows::default(),
+        clock: Arc::new(SystemClock),
+        entropy: Arc::new(OsEntropy),
+        data: data.to_owned(),
+        boards: assay_api::Boards::default(),
+        fingerprint: engine.fingerprint().clone(),
+        settings,
+        metrics: Some(Arc::new(metrics::install()?)),
+        readiness: Readiness::default(),
+    })
+}
+
+/// Returns the API's settings from those of the operator and the engine.
+fn api_settings(settings: &Settings, engine: &Engine) -> ApiSettings {
+    let lanes = u32::try_from(engine.lanes()).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN);
+    let Settings { server, uploads, events, browsers, limits, retention, webhooks, .. } = settings.clone();
+    ApiSettings {
+        public_url: server.public_url,
+        header_s: server.header_s,
+        max_connections: server.max_connections,
+        drain_s: server.drain_s,
+        uploads,
+        events,
+        browsers,
+        second_judge: false,
+        rate: limits.rate,
+        account: limits.account,
+        job: limits.job,
+        disk: limits.disk,
+        metrics: server.metrics,
+        retention,
+        webhooks,
+        lanes,
+        isolation: engine.isolation(),
+        runs_uploads: engine.runs_policies().is_ok(),
+    }
+}
