@@ -1,4 +1,4 @@
-//! Lets tests and binaries find MuJoCo at run time: beside themselves or where the set-up put it.
+//! Lets tests and binaries find MuJoCo at run time: next to themselves, or in the folder of `make setup`.
 
 use std::path::Path;
 

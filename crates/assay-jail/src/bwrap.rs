@@ -1,4 +1,4 @@
-//! bubblewrap's command line for a [`JailSpec`].
+//! Builds bubblewrap's command line for a [`JailSpec`].
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::spec::SEAL_VARIABLE;
 use crate::{Bind, JailSpec, Profile};
 
-/// User and group in the jail: nobody.
+/// User and group in the jail: the user `nobody`.
 const INSIDE_ID: &str = "65534";
 /// The devices of every jail. `--dev` would mount a writable tmpfs.
 pub(crate) const DEVICES: [&str; 2] = ["/dev/null", "/dev/urandom"];
@@ -31,7 +31,7 @@ pub(crate) fn arguments(spec: &JailSpec, descriptors: &Descriptors) -> Vec<OsStr
         args.system_folders();
     }
     for bind in &spec.binds {
-        // The loader of a native program is among the system's folders already.
+        // The loader of a native program is in one of the system's folders.
         if !spec.profile.sees_system() || !SYSTEM_FOLDERS.iter().any(|folder| bind.inside.starts_with(folder)) {
             args.bind(bind);
         }

@@ -11,9 +11,9 @@ use rustix::process::{Pid, Signal, pidfd_send_signal};
 use crate::output::OutputDrain;
 use crate::{Activity, Exit, ExitReason, clocks, priority};
 
-/// After the program is killed, bubblewrap gets this long to report it, then it is killed too.
+/// Time for bubblewrap to report that the program was killed, before it is killed too.
 const REPORT_LIMIT: Duration = Duration::from_secs(2);
-/// A killed process that the kernel does not release within this time (a hung disk) is left to a thread to wait for.
+/// Time for the kernel to release a killed process; after it (because of a hung disk), a thread waits for the process.
 const RELEASE_LIMIT: Duration = Duration::from_secs(5);
 
 /// A jailed process. Dropping it kills it and waits for its end.
@@ -58,7 +58,7 @@ impl Child {
         self
     }
 
-    /// Returns the program's pid, as the host (and a lane) sees it.
+    /// Returns the program's pid in the host's namespace, which is also that of a lane.
     #[must_use]
     pub fn pid(&self) -> i32 {
         self.program.as_raw_nonzero().get()
@@ -72,8 +72,8 @@ impl Child {
         clocks::pin(self.program, core)
     }
 
-    /// Lowers its priority below everything else on the machine; returns whether the kernel and our privileges allow
-    /// that. For processes that start before they are needed; called soon after the start.
+    /// Lowers its priority below everything else on the machine. Returns true if the kernel and the privileges of this
+    /// process allow that. Meant for processes that start before they are needed; to be called soon after the start.
     pub fn give_way(&mut self) -> bool {
         self.gave_way = priority::lower(self.program);
         self.gave_way
@@ -129,7 +129,7 @@ impl Child {
         }
         self.killed = true;
         match &self.program_fd {
-            // It may have ended already; then bubblewrap is about to report it.
+            // Errors are ignored: the program may have ended, and bubblewrap is about to report it.
             Some(fd) => {
                 let _ = pidfd_send_signal(fd, Signal::KILL);
             }
@@ -146,7 +146,7 @@ impl Child {
     }
 
     fn kill_monitor(&self) {
-        // Its death kills the program too (--die-with-parent).
+        // Killing the monitor kills the program too (--die-with-parent).
         let _ = pidfd_send_signal(&self.monitor_fd, Signal::KILL);
     }
 
@@ -175,7 +175,7 @@ impl Child {
     fn abandon(&mut self) -> Exit {
         let monitor = self.monitor;
         let waits = std::thread::Builder::new().name("jail-reaper".to_owned());
-        // Without the thread, a zombie stays until this process ends.
+        // If the thread cannot be created, a zombie stays until this process ends.
         drop(waits.spawn(move || rustix::process::waitpid(Some(monitor), rustix::process::WaitOptions::empty())));
         // SAFETY: rusage is plain data, for which all zeroes is valid.
         let usage: libc::rusage = unsafe { std::mem::zeroed() };

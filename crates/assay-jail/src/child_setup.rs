@@ -1,4 +1,4 @@
-//! The set-up of a child between fork and exec, where only async-signal-safe calls and no allocations are allowed.
+//! Sets up a child between fork and exec, where only async-signal-safe calls and no allocations are allowed.
 
 #![expect(unsafe_code, reason = "limits and descriptors are set between fork and exec")]
 
@@ -26,13 +26,13 @@ pub(crate) struct ChildSetup {
 
 impl ChildSetup {
     pub(crate) fn of(spec: &JailSpec, keep: Kept) -> Result<Self, SpawnError> {
-        let core = spec.core.map(clocks::core_set).transpose().map_err(io("pin"))?;
+        let core = spec.core.map(clocks::core_set).transpose().map_err(io("pin the process"))?;
         Ok(Self { core, nice: spec.nice, limits: spec.limits, keep })
     }
 
     pub(crate) fn add_to(self, command: &mut Command) {
         if let Some(uid) = jail_uid() {
-            // The standard library also drops all supplementary groups then.
+            // With a user id, the standard library also drops all supplementary groups.
             command.uid(uid).gid(uid);
         }
         let table = self.limits.table();

@@ -1,4 +1,4 @@
-//! The state of a process as the kernel reports it from outside: its CPU clock, the activity of its threads.
+//! Reads the state of a process from outside: its CPU clock and the activity of its threads.
 
 #![expect(unsafe_code, reason = "process clocks have no safe wrapper")]
 
@@ -12,7 +12,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 const MAX_THREADS: usize = 256;
 /// The mount point of control groups.
 const CGROUPS: &str = "/sys/fs/cgroup";
-/// The mount point of version 2 where version 1 is mounted too.
+/// The mount point of version 2 if version 1 is mounted too.
 const CGROUPS_HYBRID: &str = "/sys/fs/cgroup/unified";
 
 /// Returns the CPU time of all threads of `pid` since its start; `None` after its end.
@@ -35,7 +35,7 @@ pub(crate) fn cpu_time(pid: Pid) -> Option<Duration> {
 pub enum Activity {
     /// At least one runs, is ready to run, or waits for the kernel to load a page or a block.
     Ready,
-    /// Every one of them sleeps, or is in the idle scheduling class.
+    /// All of them sleep, or are in the idle scheduling class.
     Asleep,
     /// Another process has stopped it (SIGSTOP, a debugger) or frozen its control group.
     Stopped,
@@ -52,7 +52,7 @@ pub(crate) fn activity(pid: Pid) -> Option<Activity> {
             None => {}
         }
     }
-    // A frozen thread looks like one that sleeps, or that waits for the kernel.
+    // A frozen thread looks like one that sleeps or waits for the kernel.
     if activity.is_some() && is_frozen(pid) { Some(Activity::Stopped) } else { activity }
 }
 
@@ -69,7 +69,7 @@ fn is_idle_class(task: Pid) -> bool {
     unsafe { libc::sched_getscheduler(task.as_raw_nonzero().get()) == libc::SCHED_IDLE }
 }
 
-/// Returns whether the control group of `pid` is known to be frozen (`cgroup.freeze`, or the freezer of version 1),
+/// Returns true if the control group of `pid` is known to be frozen (`cgroup.freeze`, or the freezer of version 1),
 /// from the usual mount points.
 fn is_frozen(pid: Pid) -> bool {
     let groups = fs::read_to_string(format!("/proc/{}/cgroup", pid.as_raw_nonzero())).unwrap_or_default();
@@ -100,7 +100,7 @@ pub(crate) fn pin(pid: Pid, core: usize) -> std::io::Result<()> {
 /// Returns the set of one core.
 pub(crate) fn core_set(core: usize) -> std::io::Result<CpuSet> {
     if core >= CpuSet::MAX_CPU {
-        return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, format!("no processor {core}")));
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, format!("processor {core} does not exist")));
     }
     let mut set = CpuSet::new();
     set.set(core);

@@ -16,14 +16,14 @@ pub struct Exit {
     pub signal: Option<i32>,
     /// The cause of the end.
     pub reason: ExitReason,
-    /// CPU time of all its threads, and of the set-up of the jail.
+    /// CPU time of all its threads and of setting up the jail.
     pub cpu: Duration,
     /// Upper bound of the CPU time that the kernel counted against a limit. The kernel counts in ticks; a program can
     /// cause more of them to be charged than it uses, but not more than there were on all processors since its start.
     pub cpu_counted_at_most: Duration,
-    /// Largest resident memory, in bytes.
+    /// Maximum resident memory, in bytes.
     pub max_rss_bytes: u64,
-    /// Bytes it wrote to its standard output and error.
+    /// Number of bytes written to its standard output and error.
     pub output_bytes: u64,
 }
 
@@ -44,8 +44,8 @@ pub enum ExitReason {
 impl fmt::Display for Exit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.reason, self.signal, self.code) {
-            (ExitReason::Killed, ..) => f.write_str("killed by us"),
-            (ExitReason::Flooded, ..) => write!(f, "killed by us after {} bytes of output", self.output_bytes),
+            (ExitReason::Killed, ..) => f.write_str("killed by assay"),
+            (ExitReason::Flooded, ..) => write!(f, "killed by assay after {} bytes of output", self.output_bytes),
             (_, Some(signal), _) => write!(f, "signal {signal}"),
             (_, None, Some(code)) => write!(f, "status {code}"),
             (_, None, None) => f.write_str("an unknown status"),
@@ -54,7 +54,7 @@ impl fmt::Display for Exit {
 }
 
 impl Exit {
-    /// Returns whether it ended by itself with status 0.
+    /// Returns true if it ended by itself with status 0.
     #[must_use]
     pub fn is_success(&self) -> bool {
         self.reason == ExitReason::Exited && self.code == Some(0)
@@ -94,9 +94,9 @@ fn split(status: i32) -> (Option<i32>, Option<i32>) {
 }
 
 /// Returns the number of processors of this machine.
-#[expect(unsafe_code, reason = "sysconf has no safe form that counts processors which a thread is not pinned to")]
+#[expect(unsafe_code, reason = "no safe call counts the processors that a thread is not pinned to")]
 fn processors() -> u32 {
-    // SAFETY: takes a number and gives one.
+    // SAFETY: the call takes and returns a plain number.
     u32::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(u32::MAX)
 }
 

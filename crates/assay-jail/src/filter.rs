@@ -1,7 +1,7 @@
 //! Seccomp filters: JSON lists (system call, reason, perhaps an argument to compare) compiled to BPF.
 //!
-//! Two filters are stacked. The allow-list answers ENOSYS to what it does not know, so that libraries fall back to an
-//! older call. The kill-list ends the process at once: nothing honest makes those calls. Calls of a foreign
+//! Two filters are stacked. The allow-list answers ENOSYS to unknown calls, so that libraries fall back to an older
+//! call. The kill-list ends the process at once, since no well-meant program makes those calls. Calls of a foreign
 //! architecture are killed by both.
 
 use serde_json::{Value, json};
@@ -13,20 +13,20 @@ const KILL: &str = include_str!("../filters/kill.json");
 /// "No such system call", the errno that makes libc fall back (from clone3 to clone, for example).
 const ENOSYS: i32 = 38;
 const NAME: &str = "filter";
-/// Calls that act on other processes: only for who has a pid namespace of its own.
+/// Calls that act on other processes: only for profiles with their own pid namespace.
 const ACTS_ON_PIDS: [&str; 4] = ["tgkill", "sched_setaffinity", "sched_setscheduler", "setpriority"];
 
-/// A filter that can't be compiled: a mistake in `filters/*.json`, or an unsupported processor.
+/// The reason why a filter can't be compiled: a mistake in `filters/*.json`, or an unsupported processor.
 #[derive(Debug, thiserror::Error)]
 pub enum FilterError {
     /// The lists hold x86-64 system calls.
     #[error("no system call filter for this processor ({0}); only x86_64 is supported")]
     Architecture(&'static str),
-    /// Not JSON.
-    #[error("system call filter: not a JSON list")]
+    /// The list is not JSON.
+    #[error("the system call filter is not a JSON list")]
     Json(#[source] serde_json::Error),
-    /// Not a filter.
-    #[error("system call filter: can't be compiled")]
+    /// The list is not a filter.
+    #[error("could not compile the system call filter")]
     Compile(#[source] seccompiler::Error),
 }
 
@@ -40,10 +40,10 @@ pub(crate) struct Filters {
     render: Allow,
 }
 
-/// Calls on files that Landlock does not govern: only where the host's files are out of sight.
+/// Calls on files that Landlock does not govern: only if the host's files are not visible.
 const PAST_LANDLOCK: [&str; 3] = ["chmod", "fchmod", "utimensat"];
 
-/// An allow-list, for who has a pid namespace of its own and for who has not.
+/// An allow-list in two forms, with and without a separate pid namespace.
 #[derive(Debug)]
 struct Allow {
     alone: Vec<u8>,
@@ -61,7 +61,7 @@ impl Filters {
         })
     }
 
-    /// In the order of loading. The allow-list comes last: it forbids loading another.
+    /// Returns the filters in the order of loading. The allow-list comes last, because it forbids loading another one.
     pub(crate) fn stack(&self, profile: Profile, has_pid_namespace: bool) -> [&[u8]; 2] {
         let allow = match profile {
             Profile::Policy => &self.policy,
@@ -101,7 +101,7 @@ fn compile(otherwise: Value, on_match: Value, rules: Vec<Value>) -> Result<Vec<u
     Ok(program.iter().flat_map(instruction_bytes).collect())
 }
 
-/// `struct sock_filter` of the kernel: u16, u8, u8, u32 in native order.
+/// Encodes the kernel's `struct sock_filter`: u16, u8, u8, u32 in native order.
 fn instruction_bytes(line: &seccompiler::sock_filter) -> [u8; 8] {
     let ([a, b], [c, d, e, f]) = (line.code.to_ne_bytes(), line.k.to_ne_bytes());
     [a, b, line.jt, line.jf, c, d, e, f]
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_has_its_reason() {
+    fn every_line_has_a_reason() {
         for list in [BASE, KILL].into_iter().chain(Profile::ALL.map(Profile::filter_json)) {
             for (syscall, reason) in names(list) {
                 assert!(reason.len() > 3, "{syscall} has no reason");
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn who_shares_pids_has_no_call_that_acts_on_one() {
+    fn profiles_that_share_pids_allow_no_call_that_acts_on_one() {
         let sharing: Vec<_> = Profile::ALL.into_iter().filter(|profile| !profile.has_pid_namespace()).collect();
         assert_eq!(sharing, [Profile::Step, Profile::StepWithCameras]);
         for profile in sharing {
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_with_cameras_has_few_calls_that_one_without_has_not() {
+    fn a_lane_with_cameras_has_few_additional_calls() {
         let of = |profile: Profile| -> BTreeSet<_> {
             names(profile.filter_json()).into_iter().map(|(name, _)| name).collect()
         };

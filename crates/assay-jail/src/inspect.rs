@@ -1,4 +1,4 @@
-//! Inspection of a jailed process from outside, beyond what `/proc` shows.
+//! Inspects a jailed process from outside, beyond the information in `/proc`.
 
 #![expect(unsafe_code, reason = "a child enters the process's user namespace between fork and exec")]
 
@@ -10,21 +10,21 @@ use std::process::{Command, Stdio};
 
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
-/// A program that ends at once: the calls before its start are what is tested.
+/// A program that ends at once, since only the calls before its start are tested.
 const NOTHING: &str = "/bin/true";
 
-/// Returns whether a user namespace can be created inside that of the process: it would bring capabilities, and with
-/// them access to much more of the kernel. A child of this process tries it, with the same namespaces but without a
+/// Returns true if a user namespace can be created inside that of the process. It would give capabilities, and thus
+/// access to much more of the kernel. A child of this process tries it, with the same namespaces but without a
 /// filter.
 ///
 /// # Errors
 /// The process has ended, or its namespace may not be entered.
 pub fn can_nest_user_namespace(pid: i32) -> io::Result<bool> {
-    let theirs = File::open(format!("/proc/{pid}/ns/user"))?;
+    let namespace = File::open(format!("/proc/{pid}/ns/user"))?;
     let mut command = Command::new(NOTHING);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).env_clear();
     let attempt = move || {
-        move_into_link_name_space(theirs.as_fd(), Some(LinkNameSpaceType::User))?;
+        move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::User))?;
         // SAFETY: the child makes this call and then execs; it shares nothing that the call could take from others.
         Ok(unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER) }?)
     };

@@ -30,7 +30,7 @@ pub enum JailError {
     #[error("this kernel has no Landlock, or it is disabled (lsm= on its command line)")]
     NoLandlock,
     /// The filters could not be compiled.
-    #[error("no system call filter")]
+    #[error("could not compile the system call filter")]
     Filter(#[from] FilterError),
 }
 
@@ -38,15 +38,15 @@ impl Jail {
     /// Creates jails of the strongest tier: finds bubblewrap and compiles the filters.
     ///
     /// # Errors
-    /// [`JailError`] when there is no bubblewrap, or no filter for this processor.
+    /// [`JailError`] if there is no bubblewrap, or no filter for this processor.
     pub fn find() -> Result<Self, JailError> {
         Self::of(Isolation::Namespaces)
     }
 
-    /// Creates jails of a tier. Only [`Self::strongest`] tries whether they can be started on this machine.
+    /// Creates jails of a tier. Only [`Self::strongest`] tests whether they can be started on this machine.
     ///
     /// # Errors
-    /// [`JailError`] when there is no bubblewrap or no Landlock for it, or no filter for this processor.
+    /// [`JailError`] if there is no bubblewrap or no Landlock for the tier, or no filter for this processor.
     pub fn of(isolation: Isolation) -> Result<Self, JailError> {
         let bwrap = match isolation {
             Isolation::Namespaces => Some(find_bubblewrap().ok_or(JailError::NoBubblewrap)?),
@@ -62,7 +62,7 @@ impl Jail {
         self.isolation
     }
 
-    /// Returns whether a program that seals itself is given a Landlock ruleset: both the tier and the kernel have
+    /// Returns true if a program that seals itself is given a Landlock ruleset: both the tier and the kernel have
     /// Landlock.
     #[must_use]
     pub fn has_landlock(&self) -> bool {

@@ -3,8 +3,9 @@
 //! ([`Isolation`](assay_model::Isolation)), in the same type.
 //!
 //! [`Jail::spawn`] takes a [`JailSpec`] and returns a [`Child`]. Its [`Profile`] determines what the child may do: the
-//! system calls are data in `filters/*.json`, with a reason on each line. What a jailed program does wrong is reported
-//! by its [`Exit`], never by an error.
+//! system calls are data in `filters/*.json`, with a reason on each line. Faults of a jailed program are reported by
+//! its
+//! [`Exit`], never by an error.
 //!
 //! **Spawn only from threads that live as long as the children**: `PR_SET_PDEATHSIG`, which kills a child when this
 //! process dies, follows the *thread* that spawned it. A thread of a blocking pool kills its children when it ends.

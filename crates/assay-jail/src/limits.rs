@@ -9,11 +9,11 @@ const MIB: u64 = 1024 * 1024;
 pub struct ProcessLimits {
     /// Address space in bytes. numpy needs 160 MiB, MuJoCo 1 GiB.
     pub address_space_bytes: u64,
-    /// CPU time in seconds, all threads, from the start of the process: the last resort after the lane's budgets.
+    /// CPU time of all threads in seconds, from the start of the process: the last resort after the lane's budgets.
     pub cpu_s: u64,
-    /// Open descriptors.
+    /// Maximum number of open descriptors.
     pub nofile: u64,
-    /// Largest file it can write, in bytes.
+    /// Maximum size of a file that it writes, in bytes.
     pub fsize_bytes: u64,
     /// Stack of the main thread (and the default of others), in bytes.
     pub stack_bytes: u64,
@@ -42,7 +42,7 @@ impl ProcessLimits {
         }
     }
 
-    /// Returns the pairs for `setrlimit`. Resources without use are zero: core dumps, locked memory, message queues.
+    /// Returns the pairs for `setrlimit`. Unused resources are zero: core dumps, locked memory, message queues.
     pub(crate) fn table(&self) -> [(libc::__rlimit_resource_t, u64); 8] {
         [
             (libc::RLIMIT_AS, self.address_space_bytes),

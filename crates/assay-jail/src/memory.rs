@@ -1,6 +1,6 @@
-//! Copies of shared folders in memory.
+//! Copies shared folders to memory.
 //!
-//! The kernel caches which names of a disk's file system were looked up in vain, and which pages were read, so two
+//! The kernel caches which missing names were looked up in a disk's file system, and which pages were read, so two
 //! jails that see the same folder can exchange bits through the time of a lookup or read. tmpfs caches neither: it
 //! keeps no entry for a missing name (`simple_lookup` in the kernel's `fs/libfs.c`), and all its pages are resident.
 
@@ -26,22 +26,22 @@ const TRIES: usize = 16;
 /// Write permission of group and others.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// A failure to make a copy in memory.
+/// The reason why a copy in memory could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum MemoryError {
     /// The folder is not on a tmpfs, or does not exist.
-    #[error("{0} is not a folder on a tmpfs; name one with {MEMORY_VARIABLE}")]
+    #[error("{0} is not a folder on a tmpfs; set {MEMORY_VARIABLE} to one")]
     NotMemory(PathBuf),
     /// Not enough space: Docker provides 64 MiB unless `--shm-size` sets another size.
     #[error(
-        "{at} has {free_mib} MiB left and {needed_mib} are needed; enlarge it, or name another with {MEMORY_VARIABLE}"
+        "{at} has {free_mib} MiB free, but {needed_mib} MiB are needed; enlarge it, or set {MEMORY_VARIABLE} to another"
     )]
     NoRoom {
-        /// The tmpfs.
+        /// The path of the tmpfs.
         at: PathBuf,
-        /// Free space.
+        /// Free space in MiB.
         free_mib: u64,
-        /// Space that a copy needs.
+        /// Space that a copy needs, in MiB.
         needed_mib: u64,
     },
     /// The folder belongs to another user.
@@ -54,14 +54,14 @@ pub enum MemoryError {
     #[error(transparent)]
     Stage(#[from] StageError),
     /// A folder or lock could not be used.
-    #[error("cannot use {0}")]
+    #[error("could not use {0}")]
     Io(PathBuf, #[source] std::io::Error),
 }
 
 /// A tree in memory, and the lock that keeps other processes from removing it.
 #[derive(Debug)]
 pub struct MemoryCopy {
-    /// The copy.
+    /// The path of the copy.
     pub path: PathBuf,
     _lock: Option<File>,
 }
@@ -112,7 +112,7 @@ fn own_folder(memory: &Path) -> Result<PathBuf, MemoryError> {
     if !about.is_dir() || about.uid() != uid || about.mode() & OTHERS_WRITE != 0 {
         return Err(MemoryError::Foreign(folder));
     }
-    // Independent of the umask.
+    // Set explicitly, since the umask may restrict it.
     std::fs::set_permissions(&folder, Permissions::from_mode(mode)).map_err(|e| MemoryError::Io(folder.clone(), e))?;
     Ok(folder)
 }
@@ -128,7 +128,7 @@ fn open_lock(target: &Path) -> Result<File, MemoryError> {
     options.open(&path).map_err(|e| MemoryError::Io(path, e))
 }
 
-/// Returns whether the lock's file is still the one of that name: a copy is removed together with its lock.
+/// Returns true if the lock's file still has its name: a copy is removed together with its lock.
 fn is_current(lock: &File, target: &Path) -> bool {
     let there = std::fs::symlink_metadata(lock_of(target)).map(|about| about.ino());
     fstat(lock).is_ok_and(|held| there.is_ok_and(|ino| ino == held.st_ino))
@@ -142,7 +142,7 @@ fn copy(from: &Path, tree: &Tree, target: &Path) -> Result<(), MemoryError> {
         return Ok(());
     }
     let fresh = target.with_extension("new");
-    // Leftovers of a killed process.
+    // Remove the leftovers of a killed process.
     drop(std::fs::remove_dir_all(&fresh));
     let folder = target.parent().unwrap_or(target);
     let about = statvfs(folder).map_err(|e| MemoryError::Io(folder.to_owned(), e.into()))?;
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_is_made_once_and_an_old_one_goes_when_nobody_uses_it() {
+    fn a_copy_is_made_once_and_removed_when_outdated_and_unused() {
         let original = tree("old");
         let first = stage_in_memory(original.path()).unwrap();
         let again = stage_in_memory(original.path()).unwrap();
@@ -205,7 +205,7 @@ mod tests {
 
         std::fs::write(original.path().join("lib/file"), "a newer one").unwrap();
         let newer = stage_in_memory(original.path()).unwrap();
-        assert!(newer.path != old && old.is_dir(), "somebody still uses the old copy");
+        assert!(newer.path != old && old.is_dir(), "the old copy is still in use");
         drop((first, again));
         drop(stage_in_memory(original.path()).unwrap());
         assert!(!old.exists() && !lock_of(&old).exists());
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_come_at_once_get_the_same_whole_copy() {
+    fn concurrent_threads_get_the_same_complete_copy() {
         let original = tree("together");
         let staged: Vec<_> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| stage_in_memory(original.path()).unwrap())).collect();

@@ -1,4 +1,4 @@
-//! Starting a jail in namespaces, with bubblewrap.
+//! Starts a jail in namespaces, with bubblewrap.
 
 use std::io::{PipeReader, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -17,7 +17,7 @@ use crate::priority::prefer_oom_kill;
 use crate::spawn_error::io;
 use crate::{Child, Jail, JailSpec, SpawnError, ruleset};
 
-/// The limit for bubblewrap, which takes 5 ms.
+/// Maximum time for bubblewrap, which takes 5 ms.
 const START_LIMIT: Duration = Duration::from_secs(10);
 /// Maximum size of bubblewrap's description of the jail, and of its error message, in bytes.
 const MAX_INFO_BYTES: usize = 4096;
@@ -27,11 +27,11 @@ pub(crate) fn spawn(jail: &Jail, spec: JailSpec) -> Result<Child, SpawnError> {
     let [kill, allow] = jail.filters().stack(spec.profile, spec.profile.has_pid_namespace()).map(memory_file);
     let (kill, allow) = (kill?, allow?);
     let seal = match spec.seals_itself {
-        true => ruleset::running(&spec).map_err(io("make a Landlock ruleset"))?,
+        true => ruleset::running(&spec).map_err(io("create a Landlock ruleset"))?,
         false => None,
     };
-    let (info_reader, info_writer) = std::io::pipe().map_err(io("pipe"))?;
-    let (log_reader, log_writer) = std::io::pipe().map_err(io("pipe"))?;
+    let (info_reader, info_writer) = std::io::pipe().map_err(io("create a pipe"))?;
+    let (log_reader, log_writer) = std::io::pipe().map_err(io("create a pipe"))?;
     let used = Descriptors {
         filters: [kill.as_raw_fd(), allow.as_raw_fd()],
         info: info_writer.as_raw_fd(),
@@ -42,11 +42,11 @@ pub(crate) fn spawn(jail: &Jail, spec: JailSpec) -> Result<Child, SpawnError> {
     command.arg0(own_name()).args(arguments(&spec, &used)).env_clear().current_dir("/");
     let [kill, allow] = used.filters;
     ChildSetup::of(&spec, [Some(kill), Some(allow), Some(used.info), used.seal])?.add_to(&mut command);
-    connect(&mut command, (spec.stdin, spec.stdout), log_writer).map_err(io("dup"))?;
+    connect(&mut command, (spec.stdin, spec.stdout), log_writer).map_err(io("duplicate a descriptor"))?;
     // Ctrl-C on a terminal is handled by this process: it must not look like the end of a policy.
     command.process_group(0);
     let monitor = command.spawn().map_err(io("start bubblewrap"))?;
-    // Closes our copies of the pipes' ends, or their readers would wait forever.
+    // Close this process's copies of the pipes' ends, otherwise their readers would wait forever.
     drop((command, info_writer));
 
     let raw = i32::try_from(monitor.id()).ok().and_then(Pid::from_raw);
@@ -56,7 +56,7 @@ pub(crate) fn spawn(jail: &Jail, spec: JailSpec) -> Result<Child, SpawnError> {
 
 /// Opens handles of a started jail.
 fn adopt(monitor: Pid, info: PipeReader, mut log: PipeReader) -> Result<Child, SpawnError> {
-    let monitor_fd = pidfd_open(monitor, PidfdFlags::empty()).map_err(|e| io("pidfd_open")(e.into()))?;
+    let monitor_fd = pidfd_open(monitor, PidfdFlags::empty()).map_err(|e| io("open a process handle")(e.into()))?;
     let Some(program) = program_pid(info) else {
         let message = error_message(monitor, &monitor_fd, &mut log);
         let _ = rustix::process::waitpid(Some(monitor), rustix::process::WaitOptions::empty());
@@ -64,24 +64,24 @@ fn adopt(monitor: Pid, info: PipeReader, mut log: PipeReader) -> Result<Child, S
     };
     let program_fd = match pidfd_open(program, PidfdFlags::empty()) {
         Ok(fd) => Some(fd),
-        // It has ended; bubblewrap reports how.
+        // The program has ended; bubblewrap reports its exit.
         Err(rustix::io::Errno::SRCH) => None,
         Err(error) => {
             error_message(monitor, &monitor_fd, &mut log);
             let _ = rustix::process::waitpid(Some(monitor), rustix::process::WaitOptions::empty());
-            return Err(io("pidfd_open")(error.into()));
+            return Err(io("open a process handle")(error.into()));
         }
     };
     let watched = program_fd.as_ref().and_then(|fd| fd.try_clone().ok());
     prefer_oom_kill(program);
-    let output = OutputDrain::drain(log, watched).map_err(io("start the log's thread"))?;
+    let output = OutputDrain::drain(log, watched).map_err(io("start the log thread"))?;
     Ok(Child::new((monitor, monitor_fd), (program, program_fd), output))
 }
 
 /// Returns an anonymous file with `bytes`: bubblewrap reads its filters from descriptors.
 fn memory_file(bytes: &[u8]) -> Result<OwnedFd, SpawnError> {
     let fd = rustix::fs::memfd_create("seccomp", rustix::fs::MemfdFlags::CLOEXEC)
-        .map_err(|error| io("memfd_create")(error.into()))?;
+        .map_err(|error| io("create a file in memory")(error.into()))?;
     let mut file = std::fs::File::from(fd);
     file.write_all(bytes).map_err(io("write the filter"))?;
     std::io::Seek::rewind(&mut file).map_err(io("rewind the filter"))?;
@@ -106,7 +106,7 @@ fn program_pid(mut info: PipeReader) -> Option<Pid> {
     Pid::from_raw(i32::try_from(info.get("child-pid")?.as_i64()?).ok()?)
 }
 
-/// Returns the output of a bubblewrap that failed. One that hangs is killed first.
+/// Returns the output of a bubblewrap that failed. If it hangs, it is killed first.
 fn error_message(monitor: Pid, monitor_fd: &OwnedFd, log: &mut PipeReader) -> String {
     if !wait_readable(monitor_fd, Duration::from_millis(500)) {
         kill_children(monitor);

@@ -1,4 +1,4 @@
-//! Jails whose owner was killed while bubblewrap was setting them up.
+//! Cleans up jails whose owner was killed while bubblewrap was setting them up.
 //!
 //! Once it runs, a jailed program dies with its monitor, and the monitor with this process. For less than a millisecond
 //! before, the future program waits for a message of its monitor and does not yet die with it: if this process is
@@ -16,8 +16,8 @@ pub(crate) fn own_name() -> String {
     format!("{PREFIX}{}", std::process::id())
 }
 
-/// Kills what is left of jails whose owner is gone, and returns their number. Called at the start of a service or a
-/// command, before its first jail; jails of running owners are not affected.
+/// Kills the remaining processes of jails whose owner no longer exists, and returns their number. Called at the start
+/// of a service or a command, before its first jail; jails of running owners are not affected.
 pub fn sweep_orphans() -> usize {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = processes.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
@@ -33,7 +33,7 @@ fn is_orphan(pid: Pid) -> bool {
 
 fn kill_orphan(pid: Pid) -> bool {
     let Ok(fd) = pidfd_open(pid, PidfdFlags::empty()) else { return false };
-    // Checked again now that the descriptor pins the process: the pid may have been reused.
+    // Check again now that the descriptor pins the process, because the pid may have been reused.
     is_orphan(pid) && pidfd_send_signal(&fd, Signal::KILL).is_ok()
 }
 

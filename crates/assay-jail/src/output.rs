@@ -10,9 +10,9 @@ use std::thread::JoinHandle;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, pidfd_send_signal};
 
-/// Bytes kept of the log's end.
+/// Number of bytes kept of the end of the log.
 pub const TAIL_BYTES: usize = 64 * 1024;
-/// A process that prints more than this is killed.
+/// Maximum number of bytes that a process may print before it is killed.
 pub const FLOOD_BYTES: u64 = 8 * 1024 * 1024;
 const READ_BYTES: usize = 16 * 1024;
 const STACK_BYTES: usize = 128 * 1024;
@@ -28,7 +28,7 @@ struct CapturedOutput {
 #[derive(Debug)]
 pub(crate) struct OutputDrain {
     log: Arc<Mutex<CapturedOutput>>,
-    /// Closed to signal the end of the output to the thread.
+    /// Closed to tell the thread that the output has ended.
     stop: Option<PipeWriter>,
     thread: Option<JoinHandle<()>>,
 }
@@ -51,7 +51,7 @@ impl OutputDrain {
     pub(crate) fn finish(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // It cannot panic; if it did, the log would merely be shorter.
+            // A panic, which is not expected, would only make the log shorter.
             drop(thread.join());
         }
     }

@@ -9,21 +9,21 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, geteuid, getpid};
 
-/// The time within which a started jail has its own session.
+/// Maximum time for a started jail to get its own session.
 const START_LIMIT: Duration = Duration::from_millis(50);
 const TICK: Duration = Duration::from_millis(1);
-/// Without `CAP_SYS_ADMIN` the kernel accepts one change per 100 ms, counted over all processes.
+/// Retry interval: without `CAP_SYS_ADMIN` the kernel accepts one change per 100 ms for all processes together.
 const CHANGE_LIMIT: Duration = Duration::from_millis(500);
 
-/// Gives the session of `program` the lowest priority; returns whether that was possible. Only for root: other users
+/// Gives the session of `program` the lowest priority. Returns true if that was possible. Only for root: other users
 /// might have to wait too long to undo it.
 pub(crate) fn lower(program: Pid) -> bool {
     let end = Instant::now() + START_LIMIT;
     while geteuid().is_root() {
         match (group(getpid()), group(program)) {
-            // The program has not left our session yet.
-            (Some(ours), Some(its)) if ours == its && Instant::now() < end => sleep(TICK),
-            (Some(ours), Some(its)) if ours != its => return fs::write(file(program), "19").is_ok(),
+            // The program has not left this process's session yet.
+            (Some(own), Some(its)) if own == its && Instant::now() < end => sleep(TICK),
+            (Some(own), Some(its)) if own != its => return fs::write(file(program), "19").is_ok(),
             _ => return false,
         }
     }
@@ -51,7 +51,7 @@ fn file(pid: Pid) -> String {
     format!("/proc/{}/autogroup", pid.as_raw_nonzero())
 }
 
-/// Makes the kernel end `program` before other processes when memory runs out. Best effort: not every user may set
+/// Makes the kernel kill `program` before other processes when memory runs out. Best effort: not every user may set
 /// this.
 pub(crate) fn prefer_oom_kill(program: Pid) {
     drop(std::fs::write(format!("/proc/{}/oom_score_adj", program.as_raw_nonzero()), "1000"));

@@ -1,4 +1,4 @@
-//! The checks of `assay doctor` for jails: each one tries what it checks.
+//! Checks of `assay doctor` for jails. Each one tries the feature that it checks.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ const TRUE: &str = "/bin/true";
 const TRY_LIMIT: Duration = Duration::from_secs(10);
 const LANDLOCK_REMEDY: &str =
     "Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK, and landlock in lsm= of its command line";
-/// The additions of each version of Landlock.
+/// The rights added by each version of Landlock.
 const LANDLOCK_RIGHTS: [&str; 6] =
     ["files", "moves between folders", "truncation", "TCP", "device ioctls", "abstract sockets and signals to others"];
 const APT: &str = "apt-get install bubblewrap";
@@ -22,9 +22,9 @@ const APT: &str = "apt-get install bubblewrap";
 pub struct HostCheck {
     /// Short name.
     pub name: &'static str,
-    /// Whether it works.
+    /// True if it works.
     pub holds: bool,
-    /// Whether jails need it.
+    /// True if jails need it.
     pub required: bool,
     /// The finding.
     pub detail: String,
@@ -45,10 +45,10 @@ pub fn probe() -> Vec<HostCheck> {
     checks
 }
 
-/// Checks Landlock: an additional layer inside a jail, and the basis of the weaker tier.
+/// Checks Landlock, which is an additional layer inside a jail and the basis of the weaker tier.
 fn landlock() -> HostCheck {
     let found = match ruleset::abi() {
-        0 => Err(("this kernel has none; jails stand on namespaces and filters".to_owned(), LANDLOCK_REMEDY)),
+        0 => Err(("this kernel has none; jails rely on namespaces and filters".to_owned(), LANDLOCK_REMEDY)),
         abi => Ok(format!("ABI {abi}: {}", LANDLOCK_RIGHTS[..(abi as usize).min(LANDLOCK_RIGHTS.len())].join(", "))),
     };
     check("Landlock", false, found)
@@ -93,7 +93,7 @@ fn bubblewrap() -> (HostCheck, Option<Jail>) {
     (check("bubblewrap", true, found), Some(jail))
 }
 
-/// "bubblewrap 0.8.0": from 0.8 on it can forbid user namespaces inside.
+/// Returns true for version 0.8 or newer, which can forbid further user namespaces. The format is "bubblewrap 0.8.0".
 fn is_recent(version: &str) -> bool {
     let mut numbers = version.rsplit(' ').next().unwrap_or_default().split('.').map(|part| part.parse::<u32>());
     match (numbers.next(), numbers.next()) {
@@ -163,10 +163,11 @@ pub(crate) fn try_jail(jail: &Jail, profile: Profile) -> Result<String, String> 
 fn limits() -> HostCheck {
     let wanted = ProcessLimits::of(Profile::Render).address_space_bytes;
     let found = match rustix::process::getrlimit(rustix::process::Resource::As).maximum {
-        Some(most) if most < wanted => {
-            Err((format!("the address space of our own processes is limited to {most} bytes"), "ulimit -v unlimited"))
-        }
-        _ => Ok("resource limits can be set as wanted".to_owned()),
+        Some(most) if most < wanted => Err((
+            format!("the address space of assay's own processes is limited to {most} bytes"),
+            "ulimit -v unlimited",
+        )),
+        _ => Ok("resource limits can be set as needed".to_owned()),
     };
     check("limits", true, found)
 }

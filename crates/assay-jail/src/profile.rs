@@ -4,15 +4,15 @@
 /// [`crate::ProcessLimits`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Profile {
-    /// An untrusted Python program. Its own pid namespace, no sockets but the given one, nothing writable.
+    /// An untrusted Python program. Has its own pid namespace, no sockets but the given one, and nothing writable.
     Policy,
-    /// A simulator, stepping. Shares the host's pid namespace, because it reads the policy's CPU clock by its pid; none
+    /// A stepping simulator. Shares the host's pid namespace, because it reads the policy's CPU clock by its pid; none
     /// of its allowed system calls can do anything else to a pid.
     Step,
-    /// A simulator, stepping, whose policy receives camera images: as [`Self::Step`], with the host's `/usr` read-only
+    /// A stepping simulator whose policy receives camera images: like [`Self::Step`], with the host's `/usr` read-only
     /// for software OpenGL.
     StepWithCameras,
-    /// A simulator, drawing. Sees the host's `/usr` read-only, for software OpenGL.
+    /// A renderer. Sees the host's `/usr` read-only, for software OpenGL.
     Render,
 }
 
@@ -20,13 +20,13 @@ impl Profile {
     /// Every profile.
     pub const ALL: [Self; 4] = [Self::Policy, Self::Step, Self::StepWithCameras, Self::Render];
 
-    /// Returns whether the jail has a pid namespace of its own, with the program as its only process.
+    /// Returns true if the jail has its own pid namespace, with the program as its only process.
     #[must_use]
     pub fn has_pid_namespace(self) -> bool {
         !matches!(self, Self::Step | Self::StepWithCameras)
     }
 
-    /// Returns whether it sees the host's `/usr`, for software OpenGL.
+    /// Returns true if it sees the host's `/usr`, for software OpenGL.
     pub(crate) fn sees_system(self) -> bool {
         matches!(self, Self::Render | Self::StepWithCameras)
     }

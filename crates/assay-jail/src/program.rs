@@ -1,51 +1,52 @@
-//! A native program in a jail: the program and the shared libraries it needs, and nothing else of the host.
+//! Prepares a native program for a jail: the program and the shared libraries that it needs, and nothing else of the
+//! host.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::{Bind, StageError, stage_readable};
 
-/// Dynamic loaders: what an x86-64 program names as its interpreter.
+/// The dynamic loader that an x86-64 program names as its interpreter.
 pub(crate) const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
-/// Where libraries lie in the jail: an own folder, because with `Profile::Render` the host's are there too.
+/// Folder of the libraries in the jail, separate because with `Profile::Render` the host's libraries are visible too.
 const LIBRARY_FOLDER: &str = "/assay/lib";
 
-/// A native program with what it needs, ready to be put into a [`crate::JailSpec`].
+/// A native program with its libraries, ready to be added to a [`crate::JailSpec`].
 #[derive(Debug, Clone)]
 pub struct Program {
     /// Its path in the jail.
     pub path: PathBuf,
     /// The program, its libraries, the loader.
     pub binds: Vec<Bind>,
-    /// Where the loader looks for libraries. (Without /proc it can't resolve `$ORIGIN`.)
+    /// Folders that the loader searches for libraries. Without /proc it can't resolve `$ORIGIN`.
     pub env: Vec<(String, String)>,
 }
 
-/// A program whose libraries can't be listed.
+/// The reason why a program can't be prepared for a jail.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
     /// The loader could not be run.
-    #[error("can't run the dynamic loader {LOADER}")]
+    #[error("could not run the dynamic loader {LOADER}")]
     Loader(#[source] std::io::Error),
     /// The loader refused the program.
-    #[error("{program} can't be loaded: {message}")]
+    #[error("could not load {program}: {message}")]
     Refused {
         /// The program.
         program: PathBuf,
         /// The loader's message.
         message: String,
     },
-    /// A copy for the jail's user.
-    #[error("the program can't be made readable for jails")]
+    /// A copy for the jail's user could not be made.
+    #[error("could not make the program readable for jails")]
     Stage(#[from] StageError),
 }
 
-/// The shared libraries that `binary` loads at start, by their paths on the host, the loader last. They are looked for
-/// in `libraries` before the places that the system and the program name. Only for programs of our own: the loader is
-/// run on it.
+/// Returns the host paths of the shared libraries that `binary` loads at start, the loader last. `libraries` is
+/// searched before the places that the system and the program name. Only for trusted programs, because the loader is
+/// run on them.
 ///
 /// # Errors
-/// [`ProgramError`] when the loader is missing, or a library.
+/// [`ProgramError`] if the loader or a library is missing.
 pub fn library_closure(binary: &Path, libraries: Option<&Path>) -> Result<Vec<PathBuf>, ProgramError> {
     let mut loader = Command::new(LOADER);
     if let Some(folder) = libraries {
@@ -64,18 +65,18 @@ pub fn library_closure(binary: &Path, libraries: Option<&Path>) -> Result<Vec<Pa
     Ok(libraries)
 }
 
-/// `name => /path (0x...)` or `/path (0x...)`; the kernel's vdso has no path.
+/// Parses a line `name => /path (0x...)` or `/path (0x...)`; the kernel's vdso has no path.
 fn library_of_line(line: &str) -> Option<PathBuf> {
     let target = line.split(" => ").last()?.trim();
     let path = target.split(" (0x").next()?;
     path.starts_with('/').then(|| path.into())
 }
 
-/// Everything that `binary` needs to run in a jail as `inside`, with its libraries found as in [`library_closure`].
-/// What the jail's user can't reach is copied below `cache_root` first.
+/// Prepares `binary` to run in a jail as `inside`, with its libraries found as in [`library_closure`]. Files that the
+/// jail's user can't reach are copied below `cache_root` first.
 ///
 /// # Errors
-/// [`ProgramError`] when a library is missing or can't be copied.
+/// [`ProgramError`] if a library is missing or can't be copied.
 pub fn native_program(
     binary: &Path,
     libraries: Option<&Path>,

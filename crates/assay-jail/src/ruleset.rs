@@ -1,9 +1,9 @@
-//! Landlock: what a process may do with files, whatever it can see. Rulesets are made here, by us; a process puts one
-//! on itself, from which there is no way back.
+//! Landlock rulesets, which limit what a process may do with the files that it can see. This process creates them; a
+//! jailed process applies one to itself irrevocably.
 //!
-//! Everything that the kernel's version of Landlock (its ABI) knows is handled, and so forbidden unless a rule allows
-//! it: files from ABI 1 on, moving between folders 2, truncating 3, TCP 4, device ioctls 5, abstract Unix sockets and
-//! signals to others 6. An older kernel does without the later ones; the filter forbids most of them too.
+//! All rights that the kernel's version of Landlock (its ABI) knows are handled, and thus forbidden unless a rule
+//! allows them: files from ABI 1 on, moving between folders 2, truncating 3, TCP 4, device ioctls 5, abstract Unix
+//! sockets and signals to others 6. An older kernel lacks the later ones, most of which the filter forbids too.
 
 #![expect(unsafe_code, reason = "the version of Landlock has no safe wrapper")]
 
@@ -28,7 +28,7 @@ const LOADER_CACHE: &str = "/etc/ld.so.cache";
 
 const READ: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | ReadDir});
 const NULL: BitFlags<AccessFs> = make_bitflags!(AccessFs::{ReadFile | WriteFile});
-/// Files and folders of its own, but no devices, sockets, pipes or links.
+/// Rights for its own files and folders, but not for devices, sockets, pipes or links.
 const WRITE: BitFlags<AccessFs> = make_bitflags!(AccessFs::{
     ReadFile | ReadDir | WriteFile | RemoveDir | RemoveFile | MakeDir | MakeReg | Refer | Truncate
 });
@@ -42,8 +42,8 @@ pub(crate) fn abi() -> u32 {
     u32::try_from(version).unwrap_or(0)
 }
 
-/// Returns the ruleset of a running program: it may read what is bound, write where that is allowed, and execute
-/// nothing. `None` if the kernel has no Landlock.
+/// Returns the ruleset of a running program: it may read its binds, write to writable ones, and execute nothing. `None`
+/// if the kernel has no Landlock.
 pub(crate) fn running(spec: &JailSpec) -> io::Result<Option<OwnedFd>> {
     create(|| rules(spec, None))
 }
@@ -80,7 +80,7 @@ fn rules(spec: &JailSpec, loader: Option<&Path>) -> Result<RulesetCreated, landl
     }
 }
 
-/// Adds a rule for `path` and everything below it. A path that does not exist needs none.
+/// Adds a rule for `path` and everything below it, if it exists.
 fn allow(
     rules: RulesetCreated,
     path: &Path,

@@ -1,4 +1,4 @@
-//! Starting a jail: in namespaces by bubblewrap, or without them.
+//! Starts a jail: in namespaces by bubblewrap, or without them.
 
 use assay_model::Isolation;
 

@@ -1,23 +1,23 @@
-//! The error of starting a jail.
+//! Error of starting a jail.
 
 use std::path::PathBuf;
 
 use crate::stage::ClosedPath;
 
-/// A failure to start a jail: an internal error, or a limitation of the machine.
+/// The reason why a jail could not be started: an internal error, or a limitation of the machine.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
     /// A bind whose source does not exist.
     #[error("the jail's source {path} does not exist")]
     NoSource {
-        /// On the host.
+        /// The path on the host.
         path: PathBuf,
     },
     /// A bind that the jail's user cannot reach.
-    #[error("the jail's source cannot be used")]
+    #[error("the jail's user cannot reach a source of the jail")]
     Unreachable(#[from] ClosedPath),
     /// A system call failed.
-    #[error("cannot start a jail: {doing}")]
+    #[error("could not start a jail: could not {doing}")]
     Io {
         /// The failed operation.
         doing: &'static str,
@@ -36,7 +36,7 @@ pub enum SpawnError {
     },
 }
 
-/// Returns a function that adds what failed to an I/O error.
+/// Returns a function that adds the failed operation to an I/O error.
 pub(crate) fn io(doing: &'static str) -> impl FnOnce(std::io::Error) -> SpawnError {
     move |source| SpawnError::Io { doing, source }
 }

@@ -1,4 +1,4 @@
-//! The process to run in a jail, as data.
+//! Description of a process to run in a jail.
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -9,11 +9,12 @@ use crate::{ProcessLimits, Profile};
 /// A file or folder of the host that the jail sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bind {
-    /// On the host. If this process is root, the jail's user must be able to reach it: see [`crate::stage_readable`].
+    /// Path on the host. If this process is root, the jail's user must be able to reach it: see
+    /// [`crate::stage_readable`].
     pub host: PathBuf,
-    /// In the jail, absolute.
+    /// Absolute path in the jail.
     pub inside: PathBuf,
-    /// Whether the jail may write to it.
+    /// True if the jail may write to it.
     pub writable: bool,
 }
 
@@ -34,7 +35,7 @@ impl Bind {
 pub struct JailSpec {
     /// Namespaces and system calls.
     pub profile: Profile,
-    /// The program, by its path in the jail, and its arguments.
+    /// The program's path in the jail, and its arguments.
     pub argv: Vec<OsString>,
     /// The files that it sees, mounted in this order. Without a bind on `/`, the root is an empty read-only folder.
     pub binds: Vec<Bind>,
@@ -50,12 +51,13 @@ pub struct JailSpec {
     pub core: Option<usize>,
     /// Its niceness, 0 to 19.
     pub nice: i32,
-    /// Whether the program applies the Landlock ruleset whose descriptor [`SEAL_VARIABLE`] names to itself, before it
+    /// True if the program applies the Landlock ruleset whose descriptor [`SEAL_VARIABLE`] names to itself, before it
     /// reads anything untrusted. (It cannot be applied earlier: a sealed process may not mount.)
     pub seals_itself: bool,
 }
 
-/// Names the descriptor of the ruleset that a program must apply to itself; unset if the kernel has no Landlock.
+/// Environment variable with the descriptor of the ruleset that a program must apply to itself; unset if the kernel has
+/// no Landlock.
 pub const SEAL_VARIABLE: &str = "ASSAY_SEAL_FD";
 
 impl JailSpec {

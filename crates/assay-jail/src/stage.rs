@@ -1,5 +1,5 @@
-//! Makes files reachable for the jail's user. If this process is root, jails run as nobody, who cannot enter a folder
-//! such as /root; the files are then copied, once, to a folder that nobody can enter.
+//! Makes files reachable for the jail's user. If this process is root, jails run as the user `nobody`, which cannot
+//! enter a folder such as /root; the files are then copied, once, to a folder that this user can enter.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ const OTHERS_ENTER: u32 = 0o001;
 const OTHERS_READ: u32 = 0o004;
 /// Shifts the bits for others to those for the group.
 const GROUP_SHIFT: u32 = 3;
-/// Copies begun by this process.
+/// Number of copies started by this process.
 static COPIES: AtomicU64 = AtomicU64::new(0);
-/// Files in a tree that is staged; the policy runtime has 1500.
+/// Maximum number of files in a tree to copy; the policy runtime has 1500.
 const MAX_ENTRIES: usize = 50_000;
 
 /// A path that the jail's user cannot reach.
@@ -35,7 +35,7 @@ pub struct ClosedPath {
 #[derive(Debug, thiserror::Error)]
 pub enum StageError {
     /// Reading or writing failed.
-    #[error("cannot make a copy of {from} that jails can read: {at}")]
+    #[error("could not make a copy of {from} that jails can read: {at}")]
     Io {
         /// The original.
         from: PathBuf,
@@ -46,13 +46,13 @@ pub enum StageError {
         source: std::io::Error,
     },
     /// The tree has too many files.
-    #[error("{from} has more than {MAX_ENTRIES} files; it is not copied for jails")]
+    #[error("{from} has more than {MAX_ENTRIES} files, too many to copy for jails")]
     TooMany {
         /// The original.
         from: PathBuf,
     },
     /// The copy could not be reached either.
-    #[error("the place for copies that jails can read is closed itself")]
+    #[error("the folder for copies that jails can read is not reachable either")]
     Closed(#[from] ClosedPath),
 }
 
@@ -71,7 +71,7 @@ pub fn check_reachable(path: &Path) -> Result<(), ClosedPath> {
             (true, false) => OTHERS_READ,
             (false, _) => OTHERS_ENTER,
         };
-        // The jail's group has the same number as its user.
+        // The jail's group id equals its user id.
         let needed = if about.gid() == uid { needed << GROUP_SHIFT } else { needed };
         if about.uid() != uid && about.mode() & needed != needed {
             return Err(ClosedPath { path: path.to_owned(), at: folder.to_owned() });
@@ -120,7 +120,7 @@ pub fn stage_readable(path: &Path, cache_root: &Path) -> Result<PathBuf, StageEr
 /// Names below a path (and the path itself, as ""), folders before their content.
 pub(crate) struct Tree {
     entries: Vec<PathBuf>,
-    /// Whether every user may read all of it.
+    /// True if every user may read all of it.
     pub(crate) is_open: bool,
     /// Total size of all files.
     pub(crate) bytes: u64,
@@ -160,16 +160,17 @@ impl Tree {
     }
 }
 
-/// Copies beside the target and renames, so that a copy is complete or absent even if others make the same one.
+/// Copies to a folder next to the target and renames it, so that a copy is complete or absent even if others make the
+/// same one.
 fn copy_into_place(root: &Path, tree: &Tree, target: &Path) -> Result<(), StageError> {
     let failed = |at: &Path, source| StageError::Io { from: root.to_owned(), at: at.to_owned(), source };
     let folder = target.parent().unwrap_or(Path::new("/"));
     if !folder.exists() {
         std::fs::create_dir_all(folder).map_err(|e| failed(folder, e))?;
-        // Independent of the umask.
+        // Set explicitly, since the umask may restrict it.
         std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).map_err(|e| failed(folder, e))?;
     }
-    // A name of its own for each copy: other processes, and other threads of this one, may make the same one.
+    // Each copy has a unique name, because other processes and threads may make the same one.
     let number = COPIES.fetch_add(1, Ordering::Relaxed);
     let fresh = target.with_extension(format!("new.{}.{number}", std::process::id()));
     let placed = copy_tree(root, tree, &fresh).and_then(|()| match std::fs::rename(&fresh, target) {
@@ -177,7 +178,7 @@ fn copy_into_place(root: &Path, tree: &Tree, target: &Path) -> Result<(), StageE
         _ => Ok(()),
     });
     if fresh.symlink_metadata().is_ok() {
-        // The copy failed, or another process was faster. A leftover only takes up space.
+        // The copy failed, or another process was faster. A leftover folder only takes up space.
         drop(std::fs::remove_dir_all(&fresh).or_else(|_| std::fs::remove_file(&fresh)));
     }
     placed
@@ -202,7 +203,7 @@ fn copy_one(from: &Path, to: &Path) -> std::io::Result<()> {
         return std::fs::set_permissions(to, std::fs::Permissions::from_mode(0o755));
     }
     std::fs::copy(from, to)?;
-    // Read-only even for their owner, who may be the user of the jails.
+    // Read-only even for the owner, which may be the user of the jails.
     let mode = if about.mode() & 0o111 == 0 { 0o444 } else { 0o555 };
     std::fs::set_permissions(to, std::fs::Permissions::from_mode(mode))
 }

@@ -1,11 +1,11 @@
-//! The strongest isolation that this machine offers.
+//! Determines the strongest isolation that this machine offers.
 
 use assay_model::{ErrorChain, Isolation};
 
 use crate::probe::try_jail;
 use crate::{Jail, JailError, Profile};
 
-/// The strongest tier of a machine, and what it lacks for stronger ones.
+/// The strongest tier of a machine, and the reasons why stronger ones do not work.
 #[derive(Debug)]
 pub struct StrongestJail {
     /// The strongest tier that works.
@@ -18,7 +18,7 @@ impl Jail {
     /// Returns the strongest tier in which a program runs on this machine; each is tried.
     ///
     /// # Errors
-    /// [`JailError`] if not even the filters are available.
+    /// [`JailError`] if the filters are not available either.
     pub fn strongest() -> Result<StrongestJail, JailError> {
         let mut missing = Vec::new();
         for tier in [Isolation::Namespaces, Isolation::Landlock] {

@@ -1,4 +1,4 @@
-//! The host user that runs jails.
+//! Host user that runs jails.
 
 /// An unprivileged host user, for jails that root starts: resource limits and namespaces do not restrain root.
 const NOBODY: u32 = 65534;

@@ -1,4 +1,4 @@
-//! Starting a jail without namespaces: Landlock if the tier has it, filters and limits, applied between fork and exec.
+//! Starts a jail without namespaces: Landlock if the tier has it, filters and limits, applied between fork and exec.
 //!
 //! Nothing is mounted, so a path in the jail has another name on the host: [`PathView`] translates the program, its
 //! arguments and its environment. The program is started through the dynamic loader, because the loader that its file
@@ -25,17 +25,17 @@ use crate::spawn_error::io;
 use crate::spec::SEAL_VARIABLE;
 use crate::{Bind, Child, Jail, JailSpec, SpawnError, ruleset};
 
-/// The libraries of a runtime that is the jail's whole root.
+/// Folder of the libraries of a runtime that is the jail's whole root.
 const ROOT_LIBRARIES: &str = "/lib/x86_64-linux-gnu";
 /// The environment variable with a program's own libraries, which precede those of the root.
 const LIBRARIES: &str = "LD_LIBRARY_PATH";
 
-/// Starts the program itself.
+/// Starts the program without bubblewrap.
 pub(crate) fn spawn(jail: &Jail, spec: JailSpec) -> Result<Child, SpawnError> {
-    let view = PathView::of(&spec.binds, jail.links_in()).map_err(io("make a view of the jail"))?;
+    let view = PathView::of(&spec.binds, jail.links_in()).map_err(io("create a view of the jail"))?;
     let loader = view.outside(Path::new(LOADER));
     let is_landlocked = jail.isolation() == Isolation::Landlock;
-    let landlock = |made: std::io::Result<Option<OwnedFd>>| made.map_err(io("make a Landlock ruleset"));
+    let landlock = |made: std::io::Result<Option<OwnedFd>>| made.map_err(io("create a Landlock ruleset"));
     let (start, seal) = match is_landlocked {
         true => (
             landlock(ruleset::starting(&spec, &loader))?,
@@ -47,26 +47,26 @@ pub(crate) fn spawn(jail: &Jail, spec: JailSpec) -> Result<Child, SpawnError> {
         return Err(SpawnError::NoLandlock);
     }
     let seal_fd = seal.as_ref().map(AsRawFd::as_raw_fd);
-    let (log_reader, log_writer) = std::io::pipe().map_err(io("pipe"))?;
+    let (log_reader, log_writer) = std::io::pipe().map_err(io("create a pipe"))?;
     let mut command = Command::new(&loader);
     command.arg0(own_name()).args(arguments(&spec, &view)).env_clear().current_dir("/");
     command.envs(environment(&spec, &view)).envs(seal_fd.map(|fd| (SEAL_VARIABLE, fd.to_string())));
     die_with(&mut command, std::process::id());
-    // Without a pid namespace of its own no call may act on a process.
+    // Without a separate pid namespace, no call may act on a process.
     let filters = jail.filters().stack(spec.profile, false).map(FilterProgram::of);
     ChildSetup::of(&spec, [seal_fd, None, None, None])?.add_to(&mut command);
     restrict(&mut command, start.as_ref().map(AsRawFd::as_raw_fd), filters);
-    connect(&mut command, (spec.stdin, spec.stdout), log_writer).map_err(io("dup"))?;
+    connect(&mut command, (spec.stdin, spec.stdout), log_writer).map_err(io("duplicate a descriptor"))?;
     let child = command.spawn().map_err(io("start the program"))?;
     drop((command, start, seal));
 
     let raw = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let pid = raw.ok_or(SpawnError::Bubblewrap { message: "the program has no pid".to_owned() })?;
     // The child has not been reaped, so its pid cannot have been reused.
-    let open = || pidfd_open(pid, PidfdFlags::empty()).map_err(|error| io("pidfd_open")(error.into()));
+    let open = || pidfd_open(pid, PidfdFlags::empty()).map_err(|error| io("open a process handle")(error.into()));
     let (monitor, program, watched) = (open()?, open()?, open()?);
     prefer_oom_kill(pid);
-    let output = OutputDrain::drain(log_reader, Some(watched)).map_err(io("start the log's thread"))?;
+    let output = OutputDrain::drain(log_reader, Some(watched)).map_err(io("start the log thread"))?;
     Ok(Child::new((pid, monitor), (pid, Some(program)), output).with_links(view.folder))
 }
 
@@ -84,7 +84,7 @@ fn environment(spec: &JailSpec, view: &PathView<'_>) -> Vec<(String, OsString)> 
     others.map(|(name, value)| (name.clone(), view.word(value.as_ref()))).collect()
 }
 
-/// Makes the child die with this process (more exactly: with the thread that spawned it), in a session of its own.
+/// Makes the child die with this process, or more exactly with the thread that spawned it, and gives it a session.
 fn die_with(command: &mut Command, owner: u32) {
     let prepare = move || {
         rustix::process::setsid()?;
@@ -101,7 +101,7 @@ fn restrict(command: &mut Command, ruleset: Option<RawFd>, filters: [FilterProgr
     let prepare = move || {
         rustix::thread::set_no_new_privs(true)?;
         if let Some(ruleset) = ruleset {
-            // SAFETY: takes a descriptor that the parent holds across the fork, and no flags.
+            // SAFETY: the call takes a descriptor that the parent holds across the fork, and no flags.
             check(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset, 0_u32) })?;
         }
         filters.iter().try_for_each(FilterProgram::load)
@@ -110,7 +110,7 @@ fn restrict(command: &mut Command, ruleset: Option<RawFd>, filters: [FilterProgr
     unsafe { command.pre_exec(prepare) };
 }
 
-/// A compiled filter, aligned as the kernel expects it.
+/// A compiled filter, aligned as the kernel requires.
 #[derive(Debug)]
 struct FilterProgram(Vec<u64>);
 
@@ -173,7 +173,7 @@ impl<'a> PathView<'a> {
         }
     }
 
-    /// An argument or a value: translated where it is a path of the jail.
+    /// Translates an argument or a value if it is a path of the jail.
     fn word(&self, word: &std::ffi::OsStr) -> OsString {
         let path = Path::new(word);
         if path.is_absolute() { self.outside(path).into_os_string() } else { word.to_owned() }
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_of_the_jail_become_paths_of_the_host() {
+    fn paths_of_the_jail_are_translated_to_paths_of_the_host() {
         let binds =
             [Bind::read_only("/srv/python", "/"), Bind::read_only("/srv/p", "/policy"), Bind::read_only("/r", "/run")];
         let view = PathView::of(&binds, &std::env::temp_dir()).unwrap();

@@ -1,4 +1,4 @@
-//! Real jails around small programs of the host: what they can't do, how they end, and that nothing is left.
+//! Real jails around small programs of the host: their restrictions, their exits, and their clean-up.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -43,7 +43,7 @@ fn run(spec: JailSpec) -> (Exit, String) {
 }
 
 #[test]
-fn every_profile_runs_a_program_and_tells_how_it_ended() {
+fn every_profile_runs_a_program_and_reports_its_exit() {
     for profile in Profile::ALL {
         let (exit, log) = run(shell(profile, "echo out; echo err >&2; exit 3"));
         assert_eq!((exit.code, exit.reason, log.as_str()), (Some(3), ExitReason::Exited, "out\nerr\n"), "{profile:?}");
@@ -53,7 +53,7 @@ fn every_profile_runs_a_program_and_tells_how_it_ended() {
 }
 
 #[test]
-fn host_files_and_processes_are_out_of_sight() {
+fn host_files_and_processes_are_invisible() {
     for profile in Profile::ALL {
         let script = "for f in /etc/passwd /proc/self /sys/kernel /home /root /tmp /dev/kvm; do \
                       [ -e $f ] && echo sees $f; done; true";
@@ -62,7 +62,7 @@ fn host_files_and_processes_are_out_of_sight() {
 }
 
 #[test]
-fn nothing_is_writable_but_a_writable_bind() {
+fn only_a_writable_bind_is_writable() {
     let scratch = tempfile::tempdir().unwrap();
     std::fs::set_permissions(scratch.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let inside = scratch.path().join("scratch");
@@ -76,7 +76,7 @@ fn nothing_is_writable_but_a_writable_bind() {
 }
 
 #[test]
-fn no_second_process() {
+fn a_second_process_cannot_be_started() {
     for profile in Profile::ALL {
         let (_, log) = run(shell(profile, "(echo child)"));
         assert!(log.contains("Cannot fork") && !log.contains("child"), "{profile:?}: {log}");
@@ -95,7 +95,7 @@ fn a_stepping_jail_can_not_signal_the_processes_it_shares_a_namespace_with() {
 }
 
 #[test]
-fn the_environment_is_only_what_was_given() {
+fn the_environment_contains_only_the_given_variables() {
     let mut spec = spec(Profile::Policy, "/usr/bin/env", &[]);
     spec.env.push(("GIVEN".to_owned(), "1".to_owned()));
     let log = run(spec).1;
@@ -106,17 +106,17 @@ fn the_environment_is_only_what_was_given() {
 
 #[test]
 fn descriptor_0_is_the_stream_and_there_is_no_other() {
-    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let (mut own_end, jail_end) = UnixStream::pair().unwrap();
     let leak = std::fs::File::open("/dev/null").unwrap();
     rustix::io::fcntl_setfd(&leak, rustix::io::FdFlags::empty()).unwrap();
     let script = "read word; echo got $word >&0; for n in 3 4 5 6 7 8 9; do \
                   if (: <&$n) 2>/dev/null || eval \": <&$n\" 2>/dev/null; then echo open $n; fi; done";
     let mut spec = shell(Profile::Policy, script);
-    spec.stdin = Some(theirs.into());
+    spec.stdin = Some(jail_end.into());
     let mut child = spawn(spec);
-    ours.write_all(b"hello\n").unwrap();
+    own_end.write_all(b"hello\n").unwrap();
     let mut answer = String::new();
-    ours.read_to_string(&mut answer).unwrap();
+    own_end.read_to_string(&mut answer).unwrap();
     assert_eq!(answer, "got hello\n");
     assert_eq!(end(&mut child).1.matches("open").count(), 0);
 }
@@ -178,7 +178,7 @@ fn a_child_dies_with_the_thread_that_spawned_it() {
         let child = spawn(shell(Profile::Policy, "echo up; while :; do :; done"));
         let end = Instant::now() + LIMIT;
         while child.output_tail().is_empty() {
-            assert!(Instant::now() < end, "the child said nothing");
+            assert!(Instant::now() < end, "the child printed nothing");
             std::thread::yield_now();
         }
         child
@@ -189,7 +189,7 @@ fn a_child_dies_with_the_thread_that_spawned_it() {
 }
 
 #[test]
-fn what_a_killed_owner_left_is_swept_and_a_living_ones_is_not() {
+fn jails_of_a_killed_owner_are_swept_and_those_of_a_live_one_are_kept() {
     let mut gone = Command::new("/bin/true").spawn().unwrap();
     gone.wait().unwrap();
     let sleeper =
@@ -203,7 +203,7 @@ fn what_a_killed_owner_left_is_swept_and_a_living_ones_is_not() {
 }
 
 #[test]
-fn a_missing_program_and_a_missing_source_are_told_apart() {
+fn a_missing_program_and_a_missing_source_are_distinguished() {
     let (exit, log) = run({
         let mut spec = shell(Profile::Step, "");
         spec.argv = vec!["/nothing".into()];
@@ -217,7 +217,7 @@ fn a_missing_program_and_a_missing_source_are_told_apart() {
 }
 
 #[test]
-fn this_machine_holds_what_jails_need() {
+fn this_machine_meets_the_requirements_of_jails() {
     let failed: Vec<_> = probe().into_iter().filter(|check| check.required && !check.holds).collect();
     assert!(failed.is_empty(), "{failed:#?}");
 }
@@ -234,15 +234,15 @@ fn own_children() -> String {
 #[test]
 fn a_jail_gives_way_to_everything_else_until_it_is_needed() {
     let group_of = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/autogroup")).unwrap_or_default();
-    let ours = group_of("self");
+    let own = group_of("self");
     let mut child = spawn(spec(Profile::Policy, "/bin/sleep", &["20"]));
     let pid = child.pid().to_string();
-    // Where the kernel has such groups, and for who may undo it.
-    let can = !ours.is_empty() && rustix::process::geteuid().is_root();
+    // Only if the kernel has such groups, and for users who may undo the change.
+    let can = !own.is_empty() && rustix::process::geteuid().is_root();
     assert_eq!(child.give_way(), can);
     assert_eq!(group_of(&pid).contains("nice 19"), can, "{}", group_of(&pid));
     child.compete().unwrap();
-    assert_eq!(group_of(&pid).contains("nice 0"), !ours.is_empty(), "{}", group_of(&pid));
-    assert_eq!(group_of("self"), ours, "ours is as it was");
+    assert_eq!(group_of(&pid).contains("nice 0"), !own.is_empty(), "{}", group_of(&pid));
+    assert_eq!(group_of("self"), own, "this process's group is unchanged");
     child.kill();
 }

@@ -1,4 +1,4 @@
-//! Copies for the jail's user: made only when root needs them, once, and anew when the original changes.
+//! Copies for the jail's user: made only if root needs them, once, and again when the original changes.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -23,7 +23,7 @@ fn tree(root: &Path) {
 }
 
 #[test]
-fn a_closed_tree_is_copied_once_and_anew_when_it_changes() {
+fn a_closed_tree_is_copied_once_and_again_when_it_changes() {
     let (closed, cache) = (folder(0o700), folder(0o755));
     let original = closed.path().join("tree");
     tree(&original);
@@ -44,7 +44,7 @@ fn a_closed_tree_is_copied_once_and_anew_when_it_changes() {
     let second = stage_readable(&original, &cache).unwrap();
     assert_ne!(second, first);
     assert_eq!(fs::read_to_string(second.join("a/b/file")).unwrap(), "longer content");
-    assert_eq!(fs::read_dir(&cache).unwrap().count(), 2, "a half copy was left");
+    assert_eq!(fs::read_dir(&cache).unwrap().count(), 2, "an incomplete copy was left");
 }
 
 #[test]
@@ -89,6 +89,6 @@ fn threads_that_stage_the_same_tree_get_the_same_copy() {
     });
     assert!(copies.iter().all(|copy| *copy == copies[0] && copy.join("a/file-199").is_file()));
     if jail_uid().is_some() {
-        assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 1, "a half copy was left");
+        assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 1, "an incomplete copy was left");
     }
 }

@@ -35,11 +35,11 @@ struct Usage {
 pub fn read(body: &[u8]) -> (Result<Opinion, String>, u64) {
     let completion: Completion = match serde_json::from_slice(body) {
         Ok(completion) => completion,
-        Err(error) => return (Err(format!("the endpoint's answer is no chat completion: {error}")), 0),
+        Err(error) => return (Err(format!("the endpoint's answer is not a chat completion: {error}")), 0),
     };
     let tokens = completion.usage.map_or(0, |usage| usage.total_tokens);
-    let said = completion.choices.into_iter().next().and_then(|choice| choice.message.content);
-    (said.ok_or_else(|| "the model said nothing".to_owned()).and_then(|text| opinion(&text)), tokens)
+    let content = completion.choices.into_iter().next().and_then(|choice| choice.message.content);
+    (content.ok_or_else(|| "the model's answer is empty".to_owned()).and_then(|text| opinion(&text)), tokens)
 }
 
 /// Parses one JSON object of the requested form, possibly in a code fence.
@@ -48,7 +48,7 @@ fn opinion(text: &str) -> Result<Opinion, String> {
     let inside = text.strip_prefix("```json").or_else(|| text.strip_prefix("```")).map(str::trim);
     let text = inside.and_then(|rest| rest.strip_suffix("```")).unwrap_or(text);
     let mut opinion: Opinion =
-        serde_json::from_str(text).map_err(|e| format!("the model's answer does not have the form asked for: {e}"))?;
+        serde_json::from_str(text).map_err(|e| format!("the model's answer does not have the requested form: {e}"))?;
     if !(0.0..=1.0).contains(&opinion.confidence) {
         return Err("the model's confidence is not between 0 and 1".to_owned());
     }
@@ -62,7 +62,7 @@ mod tests {
 
     use super::*;
 
-    fn said(content: &str) -> Result<Opinion, String> {
+    fn parse(content: &str) -> Result<Opinion, String> {
         let body = serde_json::json!({"choices": [{"message": {"content": content}}], "usage": {"total_tokens": 12}});
         let (answer, tokens) = read(body.to_string().as_bytes());
         assert_eq!(tokens, 12);
@@ -70,18 +70,18 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_in_the_form_asked_for() {
+    fn an_answer_in_the_requested_form_is_parsed() {
         let good = r#"{"safe": false, "success": null, "confidence": 0.8, "explanation": "it\u001b[31m fell"}"#;
         let opinion = Opinion { safe: false, success: None, confidence: 0.8, explanation: "it fell".into() };
-        assert_eq!(said(good).unwrap(), opinion);
-        assert_eq!(said(&format!("```json\n{good}\n```")).unwrap(), opinion);
+        assert_eq!(parse(good).unwrap(), opinion);
+        assert_eq!(parse(&format!("```json\n{good}\n```")).unwrap(), opinion);
         let long = "x".repeat(5000);
-        let kept = said(&format!(r#"{{"safe": true, "success": true, "confidence": 1, "explanation": "{long}"}}"#));
+        let kept = parse(&format!(r#"{{"safe": true, "success": true, "confidence": 1, "explanation": "{long}"}}"#));
         assert!(kept.unwrap().explanation.len() <= MAX_EXPLANATION_BYTES);
     }
 
     #[test]
-    fn anything_else_is_no_opinion() {
+    fn other_answers_are_rejected() {
         for wrong in [
             "",
             "It is safe.",
@@ -92,7 +92,7 @@ mod tests {
             r#"{"safe": true, "success": null, "confidence": 1, "explanation": "", "verdict": "SAFE"}"#,
             r#"{"safe": true, "success": null, "confidence": 1, "explanation": ""} and more"#,
         ] {
-            assert!(said(wrong).is_err(), "{wrong}");
+            assert!(parse(wrong).is_err(), "{wrong}");
         }
         for body in ["", "{}", "null", r#"{"choices": []}"#, r#"{"choices": [{"message": {"content": null}}]}"#] {
             assert!(read(body.as_bytes()).0.is_err(), "{body}");

@@ -1,4 +1,4 @@
-//! The client of the endpoint: a bounded number of tries, each with a time limit and a size limit.
+//! Client of the endpoint: makes a bounded number of attempts, each with a time limit and a size limit.
 
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -13,9 +13,9 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use crate::answer;
 use crate::{JudgeOptions, OptionsError, Question};
 
-/// Number of tries before the judge counts as unavailable.
-const TRIES: u32 = 3;
-/// Pause before the second try; doubled each time, unless the endpoint requests another.
+/// Number of attempts before the judge counts as unavailable.
+const ATTEMPTS: u32 = 3;
+/// Pause before the second attempt; doubled each time, unless the endpoint requests another.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Maximum pause that an endpoint may request.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
@@ -26,7 +26,7 @@ const MAX_ANSWER_BYTES: u64 = 256 * 1024;
 /// Maximum length of an error message, in bytes.
 const MAX_REASON_BYTES: usize = 300;
 
-/// An error in creating a judge.
+/// The reason why a judge could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum JudgeError {
     /// An option is invalid.
@@ -47,14 +47,14 @@ pub struct Judge {
 pub struct JudgeAnswer {
     /// The opinion, or the reason why there is none.
     pub opinion: Result<Opinion, String>,
-    /// Tokens that the endpoint counted for all tries.
+    /// Tokens that the endpoint counted for all attempts.
     pub tokens: u64,
 }
 
-/// A failed try.
+/// A failed attempt.
 struct AttemptError {
     reason: String,
-    /// `Some` if another try may succeed, with the pause that the endpoint requests.
+    /// `Some` if another attempt may succeed, with the pause that the endpoint requests.
     again: Option<Option<Duration>>,
 }
 
@@ -76,7 +76,7 @@ impl Judge {
         Ok(Self { agent: Agent::new_with_config(config), options, pause: PAUSE })
     }
 
-    /// Sets the pause before the second try.
+    /// Sets the pause before the second attempt.
     #[must_use]
     pub fn pausing(self, pause: Duration) -> Self {
         Self { pause, ..self }
@@ -93,8 +93,8 @@ impl Judge {
     #[must_use]
     pub fn ask(&self, question: &Question, tokens: u64, wanted: &dyn Fn() -> bool) -> JudgeAnswer {
         let body = Arc::from(question.body(&self.options.model).to_string());
-        let (mut used, mut pause, mut reason) = (0, self.pause, "nobody waits for the answer".to_owned());
-        for attempt in 1..=TRIES {
+        let (mut used, mut pause, mut reason) = (0, self.pause, "the answer is no longer wanted".to_owned());
+        for attempt in 1..=ATTEMPTS {
             if !wanted() {
                 break;
             }
@@ -102,33 +102,37 @@ impl Judge {
                 reason = format!("the job's {tokens} tokens are used up");
                 break;
             }
-            let Some((opinion, tokens)) = self.try_while(&body, wanted) else { break };
-            // The endpoint's own count, which may be any number.
+            let Some((opinion, tokens)) = self.attempt_while(&body, wanted) else { break };
+            // Saturating, because the endpoint's own count may be any number.
             used = tokens.saturating_add(used);
             let fault = match opinion {
                 Ok(opinion) => return JudgeAnswer { opinion: Ok(opinion), tokens: used },
                 Err(fault) => fault,
             };
             reason = sanitise(&fault.reason, MAX_REASON_BYTES);
-            tracing::warn!(attempt, reason, "the vision judge gave no answer");
-            let Some(wish) = fault.again else { break };
-            if attempt < TRIES {
-                sleep_while(wish.unwrap_or(pause).min(MAX_PAUSE), wanted);
+            tracing::warn!(attempt, reason, "vision judge did not answer");
+            let Some(requested_pause) = fault.again else { break };
+            if attempt < ATTEMPTS {
+                sleep_while(requested_pause.unwrap_or(pause).min(MAX_PAUSE), wanted);
                 pause *= 2;
             }
         }
         JudgeAnswer { opinion: Err(reason), tokens: used }
     }
 
-    /// Makes one try; returns `None` as soon as the answer is no longer wanted. A thread then still completes the
-    /// request; it ends with the endpoint's time limit.
-    fn try_while(&self, body: &Arc<str>, wanted: &dyn Fn() -> bool) -> Option<(Result<Opinion, AttemptError>, u64)> {
+    /// Makes one attempt; returns `None` as soon as the answer is no longer wanted. In this case a thread still
+    /// completes the request, and ends with the endpoint's time limit.
+    fn attempt_while(
+        &self,
+        body: &Arc<str>,
+        wanted: &dyn Fn() -> bool,
+    ) -> Option<(Result<Opinion, AttemptError>, u64)> {
         let (answer, answered) = channel();
         let (judge, body) = (self.clone(), Arc::clone(body));
         thread::spawn(move || {
             let mut used = 0;
-            let opinion = judge.try_once(&body, &mut used);
-            // The receiver may be gone.
+            let opinion = judge.attempt_once(&body, &mut used);
+            // The receiver is dropped if the answer is no longer wanted.
             drop(answer.send((opinion, used)));
         });
         loop {
@@ -140,26 +144,27 @@ impl Judge {
         }
     }
 
-    fn try_once(&self, body: &str, used: &mut u64) -> Result<Opinion, AttemptError> {
+    fn attempt_once(&self, body: &str, used: &mut u64) -> Result<Opinion, AttemptError> {
         let again = |reason: String| AttemptError { reason, again: Some(None) };
         let mut request = self.agent.post(self.options.endpoint()).header("Content-Type", "application/json");
         if let Some(key) = &self.options.key {
             request = request.header("Authorization", format!("Bearer {}", key.reveal()));
         }
-        let mut response = request.send(body).map_err(|e| again(format!("the endpoint can't be asked: {e}")))?;
+        let mut response =
+            request.send(body).map_err(|e| again(format!("could not send the question to the endpoint: {e}")))?;
         let status = response.status();
-        let wish = retry_after(&response);
+        let requested_pause = retry_after(&response);
         let answer = response.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_vec();
         if status.is_success() {
-            let answer = answer.map_err(|e| again(format!("the endpoint's answer can't be read: {e}")))?;
+            let answer = answer.map_err(|e| again(format!("could not read the endpoint's answer: {e}")))?;
             let (opinion, tokens) = answer::read(&answer);
             *used = tokens.saturating_add(*used);
             return opinion.map_err(again);
         }
-        // An endpoint's error message may repeat the key; its status is sufficient.
+        // Only the status is reported, because an endpoint's error message may repeat the key.
         let reason = format!("the endpoint answered {status}");
         let later = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
-        Err(AttemptError { reason, again: later.then_some(wish) })
+        Err(AttemptError { reason, again: later.then_some(requested_pause) })
     }
 }
 

@@ -9,7 +9,7 @@ mod client;
 mod options;
 mod question;
 
-/// Entry points for fuzzing: an endpoint's answers.
+/// Entry points for fuzzing an endpoint's answers.
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing {
     pub use crate::answer::read as answer;

@@ -1,4 +1,4 @@
-//! The operator's options.
+//! Options of the operator.
 
 use std::time::Duration;
 
@@ -31,10 +31,10 @@ pub enum OptionsError {
     #[error("the judge's address must be http(s)://HOST[:PORT]/PATH without a query or a password: {0}")]
     Address(String),
     /// The key would be sent unencrypted over a network.
-    #[error("a key is sent to another machine only over https")]
+    #[error("the judge's address must use https, because a key is never sent unencrypted to another machine")]
     Plain,
     /// The model has no name.
-    #[error("the judge's model has no name")]
+    #[error("the judge needs the name of a model")]
     Model,
     /// A number is out of its range.
     #[error("{what} must be between 1 and {most}")]
@@ -68,14 +68,14 @@ impl JudgeOptions {
         let bad = |why: &str| OptionsError::Address(assay_model::sanitise(why, 200));
         let base = Url::parse(address).map_err(|e| bad(&e.to_string()))?;
         if !matches!(base.scheme(), "http" | "https") {
-            return Err(bad("another scheme"));
+            return Err(bad("the scheme is neither http nor https"));
         }
         if base.query().is_some()
             || base.fragment().is_some()
             || base.password().is_some()
             || !base.username().is_empty()
         {
-            return Err(bad("more than host, port and path"));
+            return Err(bad("it has more than host, port and path"));
         }
         Ok(Self {
             base,
@@ -115,7 +115,7 @@ impl JudgeOptions {
     }
 }
 
-/// True if the URL refers to this machine.
+/// Returns true if the URL refers to this machine.
 fn is_here(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(ip)) => ip.is_loopback(),
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_endpoint_has_one_form() {
+    fn an_address_is_normalised() {
         for base in ["http://127.0.0.1:8000/v1", "http://127.0.0.1:8000/v1/"] {
             assert_eq!(JudgeOptions::new(base, "m").unwrap().endpoint(), "http://127.0.0.1:8000/v1/chat/completions");
         }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_named() {
+    fn invalid_options_are_reported() {
         let with = |change: &dyn Fn(&mut JudgeOptions)| {
             let mut options = JudgeOptions::new("http://judge.example/v1", "m").unwrap();
             change(&mut options);

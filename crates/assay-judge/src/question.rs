@@ -1,4 +1,4 @@
-//! The question to the judge, as the body of a request.
+//! Question to the judge, as the body of a request.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

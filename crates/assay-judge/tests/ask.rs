@@ -1,4 +1,4 @@
-//! Endpoints of every kind, each with what must come of it.
+//! Endpoints with different behaviours, each with its expected outcome.
 
 #![expect(clippy::unwrap_used, reason = "a failing test should stop")]
 
@@ -37,7 +37,7 @@ fn reason(fake: &FakeVision) -> String {
 }
 
 #[test]
-fn frames_task_and_rules_arrive_and_no_result() {
+fn a_question_contains_frames_task_and_rules_but_no_result() {
     let fake = FakeVision::start(|_, _| Saying::Content(GOOD.into()));
     let answered = ask(&fake);
     assert!(answered.opinion.unwrap().safe);
@@ -54,7 +54,7 @@ fn frames_task_and_rules_arrive_and_no_result() {
 }
 
 #[test]
-fn what_passes_is_tried_again() {
+fn temporary_errors_are_retried() {
     let fake = FakeVision::start(|number, _| match number {
         0 => Saying::Raw(503, String::new(), "{}".into()),
         1 => Saying::Content("I would rather write a poem.".into()),
@@ -62,21 +62,21 @@ fn what_passes_is_tried_again() {
     });
     let answered = ask(&fake);
     assert!(answered.opinion.is_ok());
-    assert_eq!((answered.tokens, fake.asked().len()), (200, 3), "the poem is paid for too");
+    assert_eq!((answered.tokens, fake.asked().len()), (200, 3), "the rejected answer counts too");
 }
 
 #[test]
-fn endpoints_that_give_no_opinion() {
+fn errors_of_endpoints_are_reported() {
     let echo = |text: &str| Saying::Raw(401, String::new(), format!("{{\"error\": \"bad key {KEY} {text}\"}}"));
     let cases: Vec<(&str, Saying, &str, usize)> = vec![
-        ("silent", Saying::Silence(Duration::from_secs(5)), "the endpoint can't be asked: ", 3),
+        ("silent", Saying::Silence(Duration::from_secs(5)), "could not send the question to the endpoint: ", 3),
         ("broken", Saying::Raw(500, String::new(), "oops".into()), "the endpoint answered 500", 3),
         ("busy", Saying::Raw(429, "Retry-After: 0\r\n".into(), "{}".into()), "the endpoint answered 429", 3),
         ("no access", echo("x"), "the endpoint answered 401", 1),
         ("elsewhere", Saying::Raw(302, "Location: http://127.0.0.1:9/\r\n".into(), String::new()), "the endpoint", 1),
-        ("no JSON", Saying::Raw(200, String::new(), "<html>".into()), "the endpoint's answer is no chat", 3),
-        ("too long", Saying::Raw(200, String::new(), "x".repeat(300_000)), "the endpoint's answer can't be read", 3),
-        ("talkative", Saying::Content("It is SAFE!".into()), "the model's answer does not have the form", 3),
+        ("no JSON", Saying::Raw(200, String::new(), "<html>".into()), "the endpoint's answer is not a chat", 3),
+        ("too long", Saying::Raw(200, String::new(), "x".repeat(300_000)), "could not read the endpoint's answer", 3),
+        ("talkative", Saying::Content("It is SAFE!".into()), "the model's answer does not have the requested form", 3),
         ("sly", Saying::Content(GOOD.replace("0.5", "1e9")), "the model's confidence is not between", 3),
     ];
     for (name, saying, expected, tries) in cases {
@@ -98,7 +98,7 @@ fn the_cost_is_bounded() {
 }
 
 #[test]
-fn an_endpoint_may_count_what_it_likes() {
+fn an_endpoint_may_report_any_number_of_tokens() {
     let counts = ["12", "18446744073709551615"];
     let fake = FakeVision::start(move |number, _| {
         let tokens = counts[number.min(1)];
@@ -110,7 +110,7 @@ fn an_endpoint_may_count_what_it_likes() {
 }
 
 #[test]
-fn nobody_is_asked_for_a_job_that_is_not_wanted() {
+fn no_question_is_asked_if_the_answer_is_not_wanted() {
     let fake = FakeVision::saying(true, None);
     assert!(judge(&fake).ask(&question(), 100, &|| false).opinion.is_err());
     assert!(fake.asked().is_empty());

@@ -1,4 +1,4 @@
-//! Evaluation of a trace: clauses and violations (offline, over all rows), stages and success (while running).
+//! Evaluates a trace: clauses and violations (offline, over all rows), stages and success (while running).
 
 use assay_model::{
     ClauseResult, ClauseStatus, Involved, Level, MAX_VIOLATIONS_PER_CLAUSE, StageResult, Violation, sanitise,
@@ -70,7 +70,7 @@ fn result_of(clause: &Clause, columns: &[&[f64]], end: TraceEnd, violation_count
     }
 }
 
-/// Returns the violations listed in a result: the first ones, and the most severe wherever it occurred.
+/// Returns the violations listed in a result: the first ones, and in any case the most severe one.
 fn kept(spans: &[ViolationSpan]) -> impl Iterator<Item = &ViolationSpan> {
     let gravest = spans.iter().enumerate().min_by(|a, b| a.1.robustness.total_cmp(&b.1.robustness)).map(|(i, _)| i);
     let first = match gravest {
@@ -104,7 +104,7 @@ fn involved(scenario: &Scenario, clause: &Clause, trace: &Trace, simulation: &Si
     let about = |signal: &String| {
         let index = scenario.signals.iter().position(|(name, _)| name == signal)?;
         let who = *trace.involved.get(index)?.get(row)?;
-        // A scene may give its bodies any names.
+        // Sanitised, since a scene may give its bodies any names.
         let clean = |name: &String| sanitise(name, MAX_NAME_BYTES);
         let names: Vec<String> = simulation.involved_names(index, who).iter().map(clean).collect();
         (!names.is_empty()).then(|| Involved { signal: signal.clone(), names })
@@ -142,7 +142,7 @@ impl<'a> TaskWatch<'a> {
         !success.at_end && self.succeeded(now)
     }
 
-    /// True if the success condition has held long enough at time `now`.
+    /// Returns true if the success condition has held long enough at time `now`.
     pub(crate) fn succeeded(&self, now: f64) -> bool {
         self.success_since.is_some_and(|since| held(now, since, self.scenario.success.hold_s))
     }
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_gravest_violation_is_among_those_that_are_kept() {
+    fn the_most_severe_violation_is_always_kept() {
         let span = |first, robustness| ViolationSpan { first, last: first, worst: first, robustness };
         let mut spans: Vec<ViolationSpan> = (0..50).map(|first| span(first, -1.0)).collect();
         let firsts = |spans: &[ViolationSpan]| kept(spans).map(|span| span.first).collect::<Vec<_>>();

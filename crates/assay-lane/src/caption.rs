@@ -103,7 +103,7 @@ fn current(violations: &[Violation], time_s: f64) -> Option<&Violation> {
 
 fn describe(violation: &Violation, time_s: f64) -> String {
     let tense = if violation.end_s >= time_s { "VIOLATES" } else { "violated" };
-    // A ratio has no unit to display.
+    // A ratio has no unit.
     let unit = if violation.unit == "1" { String::new() } else { format!(" {}", violation.unit) };
     let value = violation.value.map(|value| format!("{value:.3}{unit} against ")).unwrap_or_default();
     format!("{tense} {} at {:.2} s: {value}{}{unit}", violation.clause, violation.start_s, violation.limit)

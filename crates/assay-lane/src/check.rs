@@ -75,7 +75,7 @@ fn smoke(world: &CompiledScenario) -> Result<Smoke, ScenarioFault> {
     let action = vec![0.0; scenario.control.action.len()];
     let (mut observation, mut most_contacts) = (Vec::new(), 0);
     let blind = |error: assay_sim::RenderError| in_toml("observation".to_owned(), error.to_string());
-    // Opening OpenGL takes longer than many steps, and is not a cost of the world.
+    // Excludes opening OpenGL, which takes longer than many steps and is not a cost of the world.
     simulation.observe(&mut observation).map_err(blind)?;
     let cpu = || CpuClock::own().read().unwrap_or_default();
     let began = cpu();
@@ -116,9 +116,9 @@ fn fault_of(error: &LoadError) -> ScenarioFault {
 
 fn world_fault(error: &WorldError) -> ScenarioFault {
     let (file, key) = error.place();
-    let told = error.to_string();
+    let text = error.to_string();
     // Removes the file and key that the message repeats.
-    let mut problem = told.strip_prefix(&format!("{file}: ")).unwrap_or(&told);
+    let mut problem = text.strip_prefix(&format!("{file}: ")).unwrap_or(&text);
     problem = key.as_ref().and_then(|key| problem.strip_prefix(&format!("{key}: "))).unwrap_or(problem);
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
     ScenarioFault { file, key, problem: format!("{problem}{cause}") }

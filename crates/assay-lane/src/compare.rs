@@ -15,7 +15,7 @@ pub enum CompareError {
     #[error(transparent)]
     Trace(#[from] TraceFileError),
     /// The answer cannot be written.
-    #[error("the comparison")]
+    #[error("could not write the comparison")]
     Io(#[from] std::io::Error),
 }
 
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_difference_is_named() {
+    fn the_first_difference_is_reported() {
         use DifferenceCause::{Physics, Policy, World};
         assert_eq!(compared(&trace(), &trace()).difference, None);
         assert_eq!(difference(|t| t.facts[0].1 = "0.25".into()), (0, 0.0, "draw.lean".into(), World));
@@ -148,6 +148,6 @@ mod tests {
         zero.columns[3][0] = -0.0;
         let mut minus = trace();
         minus.columns[3][0] = 0.0;
-        assert!(compared(&zero, &minus).difference.is_some(), "to the bit");
+        assert!(compared(&zero, &minus).difference.is_some(), "zeros of different sign differ");
     }
 }

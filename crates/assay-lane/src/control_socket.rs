@@ -23,7 +23,7 @@ impl ControlSocket {
         let Some(descriptors) = self.receive_start(&mut length)? else { return Ok(None) };
         let length = u32::from_le_bytes(length);
         if length > MAX_MESSAGE_BYTES {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "a command longer than allowed"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the command is longer than allowed"));
         }
         let mut body = vec![0; length as usize];
         self.0.read_exact(&mut body)?;

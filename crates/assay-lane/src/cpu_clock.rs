@@ -1,10 +1,10 @@
-//! CPU time of a process: all its threads, as counted by the kernel.
+//! Reads the CPU time of all threads of a process, as counted by the kernel.
 
 #![expect(unsafe_code, reason = "rustix has no clock of another process")]
 
 use std::time::Duration;
 
-/// A process's CPU clock. Works without /proc; the process must be in our PID namespace.
+/// A process's CPU clock. Works without /proc; the process must be in the same PID namespace.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CpuClock(libc::clockid_t);
 

@@ -121,7 +121,7 @@ impl EpisodeRun<'_> {
                 Ok(answered) => {
                     self.latencies.add(answered.latency);
                     self.trace.latency_ms.push(ms(answered.latency));
-                    self.note(answered, &action);
+                    self.record_reply(answered, &action);
                 }
                 Err(LinkError::Policy(fault)) => return Ok(Ending::Policy(fault)),
                 Err(LinkError::Control(error)) => return Err(error.into()),
@@ -142,7 +142,7 @@ impl EpisodeRun<'_> {
         if !self.probe.is_some_and(|probe| probe.black_images) {
             return;
         }
-        // The images follow the two times.
+        // The images follow the two time values.
         let mut rest = observation.get_mut(16..).unwrap_or_default();
         for spec in &self.probed.observation {
             let elements = spec.shape.iter().fold(1, |product: usize, n| product.saturating_mul(*n as usize));
@@ -155,7 +155,7 @@ impl EpisodeRun<'_> {
         }
     }
 
-    fn note(&mut self, answered: PolicyReply, action: &[f64]) {
+    fn record_reply(&mut self, answered: PolicyReply, action: &[f64]) {
         if self.probe.is_some() {
             self.probed.actions.push(action.to_vec());
             self.probed.latency_ms.push(ms(answered.latency));
@@ -223,7 +223,7 @@ impl EpisodeRun<'_> {
             if matches!(ending, Ending::Success | Ending::TimeLimit) { TraceEnd::Complete } else { TraceEnd::Cut };
         let Assessment { clauses, violations, unsafe_time_s } =
             assess(self.scenario, &self.trace, &self.simulation, end);
-        // Reports violations settled only by the episode's end, before its result is written.
+        // Reports the violations that only the end of the episode settles, before its result is written.
         self.clauses.settle(&violations);
         self.clauses.report(events)?;
         self.meter.lap(Part::Clauses);

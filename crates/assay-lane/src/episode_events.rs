@@ -1,4 +1,4 @@
-//! The events of a running episode.
+//! Events of a running episode.
 
 use std::io;
 
@@ -8,8 +8,8 @@ use crate::policy_link::WaitEvents;
 
 /// Receives the events of a running episode.
 pub(crate) trait EpisodeEvents: WaitEvents {
-    /// That many control steps are done.
+    /// Called when this many control steps are done.
     fn progress(&mut self, steps: u32) -> io::Result<()>;
-    /// A critical clause was violated for the first time; returns once the violation is recorded.
+    /// Called when a critical clause is violated for the first time; returns once the violation is recorded.
     fn violated(&mut self, violation: Violation) -> io::Result<()>;
 }

@@ -1,4 +1,4 @@
-//! The evidence that a stepping lane writes for an episode: the trace, and everything needed to run the same physics
+//! Writes the evidence of a stepping lane for an episode: the trace, and everything needed to run the same physics
 //! independently (the model, the start state, every external input).
 
 use std::fs::{self, File};
@@ -14,7 +14,7 @@ use crate::npy::{self, NpyArray};
 use crate::plots::plots;
 use crate::rollout::Rollout;
 
-/// Maximum size of a trace written uncompressed, in bytes of its doubles: files over 64 MiB are not packed, and would
+/// Maximum size of an uncompressed trace, in bytes of its doubles: files over 64 MiB are not packed, and would
 /// stay large.
 const MAX_PLAIN_BYTES: usize = 48 << 20;
 
@@ -25,7 +25,7 @@ pub enum EvidenceError {
     #[error("the evidence folder must be a plain name")]
     Folder,
     /// A file system error.
-    #[error("an evidence file")]
+    #[error("could not write an evidence file")]
     Io(#[from] io::Error),
     /// The trace could not be written.
     #[error(transparent)]
@@ -62,7 +62,7 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// Writes `[control step, action_dim]`, clipped, as applied.
+/// Writes the actions as `[control step, action_dim]`, clipped, as applied.
 fn write_actions(path: &Path, rollout: &Rollout) -> io::Result<()> {
     let columns = rollout.trace.group("action");
     let rows = rollout.trace.control_rows();
@@ -70,8 +70,8 @@ fn write_actions(path: &Path, rollout: &Rollout) -> io::Result<()> {
     fs::write(path, NpyArray::F64(&values, &[rows.len(), columns.len()]).bytes())
 }
 
-/// Writes for each array `G` of MuJoCo's inputs: `G [k, m]` the values of the m numbers that change, `G_index [m]`
-/// their indices in the (flat) array, `G_step [k]` the physics steps from which they apply.
+/// Writes for each array `G` of MuJoCo's inputs: `G [k, m]`, the values of the m numbers that change, `G_index [m]`,
+/// their indices in the (flat) array, and `G_step [k]`, the physics steps from which they apply.
 fn write_inputs(path: &Path, changes: &[Changes]) -> io::Result<()> {
     let shapes: Vec<_> =
         changes.iter().map(|c| ([c.step.len(), c.index.len()], [c.index.len()], [c.step.len()])).collect();

@@ -1,4 +1,4 @@
-//! Entry points for fuzzing: a policy's answers to its lane.
+//! Entry points for fuzzing a policy's answers to its lane.
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -36,7 +36,7 @@ impl WaitEvents for NoWaitEvents {
 /// # Errors
 /// No pipe can be created.
 pub fn policy_answers(bytes: &[u8]) -> io::Result<()> {
-    // Kept open: a lane that writes to a closed pipe is killed by a signal.
+    // Kept open, because a lane that writes to a closed pipe is killed by a signal.
     let (_read, to) = io::pipe()?;
     let (from, mut policy) = io::pipe()?;
     let bytes = &bytes[..bytes.len().min(65_536)];

@@ -1,4 +1,4 @@
-//! The external inputs of an episode at every physics step; only those that change are kept.
+//! Records the external inputs of an episode at every physics step; only those that change are kept.
 
 use assay_sim::Simulation;
 
@@ -18,7 +18,7 @@ pub struct Inputs {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct InputRecorder {
     names: Vec<String>,
-    /// Values at the start, which numbers without a column still have.
+    /// Values at the start, which are still those of numbers without a column.
     start: Vec<f64>,
     now: Vec<f64>,
     /// The inputs that have a column, by their index.
@@ -41,11 +41,11 @@ impl InputRecorder {
         simulation.read_inputs(&mut self.now);
         for (index, column) in &mut self.columns {
             column.push(self.now[*index]);
-            // These already have a column.
+            // Inputs that already have a column.
             self.now[*index] = self.start[*index];
         }
         self.rows += 1;
-        // Changes are rare, and comparing all values together is much faster than one by one.
+        // Changes are rare, and comparing all values at once is much faster than one by one.
         let changed = |bits: u64, (now, start): (&f64, &f64)| bits | (now.to_bits() ^ start.to_bits());
         if self.now.iter().zip(&self.start).fold(0, changed) != 0 {
             self.begin_columns();

@@ -1,4 +1,4 @@
-//! Reading and compiling the scenario that a lane was started for.
+//! Reads and compiles the scenario of a lane.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use assay_sim::{CompiledScenario, WorldError};
 
 use crate::Places;
 
-/// A scenario that cannot be run: its author's fault.
+/// The reason why a scenario cannot be run, which is its author's fault.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LoadError {
     #[error(transparent)]
@@ -22,7 +22,7 @@ pub(crate) fn load(places: &Places) -> Result<CompiledScenario, LoadError> {
     Ok(CompiledScenario::build(Arc::new(scenario))?)
 }
 
-/// Reads and compiles the scenario for rendering frames of that many pixels.
+/// Reads and compiles the scenario for rendering frames of `width` x `height` pixels.
 pub(crate) fn load_to_draw(places: &Places, width: u32, height: u32) -> Result<CompiledScenario, LoadError> {
     let scenario = Scenario::load(&places.scenario, &places.robots)?;
     Ok(CompiledScenario::build_to_draw(Arc::new(scenario), width, height)?)

@@ -1,6 +1,6 @@
 //! `assay-lane step` (physics), `render` (log and video), `compare` (two traces), `draw` (one frame, for the doctor),
 //! `check` (a scenario), `sheet` (pictures of its worlds) and `stills` (pictures of an episode): started by the worker
-//! in a jail, never by hand.
+//! in a jail, and not meant to be run by hand.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     let sealed = match seal() {
         Ok(sealed) => sealed,
         Err(error) => {
-            eprintln!("assay-lane: can't seal itself: {error}");
+            eprintln!("assay-lane: could not seal itself: {error}");
             return ExitCode::FAILURE;
         }
     };
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// True if the disk was full: the worker must distinguish this from a failure of the lane or of its scenario.
+/// Returns true if the disk was full: the worker must distinguish this from a failure of the lane or of its scenario.
 fn is_disk_full(error: &anyhow::Error) -> bool {
     let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).map(std::io::Error::kind);
     kinds.into_iter().any(|kind| matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded))

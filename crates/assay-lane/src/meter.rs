@@ -1,4 +1,4 @@
-//! The cost of an episode, by part.
+//! Measures the cost of an episode, by part.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ pub(crate) enum Part {
     Policy,
 }
 
-/// One clock for all parts: reading the wall clock takes 20 ns, reading a CPU clock ten times that.
+/// Measures all parts with the wall clock, whose reading takes 20 ns; that of a CPU clock takes ten times as long.
 #[derive(Debug)]
 pub(crate) struct Meter {
     began: Instant,
@@ -80,7 +80,7 @@ mod tests {
     use super::{Meter, Part};
 
     #[test]
-    fn time_goes_to_the_part_that_took_it() {
+    fn time_is_added_to_the_part_that_took_it() {
         let mut meter = Meter::start();
         std::thread::sleep(std::time::Duration::from_millis(20));
         meter.lap(Part::Policy);

@@ -7,7 +7,7 @@ use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-/// The header's length is a multiple of this.
+/// Alignment of the header's length.
 const ALIGNMENT: usize = 64;
 /// Length of magic, version and the header's length field.
 const PREFIX: usize = 10;
@@ -48,7 +48,8 @@ impl NpyArray<'_> {
 /// Writes named arrays as an NPZ archive. The same arrays result in the same bytes.
 pub(crate) fn write_npz<W: Write + Seek>(writer: W, arrays: &[(String, NpyArray<'_>)]) -> Result<(), ZipError> {
     let mut archive = ZipWriter::new(writer);
-    // Doubles hardly compress, and deflating them would take longer than writing all other evidence.
+    // Stored uncompressed: doubles hardly compress, and deflating them would take longer than writing all other
+    // evidence.
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
     for (name, array) in arrays {
         archive.start_file(format!("{name}.npy"), options)?;
@@ -71,7 +72,7 @@ mod tests {
     use super::NpyArray;
 
     #[test]
-    fn a_header_is_as_numpy_writes_it() {
+    fn a_header_equals_that_of_numpy() {
         // np.save of np.arange(6.0).reshape(2, 3), numpy 2.4.
         let values: Vec<f64> = (0..6).map(f64::from).collect();
         let bytes = NpyArray::F64(&values, &[2, 3]).bytes();

@@ -1,6 +1,6 @@
 //! The structures of a trace's Parquet file in Thrift's compact protocol: the footer, and the headers of pages.
 //!
-//! Parquet's reader skips unknown fields, and a list of booleans takes no bytes there: six bytes that announce two
+//! Parquet's reader skips unknown fields, and a list of booleans takes no bytes there: six bytes that declare two
 //! thousand million of them occupy the reader for seconds, and a file has space for many. So everything not in these
 //! tables is refused before the reader sees it: other fields, other types, fields out of order. Every remaining element
 //! takes at least one byte.
@@ -9,7 +9,7 @@
 
 use FieldType::{Bool, Bytes, I8, I16, I32, I64, List, PageBytes, Struct};
 
-/// Maximum size of a page, in bytes: the reader allocates the announced size. Pages of a trace have 1 MiB.
+/// Maximum size of a page, in bytes: the reader allocates the declared size. Pages of a trace have 1 MiB.
 const MAX_PAGE_BYTES: u64 = 64 << 20;
 
 /// A field's type.
@@ -83,12 +83,12 @@ const PAGE_HEADER: Fields = &[
     (7, Struct(&[(1, I32), (2, I32), (3, Bool)])),
 ];
 
-/// True if these bytes begin with the footer of a trace.
+/// Returns true if these bytes begin with the footer of a trace.
 pub(crate) fn is_footer(bytes: &[u8]) -> bool {
     Input(bytes).structure(FOOTER).is_some()
 }
 
-/// True if these bytes begin with the header of a page of a trace.
+/// Returns true if these bytes begin with the header of a page of a trace.
 pub(crate) fn is_page_header(bytes: &[u8]) -> bool {
     Input(bytes).structure(PAGE_HEADER).is_some()
 }
@@ -112,7 +112,7 @@ impl Input<'_> {
         }
     }
 
-    /// Skips a value whose announced type is `wire`.
+    /// Skips a value whose declared type is `wire`.
     fn value(&mut self, kind: &FieldType, wire: u8) -> Option<()> {
         match (kind, wire) {
             (Bool, 1 | 2) => Some(()),
@@ -140,7 +140,7 @@ impl Input<'_> {
             15 => self.number()?,
             short => short.into(),
         };
-        // Ends with the input at the latest: there are no lists of booleans.
+        // The loop ends with the input at the latest, because lists of booleans are not supported.
         (0..length).try_for_each(|_| self.value(element, header & 0x0f))
     }
 
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_unknown_is_refused_at_once() {
+    fn unknown_structures_are_rejected_at_once() {
         // A footer that contains only a version.
         assert!(is_footer(&[0x15, 2, 0]));
         for (what, bytes) in [

@@ -1,4 +1,4 @@
-//! `plots.json`: the data of the report's plots.
+//! `plots.json`: data of the report's plots.
 
 use assay_model::EpisodePlots;
 use assay_scenario::Scenario;

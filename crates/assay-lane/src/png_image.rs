@@ -1,4 +1,4 @@
-//! Pictures as PNG.
+//! Encodes pictures as PNG.
 
 use std::{fs, io};
 

@@ -37,7 +37,7 @@ pub(crate) enum PolicyTermination {
 pub(crate) enum LinkError {
     /// The policy's fault.
     Policy(PolicyTermination),
-    /// The worker that would receive the wait's events is gone.
+    /// The worker that would receive the events of the wait no longer exists.
     Control(io::Error),
 }
 
@@ -49,9 +49,9 @@ impl From<PolicyTermination> for LinkError {
 
 /// Receives the events of waiting for a policy.
 pub(crate) trait WaitEvents {
-    /// The policy has not answered for a while; repeated at least every [`WAIT_REPEAT`].
+    /// Called when the policy has not answered for a while; repeated at least every [`WAIT_REPEAT`].
     fn waiting(&mut self) -> io::Result<()>;
-    /// It has answered.
+    /// Called when the policy has answered.
     fn answered(&mut self) -> io::Result<()>;
 }
 
@@ -68,7 +68,7 @@ impl Wait {
         Self { began: Instant::now(), reported: None }
     }
 
-    fn goes_on(&mut self, events: &mut dyn WaitEvents) -> Result<(), LinkError> {
+    fn check_in(&mut self, events: &mut dyn WaitEvents) -> Result<(), LinkError> {
         if self.reported.is_none_or(|at| at.elapsed() >= WAIT_REPEAT) {
             self.reported = Some(Instant::now());
             events.waiting().map_err(LinkError::Control)?;
@@ -211,8 +211,8 @@ impl PolicyLink {
                         self.check_budget(&mut wait, hard_ms, events)?;
                     }
                 }
-                // It may have sent the reason before it ended.
-                Err(_) => return Err(self.last_words(events)),
+                // The policy may have sent the reason before it ended.
+                Err(_) => return Err(self.final_error(events)),
             }
         }
         wait.end(events)
@@ -243,7 +243,7 @@ impl PolicyLink {
                     break header;
                 }
             }
-            // A policy that sends single bytes now and then has not answered.
+            // A policy that sends an occasional byte has not answered yet.
             if !self.read_more(wanted)? || checked.elapsed() >= TICK {
                 checked = Instant::now();
                 self.check_budget(&mut wait, hard_ms, events)?;
@@ -301,7 +301,7 @@ impl PolicyLink {
                 let message = format!("the policy gave no answer for {} s", RELAY_WATCHDOG.as_secs());
                 Err(termination(PolicyErrorCode::Timeout, &message, "").into())
             }
-            _ => wait.goes_on(events),
+            _ => wait.check_in(events),
         }
     }
 
@@ -316,7 +316,7 @@ impl PolicyLink {
     }
 
     /// Reads the ERROR frame of a policy that closed its stream, if it sent one.
-    fn last_words(&mut self, events: &mut dyn WaitEvents) -> LinkError {
+    fn final_error(&mut self, events: &mut dyn WaitEvents) -> LinkError {
         match self.receive(FrameKind::Error, self.seq, 0, self.budget.hard_cpu_ms, events) {
             Err(error) => error,
             Ok(_) => gone().into(),
@@ -331,11 +331,11 @@ impl PolicyLink {
                 |fault| termination(fault.code, &fault.message, &fault.traceback),
             );
         }
-        // Without a process the message comes from our relay, which enforces the deadlines of its policy server.
+        // Without a process, the message comes from the relay, which enforces the deadlines of its policy server.
         match serde_json::from_slice::<PolicyFault>(payload) {
             Ok(PolicyFault { code: PolicyErrorCode::Other(_), .. }) => broken("an error frame with an unknown code"),
             Ok(fault) => termination(fault.code, &fault.message, &fault.traceback),
-            Err(_) => broken("an error frame that is no JSON"),
+            Err(_) => broken("an error frame that is not JSON"),
         }
     }
 }
@@ -343,7 +343,7 @@ impl PolicyLink {
 /// Waits until `file` can be read or written, or its other end is closed; returns false after `limit`.
 fn is_ready(file: &File, events: PollFlags, limit: Duration) -> bool {
     let limit = Timespec::try_from(limit).ok();
-    // An interruption by a signal counts as a tick.
+    // A wait that is interrupted by a signal counts as a tick.
     poll(&mut [PollFd::new(file, events)], limit.as_ref()).is_ok_and(|ready| ready > 0)
 }
 
@@ -357,6 +357,6 @@ fn gone() -> PolicyTermination {
 }
 
 fn broken(what: &str) -> PolicyTermination {
-    let message = format!("the policy's process sent something that is no answer: {what}");
+    let message = format!("the policy's process sent an invalid answer: {what}");
     termination(PolicyErrorCode::Protocol, &message, "")
 }

@@ -1,4 +1,4 @@
-//! The rendering process: writes a recorded episode's log, or its images, from its trace.
+//! The rendering process: writes a recorded episode's log or its images from its trace.
 
 use std::fs;
 use std::path::Path;
@@ -39,7 +39,7 @@ pub fn render(places: &Places) -> Result<(), EpisodeRenderError> {
 
 fn images(places: &Places, job: &RenderJob, trace: &Trace) -> Result<Rendered, EpisodeRenderError> {
     let world = load_to_draw(places, job.width, job.height)?;
-    let (seen, mut cameras_dropped) = look(places, job, trace)?;
+    let (seen, mut cameras_dropped) = observed_images(places, job, trace)?;
     let mut drawn = draw(&world, job, trace, &places.scratch, &seen);
     if matches!(drawn, Ok(false)) && !seen.images.is_empty() {
         // The policy's images have priority over the video.
@@ -51,7 +51,7 @@ fn images(places: &Places, job: &RenderJob, trace: &Trace) -> Result<Rendered, E
         Ok(false) => Some(too_many(job)),
         Err(EpisodeRenderError::Draw(error)) => {
             eprintln!("assay-lane: {error}");
-            Some("they could not be drawn on this machine".to_owned())
+            Some("they could not be rendered on this machine".to_owned())
         }
         Err(error) => return Err(error),
     };
@@ -63,7 +63,7 @@ fn too_many(job: &RenderJob) -> String {
 }
 
 /// Returns the policy's images if it has cameras, or the reason for omitting them.
-fn look(
+fn observed_images(
     places: &Places,
     job: &RenderJob,
     trace: &Trace,
@@ -77,13 +77,13 @@ fn look(
         Ok(None) => Ok((ObservedImages::default(), Some(too_many(job)))),
         Err(EpisodeRenderError::Draw(error)) => {
             eprintln!("assay-lane: {error}");
-            Ok((ObservedImages::default(), Some("they could not be drawn on this machine".to_owned())))
+            Ok((ObservedImages::default(), Some("they could not be rendered on this machine".to_owned())))
         }
         Err(error) => Err(error),
     }
 }
 
-/// True if `row` begins a control step.
+/// Returns true if `row` begins a control step.
 fn begins(trace: &Trace, row: usize) -> bool {
     row == 0 || trace.control_step[row] != trace.control_step[row - 1]
 }
@@ -127,7 +127,7 @@ fn draw(
         }
         if let Some(packet) = drawing.frame(&mut rerun.simulation, time_s, last)? {
             log.frame(time_s, &packet)?;
-            drawing.tell(folder);
+            drawing.report_count(folder);
         }
         // Each frame is stored in the video and in `images.mcap`.
         if 2 * drawing.video.size_bytes() + seen.bytes > job.max_image_bytes {
@@ -182,7 +182,7 @@ impl<'a> Drawing<'a> {
     }
 
     /// Reports the number of frames so far. A failure to report is ignored.
-    fn tell(&self, folder: &Path) {
+    fn report_count(&self, folder: &Path) {
         drop(fs::write(folder.join(files::FRAMES), self.frames.to_string()));
     }
 }
@@ -208,7 +208,7 @@ fn read_job(scratch: &Path) -> Result<RenderJob, EpisodeRenderError> {
     let job: RenderJob = serde_json::from_slice(&text).map_err(|e| EpisodeRenderError::Senseless(e.to_string()))?;
     let even = |side: u32| (16..=MAX_SIDE).contains(&side) && side.is_multiple_of(2);
     if !(even(job.width) && even(job.height) && (1..=MAX_FPS).contains(&job.fps)) {
-        let message = format!("{}x{} at {} frames a second", job.width, job.height, job.fps);
+        let message = format!("{}x{} at {} frames per second", job.width, job.height, job.fps);
         return Err(EpisodeRenderError::Senseless(message));
     }
     Ok(job)

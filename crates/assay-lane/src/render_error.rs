@@ -1,4 +1,4 @@
-//! Failures of the rendering processes.
+//! Errors of the rendering processes.
 
 use crate::load::LoadError;
 use crate::{LogError, RerunError, TraceFileError, VideoError};
@@ -7,22 +7,22 @@ use crate::{LogError, RerunError, TraceFileError, VideoError};
 #[derive(Debug, thiserror::Error)]
 pub enum EpisodeRenderError {
     /// The job's file cannot be read, or the answer cannot be written.
-    #[error("the order or the answer")]
+    #[error("could not read the job or write the answer")]
     Job(#[source] std::io::Error),
     /// The job is invalid.
-    #[error("an order that makes no sense: {0}")]
+    #[error("the job is invalid: {0}")]
     Senseless(String),
     /// The trace cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceFileError),
     /// The scenario cannot be loaded.
-    #[error("the scenario: {0}")]
+    #[error("could not load the scenario: {0}")]
     Scenario(String),
     /// Rendering failed.
     #[error(transparent)]
     Draw(#[from] assay_sim::RenderError),
     /// OpenGL rendered an empty picture.
-    #[error("OpenGL drew an empty picture")]
+    #[error("OpenGL rendered an empty picture")]
     Blank,
     /// The recording could not be replayed.
     #[error(transparent)]

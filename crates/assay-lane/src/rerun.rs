@@ -1,4 +1,4 @@
-//! Replay of a recorded episode, step by step, from its inputs alone. It restores data that the trace omits (poses,
+//! Replays a recorded episode, step by step, from its inputs alone. This restores data that the trace omits (poses,
 //! contacts, forces); data in the trace must match to the bit, otherwise the recording is rejected.
 
 use assay_sim::{CompiledScenario, Simulation, WorldError};
@@ -12,11 +12,11 @@ pub enum RerunError {
     #[error("the trace has no input column {0:?} that this world has")]
     Input(String),
     /// The physics differ from the recording.
-    #[error("the physics did not repeat: {quantity} differs at physics step {row}")]
+    #[error("the replay differs from the recording: {quantity} at physics step {row}")]
     Deviates {
         /// Physics step, from 0.
         row: usize,
-        /// `qpos` or `qvel`.
+        /// The quantity that differs: `qpos` or `qvel`.
         quantity: &'static str,
     },
     /// The world cannot be rebuilt.
@@ -52,7 +52,7 @@ impl<'a> Rerun<'a> {
         for (index, column) in self.index.iter().zip(&self.trace.inputs.columns) {
             self.inputs[*index] = column[row];
         }
-        // A warning would have ended the recording before this row.
+        // An episode ends at its first warning, so this row cannot have one.
         drop(self.simulation.step_with(&self.inputs));
         let same = |columns: &[&[f64]], now: &[f64]| {
             columns.len() == now.len()

@@ -1,4 +1,4 @@
-//! The outcome of the episode loop.
+//! Outcome of the episode loop.
 
 use assay_model::lane::Done;
 use assay_sim::Simulation;

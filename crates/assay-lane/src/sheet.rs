@@ -33,7 +33,7 @@ pub fn sheet(places: &Places) -> Result<(), EpisodeRenderError> {
     let mut picture = vec![0xff; line * rows as usize * job.height as usize];
     for (index, seed) in job.worlds.iter().enumerate() {
         let mut simulation = world.simulation(*seed).map_err(|e| EpisodeRenderError::Scenario(e.to_string()))?;
-        // Each world has its own sizes, which a renderer takes over when it is created.
+        // Each world needs its own renderer, which adopts the world's sizes when it is created.
         let frame = assay_sim::Renderer::new(&mut simulation, job.width, job.height)?.draw(&mut simulation)?;
         let (row, column) = (index / columns as usize, index % columns as usize);
         let width = job.width as usize * 3;

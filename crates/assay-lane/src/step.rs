@@ -40,7 +40,7 @@ pub fn step(places: &Places, sealed: bool) -> Result<(), StepError> {
     };
     control.send(&Reply::Ready { mujoco: assay_sim::mujoco_version() })?;
     while let Some((LaneCommand::Run(run), descriptors)) = control.receive()? {
-        let [to, from] = descriptors.ok_or(StepError::Command("no policy stream"))?;
+        let [to, from] = descriptors.ok_or(StepError::Command("it has no policy stream"))?;
         let mut link = PolicyLink::new((to, from), &run, world.scenario().budget)?;
         let mut rollout = roll_out(&world, &run, &mut link, &mut control)?;
         if let Some(folder) = &run.evidence {
@@ -50,7 +50,7 @@ pub fn step(places: &Places, sealed: bool) -> Result<(), StepError> {
             rollout.done.cost.evidence_cpu_ms = ms(after.saturating_sub(before));
         }
         control.send(&Reply::Done(Box::new(rollout.done)))?;
-        // Only now: a policy that exits uses CPU time on the processor that it shares with the lane.
+        // Closed only now, because an exiting policy uses CPU time on the processor that it shares with the lane.
         link.close();
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Failures of the stepping process.
+//! Errors of the stepping process.
 
 use std::io;
 
@@ -10,10 +10,10 @@ use crate::evidence::EvidenceError;
 #[derive(Debug, thiserror::Error)]
 pub enum StepError {
     /// The control socket failed.
-    #[error("the control socket")]
+    #[error("the control socket failed")]
     Control(#[from] io::Error),
-    /// A run command without a policy's stream.
-    #[error("a run command that makes no sense: {0}")]
+    /// The run command has no policy stream.
+    #[error("the run command is invalid: {0}")]
     Command(&'static str),
     /// The evidence could not be written.
     #[error(transparent)]

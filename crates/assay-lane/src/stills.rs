@@ -1,4 +1,4 @@
-//! Pictures of a recorded episode at given times, without captions, for the second judge.
+//! Renders pictures of a recorded episode at given times, without captions, for the second judge.
 
 use std::fs;
 use std::io;

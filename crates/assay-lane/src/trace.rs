@@ -1,4 +1,4 @@
-//! The recording of an episode: a row per physics step. Everything reported about the episode afterwards (clauses,
+//! Recording of an episode, with a row per physics step. Everything reported about the episode afterwards (clauses,
 //! violations, video, hash) is computed from it.
 
 use assay_sim::Simulation;

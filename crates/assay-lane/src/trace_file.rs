@@ -1,4 +1,4 @@
-//! `trace.parquet`: the trace on disk.
+//! Reads and writes `trace.parquet`, the trace on disk.
 
 use std::fs::File;
 use std::path::Path;
@@ -35,18 +35,18 @@ const MAX_VALUES: usize = 1 << 27;
 #[derive(Debug, thiserror::Error)]
 pub enum TraceFileError {
     /// A file system error.
-    #[error("the trace file")]
+    #[error("could not read or write the trace file")]
     Io(#[from] std::io::Error),
     /// A Parquet error.
-    #[error("the trace's Parquet")]
+    #[error("could not read or write the Parquet of the trace")]
     Parquet(#[from] ParquetError),
     /// The file is not a trace.
-    #[error("no trace: {0}")]
+    #[error("not a trace: {0}")]
     Shape(&'static str),
 }
 
 impl Trace {
-    /// Writes the trace: doubles byte-split and compressed, the hash on the last row of each control step.
+    /// Writes the trace, with doubles byte-split and compressed and the hash on the last row of each control step.
     ///
     /// # Errors
     /// [`TraceFileError`] if the file cannot be written.
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_written_trace_can_be_read() {
         let trace = Trace {
             names: vec!["time_s".into(), "qpos.0".into(), "action.0".into(), "signal.force".into()],
             columns: vec![vec![0.0, 0.1, 0.2], vec![1.0, f64::NAN, -0.0], vec![5.0; 3], vec![1e300, 0.1, 3.0]],
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn rubbish_is_refused() {
+    fn invalid_files_are_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("trace.parquet");
         std::fs::write(&path, b"PAR1 rubbish PAR1").unwrap();
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_an_error_wherever_it_is() {
+    fn damage_is_an_error_at_any_position() {
         let trace = Trace {
             names: vec!["time_s".into(), "action.0".into()],
             columns: vec![vec![0.0, 0.1, 0.2, 0.3], vec![5.0; 4]],

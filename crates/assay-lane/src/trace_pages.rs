@@ -1,4 +1,4 @@
-//! The columns of an untrusted recording. The parquet crate panics on some damaged files, so its assumptions are
+//! Reads the columns of an untrusted recording. The parquet crate panics on some damaged files, so its assumptions are
 //! checked here first.
 
 use parquet::basic::{Encoding, Type};
@@ -15,10 +15,10 @@ const LEAST_VALUE_BYTES: u64 = 4;
 pub(crate) fn open_column(group: &dyn RowGroupReader, index: usize) -> Result<ColumnReader> {
     let chunk = group.metadata().column(index);
     if !has_place(chunk) {
-        return Err(ParquetError::General("a column without a place in the file".to_owned()));
+        return Err(ParquetError::General("a column has no position in the file".to_owned()));
     }
     let descriptor = chunk.column_descr_ptr();
-    // A value or none per row: no lists.
+    // At most one value per row, so no lists.
     if descriptor.max_rep_level() > 0 || descriptor.max_def_level() > 1 {
         return Err(ParquetError::General("a column of lists".to_owned()));
     }
@@ -32,7 +32,7 @@ fn has_place(chunk: &ColumnChunkMetaData) -> bool {
     start >= 0 && chunk.compressed_size() >= 0
 }
 
-/// Pages of the kinds used in recordings: of the first version, with an encoding that we write.
+/// Pages of the kinds used in recordings: of the first version, with an encoding that traces use.
 struct CheckedPages {
     pages: Box<dyn PageReader>,
     has_dictionary: bool,
@@ -44,7 +44,7 @@ impl CheckedPages {
     fn check(&mut self, page: Page) -> Result<Page> {
         let problem = match &page {
             Page::DictionaryPage { .. } if self.has_dictionary => "a second dictionary",
-            // The reader allocates space for as many values as are announced.
+            // The reader allocates space for the declared number of values.
             Page::DictionaryPage { buf, num_values, .. }
                 if u64::from(*num_values) * LEAST_VALUE_BYTES > buf.len() as u64 =>
             {

@@ -1,4 +1,4 @@
-//! H.264 in MP4, in process: OpenH264 (BSD) and muxide. The same frames result in the same bytes.
+//! Encodes H.264 in MP4 with OpenH264 (BSD) and muxide, in process. The same frames result in the same bytes.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -20,13 +20,13 @@ const KEYFRAME_INTERVAL: u32 = 25;
 #[derive(Debug, thiserror::Error)]
 pub enum VideoError {
     /// A file system error.
-    #[error("the video file")]
+    #[error("could not write the video file")]
     Io(#[from] std::io::Error),
     /// An error of the encoder.
-    #[error("the H.264 encoder")]
+    #[error("the H.264 encoder failed")]
     Encode(#[from] openh264::Error),
     /// An error of the container.
-    #[error("the MP4 container")]
+    #[error("could not write the MP4 container")]
     Mux(#[from] MuxerError),
 }
 

@@ -1,4 +1,4 @@
-//! Monitoring of clauses during an episode: a violation of a terminal clause ends it, one of a critical clause is
+//! Monitors clauses during an episode: a violation of a terminal clause ends it, one of a critical clause is
 //! reported at once.
 
 use std::io;
@@ -72,7 +72,7 @@ impl<'a> ClauseWatch<'a> {
     /// Reports the pending violations.
     ///
     /// # Errors
-    /// The worker is gone.
+    /// The worker no longer exists.
     pub(crate) fn report(&mut self, events: &mut dyn EpisodeEvents) -> io::Result<()> {
         for violation in self.pending.drain(..) {
             let clause = self.scenario.clauses.iter().find(|clause| clause.id == violation.clause);

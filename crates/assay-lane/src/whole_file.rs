@@ -1,5 +1,5 @@
 //! A file for which reading beyond the end is an error. Parquet's reader of page headers treats the end of a file as
-//! skipped bytes: a header of some bytes that announces a list of millions occupies it for seconds. The footer and the
+//! skipped bytes: a header of some bytes that declares a list of millions occupies it for seconds. The footer and the
 //! page headers must also be those of a trace ([`crate::parquet_shape`]).
 
 use std::fs::File;

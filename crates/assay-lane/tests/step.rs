@@ -1,4 +1,4 @@
-//! A real lane process driven over its control socket, with policies that are threads of the test.
+//! A real lane process driven over its control socket, with threads of the test as policies.
 
 #![expect(clippy::unwrap_used, reason = "a failing test should stop")]
 
@@ -23,7 +23,7 @@ const NONCE: u64 = 42;
 struct Lane {
     child: Child,
     control: UnixStream,
-    /// What it reported as it happened.
+    /// The events that it reported.
     violations: Vec<Violation>,
     scratch: tempfile::TempDir,
 }
@@ -32,15 +32,15 @@ impl Lane {
     fn start(scenario: &str) -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let scratch = tempfile::tempdir().unwrap();
-        let (control, theirs) = UnixStream::pair().unwrap();
+        let (control, lane_end) = UnixStream::pair().unwrap();
         let child = Process::new(env!("CARGO_BIN_EXE_assay-lane"))
             .arg("step")
             .args([root.join("scenarios").join(scenario), root.join("robots"), scratch.path().to_owned()])
-            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdin(Stdio::from(OwnedFd::from(lane_end)))
             .spawn()
             .unwrap();
         let mut lane = Self { child, control, violations: Vec::new(), scratch };
-        // It was given no ruleset, and says so before it reads anything.
+        // The lane was given no ruleset, and reports that before it reads anything.
         assert_eq!(lane.receive(), Reply::Sealed { landlock: false });
         let reply = lane.receive();
         assert!(matches!(&reply, Reply::Ready { mujoco } if mujoco == "3.17.0"), "{reply:?}");
@@ -79,15 +79,15 @@ impl Lane {
         done
     }
 
-    /// Has an episode begun, or the first steps of it; the thread is the policy's.
+    /// Starts an episode, or the first steps of it; the thread is the policy's.
     fn start_episode(
         &mut self,
         episode: u32,
         probe: Option<Probe>,
         policy: impl FnOnce(UnixStream) + Send + 'static,
     ) -> JoinHandle<()> {
-        let (ours, theirs) = UnixStream::pair().unwrap();
-        let thread = thread::spawn(move || policy(ours));
+        let (policy_end, lane_end) = UnixStream::pair().unwrap();
+        let thread = thread::spawn(move || policy(policy_end));
         let run = RunEpisode {
             episode,
             seeds: EpisodeSeeds::derive(7, episode),
@@ -103,13 +103,13 @@ impl Lane {
         message.extend(body);
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        let descriptors = [theirs.as_fd(); 2];
+        let descriptors = [lane_end.as_fd(); 2];
         assert!(ancillary.push(SendAncillaryMessage::ScmRights(&descriptors)));
         sendmsg(&self.control, &[IoSlice::new(&message)], &mut ancillary, SendFlags::empty()).unwrap();
         thread
     }
 
-    /// The next violation, which waits to be confirmed.
+    /// Waits for the next violation, which the lane expects to be confirmed.
     fn until_violated(&mut self) -> Violation {
         loop {
             match self.receive() {
@@ -120,7 +120,7 @@ impl Lane {
         }
     }
 
-    /// The episode's end; violations until then are confirmed.
+    /// Waits for the episode's end, and confirms all violations until then.
     fn until_done(&mut self) -> Done {
         loop {
             match self.receive() {
@@ -160,7 +160,7 @@ fn doubles(bytes: &[u8]) -> Vec<f64> {
     bytes.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().unwrap())).collect()
 }
 
-/// A policy that answers every observation with `act(observation)`.
+/// Returns a policy that answers every observation with `act(observation)`.
 fn obedient(act: impl Fn(&[f64]) -> Vec<f64> + Send + 'static) -> impl FnOnce(UnixStream) + Send + 'static {
     move |mut stream| {
         while let Some((header, payload)) = read_frame(&mut stream) {
@@ -184,7 +184,7 @@ fn obedient(act: impl Fn(&[f64]) -> Vec<f64> + Send + 'static) -> impl FnOnce(Un
     }
 }
 
-/// Balances the pole: time, remaining, cart, pole, cart speed, pole rate, last action.
+/// Balances the pole. The observation: time, remaining time, cart, pole, cart speed, pole rate, last action.
 fn balance(o: &[f64]) -> Vec<f64> {
     vec![(60.0 * o[3] + 12.0 * o[5] + 3.0 * o[2] + 5.0 * o[4]).clamp(-12.0, 12.0)]
 }
@@ -227,7 +227,7 @@ fn a_violation_is_found_with_its_time_and_value() {
 }
 
 #[test]
-fn a_critical_violation_is_on_record_before_the_policy_is_asked_again() {
+fn a_critical_violation_is_recorded_before_the_next_observation() {
     let mut lane = Lane::start("cartpole_keepin");
     let asked = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&asked);
@@ -240,7 +240,7 @@ fn a_critical_violation_is_on_record_before_the_policy_is_asked_again() {
     assert_eq!((violation.clause.as_str(), violation.level), ("keep_in", Level::Critical));
     let before = asked.load(Ordering::SeqCst);
     assert!(f64::from(before) * 0.02 >= violation.start_s, "{before} {violation:?}");
-    // The lane waits, however long it takes to confirm.
+    // The lane waits for the confirmation, however long it takes.
     thread::sleep(Duration::from_millis(200));
     assert_eq!(asked.load(Ordering::SeqCst), before);
     lane.send(&LaneCommand::Noted);
@@ -248,7 +248,7 @@ fn a_critical_violation_is_on_record_before_the_policy_is_asked_again() {
     assert!(asked.load(Ordering::SeqCst) > before);
     let recorded = result.violations.iter().find(|v| v.clause == "keep_in").unwrap();
     assert!((recorded.start_s - violation.start_s).abs() < 1e-9, "{recorded:?} {violation:?}");
-    // Each critical clause is reported once an episode.
+    // Each critical clause is reported once per episode.
     let mut reported: Vec<_> = lane.violations.iter().map(|v| v.clause.clone()).collect();
     reported.push(violation.clause);
     reported.sort();
@@ -259,7 +259,7 @@ fn a_critical_violation_is_on_record_before_the_policy_is_asked_again() {
 }
 
 #[test]
-fn a_lane_waits_for_a_silent_policy_and_says_so() {
+fn a_lane_reports_that_it_waits_for_a_silent_policy() {
     let mut lane = Lane::start("cartpole_keepin");
     let calls = AtomicU32::new(0);
     let pausing = move |_: &[f64]| {
@@ -281,7 +281,7 @@ fn a_lane_waits_for_a_silent_policy_and_says_so() {
 }
 
 #[test]
-fn what_a_policy_does_wrong_is_a_result() {
+fn faults_of_a_policy_are_results() {
     type Policy = Box<dyn FnOnce(UnixStream) + Send>;
     let ready_then = |bytes: fn(&Header) -> Vec<u8>| -> Policy {
         Box::new(move |mut stream| {
@@ -342,14 +342,14 @@ fn actions_out_of_range_are_clipped_and_counted() {
 }
 
 #[test]
-fn the_first_steps_alone_can_be_tried() {
+fn only_the_first_steps_can_be_run() {
     let mut lane = Lane::start("cartpole_keepin");
     let act = |observation: &[f64]| vec![1000.0 * observation[0] - 1.0];
     let probe = Some(Probe { max_steps: 5, max_wall_ms: 60_000, black_images: false });
     let done = lane.try_first(0, probe, obedient(act));
     let probed = done.probed.unwrap();
     assert_eq!((done.result.steps, done.result.termination), (5, Termination::TimeLimit));
-    // As the policy sent them, not as they were clipped.
+    // The actions as the policy sent them, before clipping.
     let sent: Vec<f64> = probed.actions.iter().flatten().copied().collect();
     let expected = [-1.0, 19.0, 39.0, 59.0, 79.0];
     assert!(sent.len() == 5 && sent.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9), "{sent:?}");

@@ -1,4 +1,4 @@
-"""Makes an attempt at the first step, tells what became of it, and otherwise behaves."""
+"""Makes one attempt at the first step, prints its outcome, and behaves normally otherwise."""
 
 import ctypes
 import errno
@@ -10,14 +10,14 @@ import time
 
 libc = ctypes.CDLL(None, use_errno=True)
 
-# Where things are: in a tier without namespaces they keep their places on the host.
+# Locations of files: in a tier without namespaces they are the same as on the host.
 POLICY = os.path.dirname(os.path.abspath(__file__))
 RUNNER = os.path.abspath(sys.modules["__main__"].__file__)
 PYTHON = sys.prefix + "/bin/python3"
 
 
 def call(name, *args):
-    """A function of the C library; its errno as an exception."""
+    """Calls a function of the C library; raises its errno as an exception."""
     result = getattr(libc, name)(*args)
     if result == -1:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
@@ -25,7 +25,7 @@ def call(name, *args):
 
 
 def syscall(number, *args):
-    """A system call by its number."""
+    """Makes a system call by its number."""
     return call("syscall", ctypes.c_long(number), *args)
 
 
@@ -36,7 +36,7 @@ def socket(family, kind, protocol=0):
 
 
 def write_to(path):
-    """Opens a file for writing: the file system or its owner forbids it, depending on who runs assay."""
+    """Opens a file for writing, which the file system or its owner forbids, depending on the user that runs assay."""
     try:
         return open(path, "r+b")
     except OSError as error:
@@ -46,7 +46,7 @@ def write_to(path):
 
 
 def host():
-    """The frame of the runner that speaks to the lane, with everything it knows."""
+    """Returns the stack frame of the runner that communicates with the lane, with all its variables."""
     frame = sys._getframe()
     while frame.f_code.co_name != "run":
         frame = frame.f_back

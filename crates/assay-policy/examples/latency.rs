@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p assay-policy --example latency -- vendor/python`
 
-#![expect(clippy::print_stdout, reason = "its purpose")]
+#![expect(clippy::print_stdout, reason = "prints its results")]
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@
 //!
 //! `cargo run --release -p assay-policy --example round_trip -- vendor/python`
 
-#![expect(clippy::print_stdout, reason = "its purpose")]
+#![expect(clippy::print_stdout, reason = "prints its results")]
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ const TIMES_BYTES: usize = 16;
 /// Both sides take turns, so that other load on the machine affects both.
 const ROUNDS: usize = 20;
 const STEPS: u32 = 500;
-/// The time after which a policy without an answer counts as stuck.
+/// Maximum time to wait for a policy's answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The work of a lane between two steps of a policy.
 const PHYSICS: Duration = Duration::from_micros(100);
@@ -65,22 +65,23 @@ fn main() -> RoundTripResult<()> {
     std::fs::write(dir.join("policy.py"), POLICY)?;
     let config = PoolConfig::new(0, Runtime::at(&runtime, &default_cache_root())?, folder.path());
     let free = Pool::new(config.clone())?;
-    // Inherited by all that is started from here on: a pool, its interpreters, the bare one.
+    // Inherited by everything started after this: a pool, its interpreters, the bare one.
     rustix::thread::sched_setaffinity(None, &one_core())?;
     let pool = Pool::new(config)?;
 
     let small = vec![array("qpos", Dtype::F64, &[64])];
     let image = vec![array("qpos", Dtype::F64, &[64]), array("images/a", Dtype::U8, &[224, 224, 3])];
-    let mut told = serde_json::Map::new();
+    let mut measured = serde_json::Map::new();
     for (name, arrays) in [("floats", small.clone()), ("image", image)] {
         let (jailed, bare) = compare(ready(&pool, &dir)?, arrays, &runtime)?;
-        told.insert(name.to_owned(), serde_json::json!({ "jailed_us": jailed, "bare_us": bare }));
+        measured.insert(name.to_owned(), serde_json::json!({ "jailed_us": jailed, "bare_us": bare }));
     }
     for (name, refilled) in [("refill_beside", &free), ("refill_on_same", &pool)] {
         let (alone, beside, refills) = refilling(refilled, &dir, &small)?;
-        told.insert(name.to_owned(), serde_json::json!({ "alone_ms": alone, "beside_ms": beside, "refills": refills }));
+        measured
+            .insert(name.to_owned(), serde_json::json!({ "alone_ms": alone, "beside_ms": beside, "refills": refills }));
     }
-    println!("{}", serde_json::Value::Object(told));
+    println!("{}", serde_json::Value::Object(measured));
     Ok(())
 }
 
@@ -130,7 +131,7 @@ impl JailedPolicy {
 
     fn step(&mut self) -> RoundTripResult<()> {
         self.stream.write_all(&frame(FrameKind::Observation, self.seq, self.nonce, &self.payload))?;
-        // As a lane does, which looks at the policy's clock while it waits.
+        // Like a lane, which reads the policy's clock while it waits.
         if !self.stream.is_readable(PATIENCE) {
             return Err("no answer".into());
         }
@@ -222,7 +223,7 @@ fn refilling(pool: &Pool, dir: &Path, arrays: &[ArraySpec]) -> RoundTripResult<(
     std::thread::scope(|scope| -> RoundTripResult<()> {
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
-                // One interpreter an episode, as the pool of a busy lane does it.
+                // One interpreter per episode, like the pool of a busy lane.
                 if is_wanted.swap(false, Ordering::Relaxed) && ready(pool, dir).is_ok() {
                     refills.fetch_add(1, Ordering::Relaxed);
                 }

@@ -1,4 +1,4 @@
-//! The interface of every kind of loaded policy: a jailed process, or the relay to a policy server.
+//! Common interface of loaded policies: a jailed process, or the relay to a policy server.
 
 use std::time::Duration;
 

@@ -18,7 +18,7 @@ const SIGKILL: i32 = 9;
 const SIGSEGV: i32 = 11;
 const SIGSYS: i32 = 31;
 
-/// A policy that could not be loaded: a result for which the author is to blame. All text is sanitised.
+/// The reason why a policy failed: a result for which its author is to blame. All text is sanitised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyFailure {
     /// Its kind, as reported by the runner or the relay of a policy server, or as observed from outside.
@@ -32,7 +32,7 @@ pub struct PolicyFailure {
 }
 
 impl PolicyFailure {
-    pub(crate) fn told(fault: &PolicyFault) -> Self {
+    pub(crate) fn from_fault(fault: &PolicyFault) -> Self {
         Self {
             code: fault.code.clone(),
             message: sanitise(&fault.message, MESSAGE_BYTES),
@@ -41,7 +41,7 @@ impl PolicyFailure {
         }
     }
 
-    pub(crate) fn seen(code: PolicyErrorCode, message: impl Into<String>) -> Self {
+    pub(crate) fn observed(code: PolicyErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), traceback: String::new(), log_tail: String::new() }
     }
 
@@ -50,10 +50,10 @@ impl PolicyFailure {
         if exit.reason == ExitReason::Flooded {
             let limit = assay_jail::FLOOD_BYTES / (1024 * 1024);
             let message = format!("the policy printed more than {limit} MiB and was stopped");
-            return Self::seen(PolicyErrorCode::LogFlood, message);
+            return Self::observed(PolicyErrorCode::LogFlood, message);
         }
         let how = match (exit.signal, exit.code) {
-            (Some(SIGSYS), _) => "the policy made a system call that no policy may make and was stopped".to_owned(),
+            (Some(SIGSYS), _) => "the policy made a forbidden system call and was stopped".to_owned(),
             (Some(SIGSEGV), _) => "the policy's process crashed (segmentation fault)".to_owned(),
             (Some(SIGKILL), _) => killed_from_outside(exit, cpu_limit).unwrap_or_else(|| {
                 format!(
@@ -66,7 +66,7 @@ impl PolicyFailure {
             (Some(signal), _) => format!("the policy's process was ended by signal {signal}"),
             (None, code) => format!("the policy's process ended by itself (status {})", code.unwrap_or(0)),
         };
-        Self::seen(PolicyErrorCode::Exited, how)
+        Self::observed(PolicyErrorCode::Exited, how)
     }
 
     pub(crate) fn with_log(mut self, tail: &[u8]) -> Self {
@@ -78,7 +78,8 @@ impl PolicyFailure {
 /// Returns evidence that another process sent the SIGKILL that ended it. A policy has no system call for that, and its
 /// jail refuses exit statuses that look like it; the kernel sends one only above the limit of CPU time (memory above
 /// its limit is denied). It counts in ticks, and a policy that works across each tick and sleeps in between is charged
-/// several times what it uses: so there is evidence only while all processors together had too few ticks for the limit.
+/// several times the time that it uses. So there is evidence only if all processors together had too few ticks to reach
+/// the limit.
 pub(crate) fn killed_from_outside(exit: &Exit, cpu_limit: Option<Duration>) -> Option<String> {
     let killed = exit.reason == ExitReason::Signalled && exit.signal == Some(SIGKILL);
     let over_limit = cpu_limit.is_some_and(|limit| exit.cpu_counted_at_most >= limit);
@@ -92,7 +93,7 @@ pub(crate) fn killed_from_outside(exit: &Exit, cpu_limit: Option<Duration>) -> O
     })
 }
 
-/// Returns the end of an untrusted log as text.
+/// Returns the end of an untrusted log as sanitised text.
 pub(crate) fn log_text(tail: &[u8]) -> String {
     sanitise(&String::from_utf8_lossy(tail), LOG_TAIL_BYTES)
 }
@@ -115,10 +116,10 @@ mod tests {
     }
 
     #[test]
-    fn a_kill_that_a_policy_could_bring_about_is_no_evidence() {
+    fn a_kill_that_a_policy_could_cause_itself_is_not_evidence() {
         let limit = Some(Duration::from_secs(16));
-        assert!(killed_from_outside(&killed(7), limit).is_some(), "not even 16 s of ticks were there");
-        // Working across each tick, it can be charged for all of them.
+        assert!(killed_from_outside(&killed(7), limit).is_some(), "the limit of 16 s could not have been reached");
+        // A policy that works across each tick can be charged for all of them.
         assert!(killed_from_outside(&killed(8), limit).is_none());
         let failure = PolicyFailure::exited(&killed(8), limit);
         assert!(failure.code == PolicyErrorCode::Exited && failure.message.contains("16 s of CPU time"), "{failure:?}");

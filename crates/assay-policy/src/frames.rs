@@ -1,4 +1,4 @@
-//! Reading frames from an untrusted peer while watching it.
+//! Reads frames from an untrusted peer while watching it.
 
 use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;

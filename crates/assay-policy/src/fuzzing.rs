@@ -1,4 +1,4 @@
-//! Entry points for fuzzing: private code that reads what a policy's process, a lane and a policy server send.
+//! Entry points for fuzzing the private code that reads input from a policy's process, a lane or a policy server.
 
 use std::io::Write;
 
@@ -25,7 +25,9 @@ pub fn runner_frames(bytes: &[u8]) -> std::io::Result<()> {
                 FrameKind::Hello => drop(serde_json::from_slice::<Hello>(&payload)),
                 FrameKind::Loaded => drop(serde_json::from_slice::<Loaded>(&payload)),
                 FrameKind::Error => {
-                    drop(serde_json::from_slice::<PolicyFault>(&payload).map(|fault| PolicyFailure::told(&fault)));
+                    drop(
+                        serde_json::from_slice::<PolicyFault>(&payload).map(|fault| PolicyFailure::from_fault(&fault)),
+                    );
                 }
                 _ => {}
             },

@@ -9,7 +9,7 @@ use crate::failure::log_text;
 use crate::pool::Member;
 use crate::stream::PolicyStream;
 
-/// The time for a policy's `close()` after CLOSE.
+/// Maximum time of a policy's `close()` after CLOSE.
 const CLOSE_GRACE: Duration = Duration::from_millis(500);
 
 /// A loaded policy in its jail. Dropping it kills it. Neither the process nor its folder outlives this value.
@@ -37,7 +37,7 @@ impl PolicyProcess {
         Self { stream: Some(stream), nonce, import, member }
     }
 
-    /// Pins it to one processor: the lane's.
+    /// Pins the process to one processor, that of its lane.
     ///
     /// # Errors
     /// The processor does not exist.
@@ -45,13 +45,13 @@ impl PolicyProcess {
         self.member.child.pin(core)
     }
 
-    /// Returns whether its process still runs.
+    /// Returns true if the process is still running.
     pub fn is_running(&mut self) -> bool {
         self.member.child.try_wait().is_none()
     }
 
     fn end(mut self, grace: Duration) -> PolicyEnd {
-        // If a lane died without a CLOSE, this is the last end of the stream: closing it has the same effect.
+        // Closes the stream, which has the same effect as CLOSE if the lane died without sending it.
         self.stream = None;
         let child = &mut self.member.child;
         let exit = child.wait_deadline(grace).unwrap_or_else(|| child.kill());

@@ -1,4 +1,4 @@
-//! The hermetic Python that policies run in: a folder that becomes the jail's root.
+//! The hermetic Python runtime of policies: a folder that becomes the jail's root.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use assay_jail::{StageError, stage_readable};
 use assay_model::Sha256Digest;
 use serde::Deserialize;
 
-/// The environment variable that names the folder; it precedes all other places.
+/// Environment variable that names the folder; it takes precedence over all other places.
 pub const RUNTIME_VARIABLE: &str = "ASSAY_PYTHON_RUNTIME";
 const INTERPRETER: &str = "py/bin/python3";
 const INSTALLED: &str = "/usr/lib/assay/python";
@@ -32,11 +32,11 @@ pub struct RuntimeManifest {
     pub sha256: Sha256Digest,
 }
 
-/// A failure to find a usable runtime.
+/// The reason why no usable runtime was found.
 #[derive(Debug, thiserror::Error)]
 pub enum RuntimeError {
-    /// There is none.
-    #[error("there is no Python runtime for policies (looked at {}); run `make setup`, or set {RUNTIME_VARIABLE}", list(.0))]
+    /// There is no runtime.
+    #[error("no Python runtime for policies found in {}; run `make setup`, or set {RUNTIME_VARIABLE}", list(.0))]
     Missing(Vec<PathBuf>),
     /// Its manifest cannot be read.
     #[error("the Python runtime at {root} is incomplete: {why}; run `make setup` again")]
@@ -47,7 +47,7 @@ pub enum RuntimeError {
         why: String,
     },
     /// The copy for the jail's user failed.
-    #[error("the Python runtime can't be made readable for jails")]
+    #[error("could not make the Python runtime readable for jails")]
     Stage(#[from] StageError),
 }
 

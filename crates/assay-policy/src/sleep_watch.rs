@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use assay_jail::Activity;
 use assay_model::Generator;
 
-/// Least time between two samples.
+/// Minimum time between two samples.
 const LEAST_GAP: Duration = Duration::from_millis(20);
-/// Most time between two samples.
+/// Maximum time between two samples.
 const MOST_GAP: Duration = Duration::from_millis(80);
-/// Most time that one sample counts for: if the watcher itself was late, nothing is known about the time in between.
+/// Maximum time that one sample counts for: if the watcher was late, nothing is known about the rest of the time.
 const MOST_WEIGHT: Duration = Duration::from_millis(100);
 
 /// The sleep of one policy over its episode.
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn sleep_is_measured_within_a_few_per_cent_however_it_is_cut() {
+    fn sleep_is_measured_within_a_few_per_cent_however_it_is_divided() {
         let total = Duration::from_secs(100);
         for (period_ms, asleep_ms) in [(50_u128, 45_u128), (20, 19), (80, 40), (7, 6), (1000, 100)] {
             let mut watch = SleepWatch::new(7);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn each_wait_begins_anew_and_the_sum_goes_on() {
+    fn each_wait_starts_at_zero_and_adds_to_the_total() {
         let mut watch = SleepWatch::new(2);
         wait(&mut watch, Duration::from_secs(2), |_| Activity::Asleep);
         wait(&mut watch, Duration::from_secs(1), |_| Activity::Asleep);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watcher_that_is_late_proves_little() {
+    fn a_late_sample_counts_only_for_the_maximum_time() {
         let (mut watch, start) = (SleepWatch::new(3), Instant::now());
         watch.begin(start);
         watch.sample(start + Duration::from_secs(60), || Some(Activity::Asleep));

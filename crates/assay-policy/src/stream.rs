@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// The streams to and from a policy: two pipes, or the same socket twice. (Pipes take half a socket's time
-/// for small frames.)
+/// The streams to and from a policy: two pipes, or the same socket twice. For small frames, pipes take half the time of
+/// a socket.
 #[derive(Debug)]
 pub struct PolicyStream {
     to: File,
@@ -28,14 +28,14 @@ impl PolicyStream {
     pub(crate) fn pipes() -> io::Result<(Self, PolicyEnds)> {
         let (stdin, to) = io::pipe()?;
         let (from, stdout) = io::pipe()?;
-        let ours = Self { to: OwnedFd::from(to).into(), from: OwnedFd::from(from).into() };
-        Ok((ours, PolicyEnds { stdin: stdin.into(), stdout: stdout.into() }))
+        let own_end = Self { to: OwnedFd::from(to).into(), from: OwnedFd::from(from).into() };
+        Ok((own_end, PolicyEnds { stdin: stdin.into(), stdout: stdout.into() }))
     }
 
     /// Wraps an end of a socket pair.
     ///
     /// # Errors
-    /// There is no further descriptor.
+    /// No further descriptor can be opened.
     pub fn socket(socket: UnixStream) -> io::Result<Self> {
         let to = OwnedFd::from(socket.try_clone()?).into();
         Ok(Self { to, from: OwnedFd::from(socket).into() })

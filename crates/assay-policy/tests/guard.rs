@@ -1,4 +1,4 @@
-//! The address guard, judged through the resolver port. Nothing here connects to anything outside loopback.
+//! The address guard, tested through a fake resolver. The tests connect to loopback addresses only.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -28,7 +28,7 @@ impl Resolver for Names {
             ("mapped.test", _) => &["::ffff:169.254.169.254"],
             ("own.test", _) => &[OWN],
             ("nothing.test", _) => &[],
-            // Public when it is judged first, private at the next look-up.
+            // Public at the first look-up, private at the next.
             ("turns.test", 0) => &["8.8.8.8"],
             ("turns.test", _) => &["192.168.1.1"],
             _ => return Box::pin(async { Err(io::Error::new(io::ErrorKind::NotFound, "no such name")) }),
@@ -45,7 +45,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// `ok`, or the kind of refusal.
+/// Returns `ok`, or the kind of refusal.
 fn verdict(guard: &AddressGuard, url: &str) -> &'static str {
     let endpoint = match ServerEndpoint::parse(url) {
         Ok(endpoint) => endpoint,
@@ -64,10 +64,10 @@ fn verdict(guard: &AddressGuard, url: &str) -> &'static str {
 }
 
 #[test]
-fn every_form_of_an_address_is_judged_as_what_it_is() {
+fn every_form_of_an_address_is_classified() {
     let guard = AddressGuard::with_resolver(Vec::new(), Arc::new(Names::default()));
     let table = [
-        // Loopback in every dress.
+        // All forms of loopback addresses.
         ("http://127.0.0.1:8000", "closed"),
         ("http://127.1:8000", "closed"),
         ("http://2130706433:8000", "closed"),
@@ -110,7 +110,7 @@ fn every_form_of_an_address_is_judged_as_what_it_is() {
         ("ws://[2001::f7f7:f7f7]:8000", "closed"),
         ("ws://[2001:db8::1]:8000", "closed"),
         ("ws://[4000::1]:8000", "closed"),
-        // Nobody opens these.
+        // Never open.
         ("http://169.254.169.254/latest/meta-data", "never"),
         ("http://[::ffff:169.254.169.254]/", "never"),
         ("http://[64:ff9b::a9fe:a9fe]/", "never"),
@@ -134,7 +134,7 @@ fn every_form_of_an_address_is_judged_as_what_it_is() {
         ("http://224.0.0.1/", "never"),
         ("http://255.255.255.255/", "never"),
         ("http://[ff02::1]/", "never"),
-        // The neighbours of the ranges, and names.
+        // Addresses next to the ranges, and names.
         ("ws://8.8.8.8:8000", "ok"),
         ("ws://100.63.255.255:8000", "ok"),
         ("ws://100.128.0.1:8000", "ok"),
@@ -214,16 +214,16 @@ fn an_operator_opens_networks_but_never_the_metadata_services() {
 }
 
 #[test]
-fn a_client_is_told_the_same_whatever_the_reason() {
+fn a_client_gets_the_same_message_for_every_reason() {
     let guard = AddressGuard::with_resolver(Vec::new(), Arc::new(Names::default()));
     let refusal = |url: &str| runtime().block_on(guard.vet(&ServerEndpoint::parse(url).unwrap())).unwrap_err();
-    let told: Vec<_> =
+    let messages: Vec<_> =
         ["ws://private.test", "ws://unknown.test", "ws://own.test"].map(|url| guard.told(&refusal(url))).to_vec();
     assert!(
-        told.iter().all(|text| text == &told[0] && text.starts_with("the policy server can't be reached")),
-        "{told:?}"
+        messages.iter().all(|text| text == &messages[0] && text.starts_with("the policy server can't be reached")),
+        "{messages:?}"
     );
-    assert!(!told[0].contains("10.0.0.5"), "{told:?}");
+    assert!(!messages[0].contains("10.0.0.5"), "{messages:?}");
     let in_full = refusal("ws://private.test").in_full();
     assert!(in_full.contains("10.0.0.5") && in_full.contains("--policy-networks"), "{in_full}");
 }
@@ -239,7 +239,7 @@ fn a_connection_goes_to_the_judged_address() {
         assert_eq!(stream.peer_addr().unwrap(), SocketAddr::V4(address));
         assert!(matches!(AddressGuard::new(Vec::new()).dial(&endpoint).await, Err(DialError::Closed(..))));
     });
-    // The refused one never arrived.
+    // The refused connection never arrived.
     listener.set_nonblocking(true).unwrap();
     assert!(listener.accept().is_ok());
     assert_eq!(listener.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock);

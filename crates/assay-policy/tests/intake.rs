@@ -1,4 +1,4 @@
-//! Archives, folders and files as strangers send them.
+//! Intake of untrusted archives, folders and files.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -29,7 +29,7 @@ fn archive(entries: Entries<'_>) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// Replaces every occurrence of `from`: names that no honest writer would write.
+/// Replaces every occurrence of `from`, for names that ordinary zip programs do not write.
 fn patched(mut bytes: Vec<u8>, from: &[u8], to: &[u8]) -> Vec<u8> {
     assert_eq!(from.len(), to.len());
     let places: Vec<_> = (0..=bytes.len() - from.len()).filter(|at| bytes[*at..].starts_with(from)).collect();
@@ -83,8 +83,8 @@ fn take(bytes: &[u8]) -> Taken {
     std::fs::write(&path, bytes).unwrap();
     let limits = IntakeLimits::default();
     let result = intake(&path, &folder.path().join("dest"), &limits);
-    let told = |taken: &Result<Intake, IntakeError>| taken.as_ref().map_err(ToString::to_string).cloned();
-    assert_eq!(told(&check_archive(&path, &limits)), told(&result), "the same without unpacking");
+    let outcome = |taken: &Result<Intake, IntakeError>| taken.as_ref().map_err(ToString::to_string).cloned();
+    assert_eq!(outcome(&check_archive(&path, &limits)), outcome(&result), "the same without unpacking");
     Taken { folder, result }
 }
 
@@ -121,21 +121,21 @@ fn one_top_folder_is_taken_away() {
 }
 
 #[test]
-fn archives_that_are_none() {
+fn invalid_archives_are_rejected() {
     refused(b"", "no directory");
     refused(b"this is no zip", "not a usable zip archive");
     refused(&[0; 100_000], "no directory");
     let whole = archive(&[MAIN]);
     refused(&whole[..whole.len() - 4], "zip");
-    refused(&whole[10..], "directory is not where it says");
-    refused(&[b"#!/bin/sh\n", whole.as_slice()].concat(), "directory is not where it says");
+    refused(&whole[10..], "directory is not at the declared offset");
+    refused(&[b"#!/bin/sh\n", whole.as_slice()].concat(), "directory is not at the declared offset");
     refused(&[whole.as_slice(), b"trailing"].concat(), "ambiguous");
     refused(&[whole.as_slice(), whole.as_slice()].concat(), "zip");
     refused(&archive(&[]), "no policy.py");
 }
 
 #[test]
-fn names_that_are_no_plain_names() {
+fn unusual_names_are_rejected() {
     refused(
         &patched(archive(&[MAIN, ("xxxevil.py", b"", 0o644)]), b"xxxevil.py", b"../evil.py"),
         "leads out of the archive",
@@ -152,7 +152,7 @@ fn names_that_are_no_plain_names() {
 }
 
 #[test]
-fn entries_that_are_no_plain_files() {
+fn entries_that_are_not_regular_files_are_rejected() {
     refused(&archive(&[MAIN, ("link", b"/etc/passwd", 0o120_777)]), "entry 'link': it is a symbolic link");
     for (mode, what) in [(0o010_644_u32, "pipe"), (0o060_644, "device"), (0o140_644, "socket")] {
         let bytes = with_field(archive(&[MAIN]), 38, &(mode << 16).to_le_bytes());
@@ -164,7 +164,7 @@ fn entries_that_are_no_plain_files() {
 }
 
 #[test]
-fn the_same_name_twice() {
+fn a_name_that_occurs_twice_is_rejected() {
     refused(
         &patched(archive(&[MAIN, ("data-1", b"", 0o644), ("data-2", b"", 0o644)]), b"data-2", b"data-1"),
         "same name",
@@ -175,7 +175,7 @@ fn the_same_name_twice() {
 }
 
 #[test]
-fn names_that_look_like_others() {
+fn names_that_look_alike_are_rejected() {
     let twin =
         |one: &str, other: &str| refused(&archive(&[MAIN, (one, b"1", 0o644), (other, b"2", 0o644)]), "same name");
     twin("caf\u{e9}.py", "cafe\u{301}.py");
@@ -187,7 +187,7 @@ fn names_that_look_like_others() {
     for unseen in
         ["a\u{202e}yp.x", "a\u{2066}b", "pol\u{200b}icy.py", "a\u{feff}", "\u{3164}.py", "a\u{a0}b", "t\u{e0041}"]
     {
-        refused(&archive(&[MAIN, (unseen, b"", 0o644)]), "characters that can't be seen");
+        refused(&archive(&[MAIN, (unseen, b"", 0o644)]), "invisible characters");
     }
 }
 
@@ -198,7 +198,7 @@ fn with_local(mut bytes: Vec<u8>, offset: usize, value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// `bytes` with `inserted` before the central directory, which is told where it lies then.
+/// Inserts `inserted` before the central directory, and updates the offset of the directory.
 fn before_directory(bytes: &[u8], inserted: &[u8]) -> Vec<u8> {
     let end = bytes.len() - 22;
     let start = u32::from_le_bytes(bytes[end + 16..end + 20].try_into().unwrap());
@@ -210,37 +210,37 @@ fn before_directory(bytes: &[u8], inserted: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn an_archive_says_one_thing_from_both_ends() {
+fn local_headers_must_agree_with_the_directory() {
     let whole = archive(&[MAIN, ("a/b.py", b"y = 1", 0o644)]);
     for (offset, value, what) in [
         (6, &[0x00, 0x08][..], "its flags"),
         (6, &[0x01, 0x00], "its flags"),
         (6, &[0x08, 0x00], "its flags"),
-        (8, &[0, 0], "how it is packed"),
+        (8, &[0, 0], "its compression method"),
         (14, &[1, 2, 3, 4], "its checksum"),
         (18, &[1, 0, 0, 0], "its packed size"),
         (22, &[1, 0, 0, 0], "its size"),
         (26, &[5, 0], "the length of its name"),
         (30, b"runner.py", "its name"),
         (30, b"../../.py", "its name"),
-        (0, b"PK\x01\x02", "where it begins"),
+        (0, b"PK\x01\x02", "its offset"),
     ] {
-        let told = format!(
+        let expected = format!(
             "entry 'policy.py': its data is damaged (its header and the archive's directory disagree on {what})"
         );
-        refused(&with_local(whole.clone(), offset, value), &told);
+        refused(&with_local(whole.clone(), offset, value), &expected);
     }
-    // An entry that only a program that reads from the beginning would find.
+    // An entry that only programs reading from the beginning would find.
     let hidden = archive(&[("hidden.py", b"import evil", 0o644)]);
     let hidden = &hidden[..30 + "hidden.py".len() + 13];
-    refused(&before_directory(&whole, hidden), "between its last entry and its directory");
-    refused(&before_directory(&whole, b"x"), "between its last entry and its directory");
-    refused(&with_field(whole, 42, &1_u32.to_le_bytes()), "overlap, or something lies between them");
+    refused(&before_directory(&whole, hidden), "bytes between its last entry and its directory");
+    refused(&before_directory(&whole, b"x"), "bytes between its last entry and its directory");
+    refused(&with_field(whole, 42, &1_u32.to_le_bytes()), "overlap, or there are bytes between them");
 }
 
 #[test]
 fn sizes_that_follow_the_data_are_checked_too() {
-    // As programs write that do not know the size of what comes: flag 3, zeros in the header, a descriptor.
+    // The form written by programs that do not know the size in advance: flag 3, zeros in the header, a descriptor.
     let streamed = |crc: u32, signed: bool| {
         let (name, data) = (b"policy.py", POLICY.as_bytes());
         let (true_crc, size) = (crc32(data).to_le_bytes(), bytes_of(data.len()));
@@ -272,28 +272,28 @@ fn sizes_that_follow_the_data_are_checked_too() {
         let taken = take(&streamed(right, signed));
         assert!(taken.result.is_ok(), "{:?}", taken.result);
         assert_eq!(taken.names(), ["policy.py"]);
-        refused(&streamed(right ^ 1, signed), "disagree on what follows its data");
+        refused(&streamed(right ^ 1, signed), "disagree on its data descriptor");
     }
 }
 
-/// A length as it stands in a header.
+/// Returns a length as encoded in a header.
 fn bytes_of(length: usize) -> [u8; 4] {
     u32::try_from(length).unwrap().to_le_bytes()
 }
 
-/// CRC-32 as zip has it (ISO 3309), bit by bit.
+/// Computes the CRC-32 of zip archives (ISO 3309), bit by bit.
 fn crc32(bytes: &[u8]) -> u32 {
     let step = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
     !bytes.iter().fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), step))
 }
 
 #[test]
-fn bombs() {
+fn decompression_bombs_are_rejected() {
     refused(&archive(&[MAIN, ("zeroes", &vec![0; 8 << 20], 0o644)]), "times its size");
     let names: Vec<String> = (0..513).map(|n| format!("f{n}")).collect();
     let many: Vec<(&str, &[u8], u32)> = names.iter().map(|name| (name.as_str(), b"".as_slice(), 0o644)).collect();
-    refused(&archive(&many), "513 entries, at most 512");
-    // An announced size that is too small does not help: what comes out is counted.
+    refused(&archive(&many), "513 entries, but at most 512");
+    // A declared size that is too small does not help, because the unpacked bytes are counted.
     let small = with_field(archive(&[("policy.py", &vec![b'#'; 1 << 20], 0o644)]), 24, &10_u32.to_le_bytes());
     refused(&small, "entry 'policy.py'");
     let noise: Vec<u8> = (0..1_000_000_u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
@@ -309,8 +309,8 @@ fn bombs() {
 }
 
 #[test]
-fn entries_that_share_their_data() {
-    // Two entries of the directory that lead to the same bytes: how a small archive unpacks to a huge one.
+fn entries_that_share_their_data_are_rejected() {
+    // Two entries of the directory refer to the same bytes, so that a small archive unpacks to a huge one.
     let bytes = archive(&[MAIN, ("other1.py", b"x = 1", 0o644)]);
     refused(&with_field(bytes, 42, &0_u32.to_le_bytes()), "zip");
 }
@@ -323,13 +323,13 @@ fn damaged_data_names_the_entry() {
 }
 
 #[test]
-fn no_policy() {
+fn an_archive_without_a_policy_is_rejected() {
     refused(&archive(&[("readme", b"", 0o644)]), "there is no policy.py");
     refused(&archive(&[("a/policy.py", b"", 0o644), ("readme", b"", 0o644)]), "it is at 'a/policy.py'");
 }
 
 #[test]
-fn every_cut_and_every_flipped_byte_is_an_answer_never_a_crash() {
+fn truncated_and_corrupted_archives_never_cause_a_panic() {
     let whole = archive(&[MAIN, ("a/b.py", b"y = 1", 0o644)]);
     for at in 0..whole.len() {
         let mut flipped = whole.clone();
@@ -343,7 +343,7 @@ fn every_cut_and_every_flipped_byte_is_an_answer_never_a_crash() {
 }
 
 #[test]
-fn a_folder_and_a_file() {
+fn a_folder_and_a_file_are_accepted() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("source");
     std::fs::create_dir_all(source.join("lib")).unwrap();

@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release -p assay-stl --example offline -- SAMPLES.csv FORMULA...` with columns `x,y` (no header), one
 //! sample every 2 ms. Prints one line per formula: robustness and microseconds (best of several rounds).
-#![expect(clippy::print_stdout, reason = "it prints its measurements")]
+#![expect(clippy::print_stdout, reason = "prints its measurements")]
 use std::error::Error;
 use std::hint::black_box;
 use std::time::Instant;
@@ -17,10 +17,10 @@ const SAMPLES_A_ROUND: usize = 2_000_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let text = std::fs::read_to_string(arguments.next().ok_or("name the samples")?)?;
+    let text = std::fs::read_to_string(arguments.next().ok_or("specify the file of samples")?)?;
     let (mut x, mut y) = (Vec::new(), Vec::new());
     for line in text.lines() {
-        let (a, b) = line.split_once(',').ok_or("a line has two numbers")?;
+        let (a, b) = line.split_once(',').ok_or("a line must have two numbers")?;
         x.push(a.parse::<f64>()?);
         y.push(b.parse::<f64>()?);
     }

@@ -1,7 +1,7 @@
 //! Measures the cost of one sample in a monitor, in a plain loop over the same samples, and offline.
 //!
 //! `cargo run --release -p assay-stl --example throughput`
-#![expect(clippy::print_stdout, reason = "it prints its measurements")]
+#![expect(clippy::print_stdout, reason = "prints its measurements")]
 use std::error::Error;
 use std::hint::black_box;
 use std::time::Instant;
@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let least = rows.iter().fold(f64::INFINITY, |least, row| black_box(least.min(limit - row[0])));
         black_box(least);
     });
-    println!("{:>8} {:>8}  ns a sample ({SAMPLES} samples, best of {ROUNDS})", "push", "offline");
+    println!("{:>8} {:>8}  ns per sample ({SAMPLES} samples, best of {ROUNDS})", "push", "offline");
     println!("{plain:>8.2} {:>8}  a plain loop: least of 5 - x", "");
     for text in FORMULAS {
         let bound = Formula::parse(text, &[])?.bind(&["x", "y"], PERIOD_S)?;
@@ -74,7 +74,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns the least time of a few rounds, in ns per sample.
+/// Returns the minimum time of several rounds, in ns per sample.
 fn best(mut work: impl FnMut()) -> f64 {
     let round = |_| {
         let start = Instant::now();

@@ -116,7 +116,7 @@ impl BoundFormula {
         Some(plan.instant(plan.root, sample, values))
     }
 
-    /// Returns whether the formula has no temporal operator and no aggregate, so that [`BoundFormula::at`] returns a
+    /// Returns true if the formula has no temporal operator and no aggregate, so that [`BoundFormula::at`] returns a
     /// value.
     pub fn is_instant(&self) -> bool {
         self.plan.facts[self.plan.root].instant && self.plan.derived.is_empty()

@@ -6,7 +6,7 @@ pub enum TraceEnd {
     /// The episode ran to its end (success or time limit): windows are clipped to the trace, and a condition that was
     /// not met by then is not met.
     Complete,
-    /// The episode was cut short: whatever the recorded samples do not settle is undetermined.
+    /// The episode was cut short: everything that the recorded samples do not settle is undetermined.
     Cut,
 }
 
@@ -29,7 +29,7 @@ pub struct TraceEvaluation {
     /// Robustness of the trace clipped to its samples, in the unit of the formula's predicates; infinite if nothing
     /// limits it, `-inf` on an empty trace. Never NaN.
     pub robustness: f64,
-    /// Least and greatest robustness over all continuations. Both equal the robustness if
+    /// Minimum and maximum robustness over all continuations. Both equal the robustness if
     /// [`TraceEnd::Complete`].
     pub interval: (f64, f64),
     /// Nothing in the formula was exercised: no premise of its implications held, or its windows were empty.
@@ -37,7 +37,7 @@ pub struct TraceEvaluation {
 }
 
 impl TraceEvaluation {
-    /// The result for a trace without samples: undetermined, however it ended.
+    /// The result for a trace without samples: undetermined, regardless of how it ended.
     pub(crate) const EMPTY: Self = Self {
         status: Status::Undetermined,
         robustness: f64::NEG_INFINITY,

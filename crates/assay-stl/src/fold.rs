@@ -25,7 +25,7 @@ impl Fold {
         if value.is_nan() { value } else { self.of(value, limit) }
     }
 
-    /// Returns whether `a` is at least as extreme as `b`.
+    /// Returns true if `a` is at least as extreme as `b`.
     #[inline(always)]
     pub(crate) fn prefers(self, a: f64, b: f64) -> bool {
         match self {

@@ -24,7 +24,7 @@ pub(crate) struct Token<'a> {
 }
 
 impl Token<'_> {
-    /// Returns the token as error messages show it.
+    /// Returns the form of the token in error messages.
     pub(crate) fn shown(&self) -> String {
         if self.kind == TokenKind::End { "the end of the formula".to_owned() } else { format!("`{}`", self.text) }
     }

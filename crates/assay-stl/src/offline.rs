@@ -5,13 +5,13 @@ use crate::fold::Fold;
 use crate::plan::{EvaluationPlan, Op, OpId, Steps};
 use crate::windows::{self, Beyond};
 
-/// Samples per piece.
+/// Number of samples per piece.
 const PIECE: usize = 512;
 
 /// The assumption about the samples after the recorded ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Continuation {
-    /// There are none.
+    /// There are no further samples.
     Nothing,
     /// Every predicate is `-inf`.
     Worst,
@@ -24,7 +24,7 @@ pub(crate) enum Continuation {
 }
 
 impl Continuation {
-    /// Returns the value of a predicate there.
+    /// Returns the value of a predicate after the recorded samples.
     pub(crate) fn value(self) -> f64 {
         match self {
             Continuation::Nothing => f64::NAN,
@@ -33,7 +33,7 @@ impl Continuation {
         }
     }
 
-    /// Returns whether unbounded windows stop at the last recorded sample.
+    /// Returns true if unbounded windows stop at the last recorded sample.
     fn stops(self) -> bool {
         matches!(self, Continuation::PendingWorst | Continuation::PendingBest)
     }
@@ -99,7 +99,7 @@ impl EvaluationPlan {
     }
 
     /// Computes the column of operation `op` over the first `n` samples: `n` values, or more if samples are assumed
-    /// (enough for the last value to repeat for ever). NaN stands for "no value".
+    /// (enough for the last value to repeat forever). NaN stands for "no value".
     pub(crate) fn column(&self, op: OpId, columns: &[&[f64]], n: usize, after: Continuation) -> Vec<f64> {
         let mut table = self.columns_of(&[op], columns, n, after);
         table[op].take().unwrap_or_default()

@@ -96,9 +96,9 @@ pub(crate) struct Facts {
     pub(crate) memory: usize,
     /// Sum of all finite windows on the deepest path (saturating), to which the horizon limit applies.
     pub(crate) span: usize,
-    /// Whether there is a value at every sample of every trace.
+    /// True if there is a value at every sample of every trace.
     pub(crate) never_empty: bool,
-    /// Whether it contains no temporal operator.
+    /// True if it contains no temporal operator.
     pub(crate) instant: bool,
 }
 
@@ -169,7 +169,7 @@ pub(crate) struct DerivedColumn {
 pub(crate) enum AggregateSource {
     Number(Predicate),
     /// Operations without temporal operators: one that is positive where a formula holds, one that is positive where
-    /// its negation holds. Neither is where a signal was not measured.
+    /// its negation holds. Neither is positive where a signal was not measured.
     Truth {
         holds: OpId,
         fails: OpId,

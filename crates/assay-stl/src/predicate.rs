@@ -24,12 +24,12 @@ pub(crate) enum Instruction {
 /// The computation of the margin; the first two variants are the common limit on one signal.
 #[derive(Debug, Clone)]
 enum PredicateShape {
-    /// signal - constant
+    /// `signal - constant`
     Above {
         column: usize,
         limit: f64,
     },
-    /// constant - signal
+    /// `constant - signal`
     Below {
         column: usize,
         limit: f64,

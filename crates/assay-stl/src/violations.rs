@@ -10,7 +10,7 @@ pub struct ViolationSpan {
     pub first: usize,
     /// The last sample of the run.
     pub last: usize,
-    /// The sample with the least robustness (the first of several).
+    /// The sample with the minimum robustness (the first of several).
     pub worst: usize,
     /// The robustness at that sample, below 0.
     pub robustness: f64,

@@ -5,9 +5,9 @@ use crate::plan::Steps;
 /// The values beyond the last one of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Beyond {
-    /// Nothing: the trace ends.
+    /// No values: the trace ends.
     Nothing,
-    /// The last value, for ever.
+    /// The last value, forever.
     Last,
 }
 
@@ -121,7 +121,7 @@ fn sliding(fold: Fold, x: &mut [f64], width: usize, dense: bool) {
     match (fold, dense) {
         (Fold::Min, false) => sliding_by(x, width, f64::NAN, |a, b| Fold::Min.of(a, b)),
         (Fold::Max, false) => sliding_by(x, width, f64::NAN, |a, b| Fold::Max.of(a, b)),
-        // One instruction each, while `of` needs several to skip NaN.
+        // These take one instruction each, while `of` needs several to skip NaN.
         (Fold::Min, true) => sliding_by(x, width, f64::INFINITY, |a, b| if a < b { a } else { b }),
         (Fold::Max, true) => sliding_by(x, width, f64::NEG_INFINITY, |a, b| if a > b { a } else { b }),
     }

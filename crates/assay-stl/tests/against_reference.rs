@@ -93,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn the_body_and_its_spans_tell_the_whole(f in formulas(), (a, b) in traces(16)) {
+    fn the_body_and_its_spans_agree_with_the_whole_formula(f in formulas(), (a, b) in traces(16)) {
         let always = F::Temporal("always", None, Box::new(f));
         let bound = bind(&always);
         let robustness = bound.evaluate(&[&a, &b], TraceEnd::Complete).robustness;

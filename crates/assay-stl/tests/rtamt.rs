@@ -13,7 +13,7 @@ fn agrees_on_generated_pairs() {
     let mut pairs = 0;
     for line in include_str!("data/rtamt.tsv").lines() {
         let [text, expected, samples] = line.split('\t').collect::<Vec<_>>()[..] else {
-            panic!("a line has three fields")
+            panic!("a line must have three fields")
         };
         let expected: f64 = expected.parse().unwrap();
         let sample = |pair: &str| {
@@ -36,18 +36,18 @@ fn differs_as_documented() {
         // Two true operands are equivalent; rtamt compares their margins as numbers.
         ("a >= 0 iff b >= 0", -1.0, 1.0),
         ("a >= 0 xor b >= 0", 1.0, -1.0),
-        // Windows beyond the end are ignored; rtamt takes them as satisfied (`always`) or violated (`eventually`).
+        // Windows beyond the end are ignored; rtamt treats them as satisfied (`always`) or violated (`eventually`).
         ("eventually always[1:2] a >= 0", inf, 3.0),
         ("always eventually[1:2] a >= 0", -inf, 2.0),
         // Likewise for windows before the beginning.
         ("eventually historically[1:2] a >= 0", inf, 1.0),
         ("always once[1:2] a >= 0", -inf, 1.0),
     ];
-    for (text, theirs, ours) in table {
-        assert_eq!(robustness(text, &a, &b), ours, "{text}");
-        assert_ne!(ours, theirs);
+    for (text, rtamt, expected) in table {
+        assert_eq!(robustness(text, &a, &b), expected, "{text}");
+        assert_ne!(expected, rtamt);
     }
-    // A trace of one sample is a trace; rtamt raises an exception.
+    // A trace of one sample is valid; rtamt raises an exception.
     assert_eq!(robustness("always (a >= 0)", &[2.0], &[0.0]), 2.0);
     // Chains that rtamt groups to the left are rejected here.
     assert!(Formula::parse("a > 0 implies b > 0 implies a > 1", &[]).is_err());

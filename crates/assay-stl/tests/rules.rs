@@ -60,7 +60,7 @@ fn aggregates_are_numbers_over_past_samples() {
     assert_eq!(robustness("always[4:4] (count(duration[0:1](a >= 2) > 0) >= 0)", &a), 1.0);
     let unknown = [1.0, f64::NAN, 1.0, 1.0];
     assert_eq!(robustness("always (mean[0:1](a) <= 5)", &unknown), -INF);
-    assert_eq!(robustness("always[3:3] (mean[0:1](a) <= 5)", &unknown), 4.0, "it is forgotten with its window");
+    assert_eq!(robustness("always[3:3] (mean[0:1](a) <= 5)", &unknown), 4.0, "it has no effect outside of its window");
     assert_eq!(robustness("always[2:2] (duration[0:1](a > 0) >= 0)", &unknown), -INF);
     assert_eq!(robustness("always[2:2] (duration[0:1](a > 0) < 5)", &unknown), -INF);
 }
@@ -265,6 +265,6 @@ fn a_truncated_window_does_not_limit_anything_yet() {
     let cut = |text: &str| bound(text).pointwise_at(&[&a, &zeros], TraceEnd::Cut);
     assert_eq!(cut("always (a >= 0)"), a);
     assert_eq!(cut("always eventually[0:1] (a >= 0)"), [3.0, 3.0, INF], "the last window is open");
-    assert_eq!(cut("always always[0:1] (a >= 0)"), [-1.0, -2.0, -2.0], "what was seen counts");
+    assert_eq!(cut("always always[0:1] (a >= 0)"), [-1.0, -2.0, -2.0], "recorded samples count");
     assert_eq!(bound("always eventually[0:1] (a >= 0)").evaluate(&[&a, &zeros], TraceEnd::Cut).interval.1, 3.0);
 }

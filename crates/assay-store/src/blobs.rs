@@ -30,9 +30,9 @@ use files::PACKED;
 const JOBS: &str = "jobs";
 /// Folder of files that are about to be stored.
 const INCOMING: &str = "incoming";
-/// Artifacts that are packed at a time: each takes a processor, and three times its size in memory.
+/// Maximum number of artifacts packed at the same time: each takes a processor, and three times its size in memory.
 const MAX_PACKING: usize = 1;
-/// Bytes that are read from a file at once.
+/// Number of bytes read from a file at once.
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// The folder of evidence.
@@ -46,10 +46,10 @@ pub struct Blobs {
 #[derive(Debug, thiserror::Error)]
 pub enum BlobError {
     /// There is no artifact with this hash, or it was removed.
-    #[error("there is no such artifact")]
+    #[error("the artifact does not exist")]
     Missing,
     /// A file could not be read or written.
-    #[error("cannot read or write a file of evidence")]
+    #[error("could not read or write a file of evidence")]
     Io(#[from] io::Error),
     /// The stored file is damaged.
     #[error(transparent)]
@@ -92,7 +92,7 @@ impl Blobs {
     }
 
     /// Packs a stored artifact if that makes it smaller; readers see the same bytes before, during and after. One that
-    /// is removed meanwhile stays removed. Takes milliseconds of a processor per megabyte, so it is for idle times.
+    /// is removed meanwhile stays removed. Takes milliseconds of CPU time per megabyte, so it is meant for idle times.
     ///
     /// # Errors
     /// [`BlobError`] if it cannot be read or written; it is then unchanged.
@@ -112,7 +112,7 @@ impl Blobs {
         run_blocking(move || folder.ancestors().take(2).try_for_each(|folder| File::open(folder)?.sync_all())).await
     }
 
-    /// Returns the paths of an artifact relative to the folder: as it is and, later, packed.
+    /// Returns the two possible paths of an artifact relative to the folder: plain and packed.
     #[must_use]
     pub fn relative_paths(job: JobId, sha256: Sha256Digest) -> [String; 2] {
         let plain = format!("{JOBS}/{job}/{sha256}");
@@ -230,7 +230,7 @@ impl Blobs {
         self.root.join(JOBS).join(job.to_string())
     }
 
-    /// Returns the paths of an artifact: as it is and packed.
+    /// Returns the two possible paths of an artifact: plain and packed.
     fn paths(&self, job: JobId, sha256: Sha256Digest) -> [PathBuf; 2] {
         Self::relative_paths(job, sha256).map(|path| self.root.join(path))
     }
@@ -247,7 +247,7 @@ async fn run_blocking<T: Send + 'static>(
     Ok(spawn_blocking(work).await.map_err(io::Error::other)??)
 }
 
-/// Returns the whole of a packed artifact, unpacked.
+/// Returns the unpacked content of a packed artifact.
 async fn unpacked(packed: PathBuf) -> Result<Bytes, BlobError> {
     let unpack = move || Ok(pack::unpack(&fs::read(packed).map_err(missing)?)?);
     let file: Result<Vec<u8>, BlobError> = spawn_blocking(unpack).await.map_err(io::Error::other)?;

@@ -1,4 +1,4 @@
-//! The last step of a job: once all episodes are recorded, a worker draws the verdict and writes it.
+//! The last step of a job: once all episodes are recorded, a worker computes the verdict and writes it.
 
 use assay_model::{AccountId, Artifact, Conclusion, EpisodeResult, Fingerprint, JobHeader, JobId, Judgement};
 use async_trait::async_trait;
@@ -18,7 +18,7 @@ pub struct ConclusionFence {
 /// A JUDGING job to conclude.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConclusionClaim {
-    /// To be presented with the outcome.
+    /// Must be presented with the outcome.
     pub fence: ConclusionFence,
     /// The job's account.
     pub account: AccountId,

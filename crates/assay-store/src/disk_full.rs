@@ -1,17 +1,17 @@
-//! Recognition of a full disk, a failure that passes when space is freed and is not caused by the failing operation.
+//! Recognises errors due to a full disk, which pass when space is freed and are not caused by the failing operation.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
-/// Returns whether `error` or one of its causes, however deep, is an I/O error about a full disk or an exhausted disk
+/// Returns true if `error` or one of its causes, however deep, is an I/O error about a full disk or an exhausted disk
 /// quota. Storage engines report a full disk as such an error.
 #[must_use]
 pub fn is_disk_full(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
         let by_system = error.downcast_ref::<io::Error>().is_some_and(is_full);
-        // An `Arc` around an error is an error type of its own, which hides the inner type.
+        // An `Arc` around an error is a separate error type, which hides the inner one.
         let by_shared =
             error.downcast_ref::<Arc<dyn Error + Send + Sync>>().is_some_and(|inner| is_disk_full(&**inner))
                 || error.downcast_ref::<Arc<io::Error>>().is_some_and(|inner| is_full(inner));
@@ -24,7 +24,7 @@ pub fn is_disk_full(error: &(dyn Error + 'static)) -> bool {
 }
 
 fn is_full(error: &io::Error) -> bool {
-    // The error inside an `io::Error` is not its source.
+    // `source` skips the error inside an `io::Error`.
     let inner = error.get_ref().is_some_and(|inner| is_disk_full(inner));
     inner || matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }

@@ -8,11 +8,11 @@ use assay_model::ErrorChain;
 /// The kind of a failure of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DatabaseProblem {
-    /// Another process held it for too long.
+    /// Another process locked it for too long.
     Busy,
     /// Its disk is full.
     DiskFull,
-    /// It cannot be read or written: an I/O error, missing permission, damage, no memory.
+    /// It cannot be read or written: an I/O error, a missing permission, damage, lack of memory.
     Unavailable,
     /// The statement itself failed.
     Statement,
@@ -34,20 +34,20 @@ pub enum StoreError {
         source: Arc<dyn Error + Send + Sync>,
     },
     /// A row contains a value that this version cannot read.
-    #[error("the {column} of {row} is not readable")]
+    #[error("the {column} of {row} is invalid")]
     Corrupt {
         /// The row.
         row: String,
         /// The column.
         column: &'static str,
-        /// The error of reading it.
+        /// The error that occurred when reading it.
         #[source]
         source: Arc<dyn Error + Send + Sync>,
     },
     /// A row with this id exists already.
-    #[error("there is a {what} {id} already")]
+    #[error("the {what} {id} already exists")]
     Exists {
-        /// `job` or `key`.
+        /// The kind of row: `job` or `key`.
         what: &'static str,
         /// Its id.
         id: String,
@@ -64,19 +64,20 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Returns whether a retry may succeed.
+    /// Returns true if a retry may succeed.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Database { problem: DatabaseProblem::Busy | DatabaseProblem::DiskFull, .. })
     }
 
-    /// Returns whether the database cannot work at all at the moment. [`crate::StorageHealth`] logs that once.
+    /// Returns true if the database is currently unusable. [`crate::StorageHealth`] logs that once.
     #[must_use]
     pub fn is_outage(&self) -> bool {
         matches!(self, Self::Database { problem, .. } if *problem != DatabaseProblem::Statement)
     }
 
-    /// Logs that `what` failed because of this error: during an outage, which was logged already, at the debug level.
+    /// Logs `what`, a description of the failed operation, with this error. During an outage, which has already been
+    /// logged, it uses the debug level.
     pub fn log(&self, what: &str) {
         let error = ErrorChain(self);
         if self.is_outage() {

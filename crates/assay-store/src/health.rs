@@ -17,12 +17,13 @@ use rustix::fs::statvfs;
 use crate::{DatabaseProblem, StoreError, is_disk_full};
 
 const MIB: u64 = 1 << 20;
-/// With less free space than this a disk is full, regardless of the settings.
+/// Free space below which a disk counts as full, regardless of the settings.
 const LEAST_FREE_BYTES: u64 = MIB;
-/// A disk has room again once it has had some for this long, since operations begun while it was full may still fail.
+/// Time for which a full disk must have had free space before it counts as usable again, since operations that began
+/// while it was full may still fail.
 const ROOM_AGAIN: Duration = Duration::from_secs(10);
 
-/// A component that can fail; one bit each.
+/// A component that can fail, represented by one bit.
 #[derive(Debug, Clone, Copy)]
 #[repr(u8)]
 enum StorageComponent {
@@ -46,7 +47,7 @@ struct HealthState {
     min_free_bytes: AtomicU64,
     /// The [`StorageComponent`]s that are failing.
     failing: AtomicU8,
-    /// Time since which a disk that was full has room.
+    /// Time at which a full disk was first seen with free space.
     room_since: Mutex<Option<Instant>>,
 }
 
@@ -98,10 +99,10 @@ impl StorageHealth {
 
     /// Reports that a file could not be stored or read because of `why`.
     pub fn files_failed(&self, why: impl Display) {
-        // The known failure explains this one.
+        // The failure is explained by one that was logged before.
         let is_known = || self.fails(StorageComponent::Disk) || self.fails(StorageComponent::Commits);
         if is_known() || (self.free_bytes().is_ok() && is_known()) || !self.begins(StorageComponent::Files) {
-            tracing::debug!(error = %why, "files cannot be stored");
+            tracing::debug!(error = %why, "could not store file");
             return;
         }
         tracing::error!(
@@ -121,7 +122,7 @@ impl StorageHealth {
     /// Reports that the database could not be written.
     pub(crate) fn commits_failed(&self, error: &StoreError) {
         if self.begins(StorageComponent::Commits) {
-            // A full disk is reported first if it is the cause.
+            // If a full disk is the cause, it is reported first.
             self.is_of_the_disk(error);
             let remedy = remedy(error);
             tracing::error!(
@@ -155,7 +156,7 @@ impl StorageHealth {
     /// Reports that a checkpoint failed.
     pub(crate) fn checkpoint_failed(&self, error: &StoreError) {
         if self.is_of_the_disk(error) || !self.begins(StorageComponent::Checkpoints) {
-            tracing::debug!(error = %ErrorChain(error), "a checkpoint failed");
+            tracing::debug!(error = %ErrorChain(error), "database checkpoint failed");
             return;
         }
         tracing::warn!(
@@ -174,7 +175,7 @@ impl StorageHealth {
     /// Reports that the records' disk space could not be reserved.
     pub(crate) fn reserve_failed(&self, error: &io::Error) {
         if self.is_of_the_disk(error) || !self.begins(StorageComponent::Reserve) {
-            tracing::debug!(%error, "the records' disk space cannot be reserved");
+            tracing::debug!(%error, "could not reserve disk space for records");
             return;
         }
         tracing::warn!(
@@ -191,7 +192,7 @@ impl StorageHealth {
         }
     }
 
-    /// Returns whether `error` is due to a full disk, which was reported.
+    /// Returns true if `error` is due to a full disk, which has then been reported.
     fn is_of_the_disk(&self, error: &(dyn std::error::Error + 'static)) -> bool {
         is_disk_full(error) && self.free_bytes().is_ok() && self.fails(StorageComponent::Disk)
     }
@@ -200,12 +201,12 @@ impl StorageHealth {
         self.0.failing.load(Ordering::Relaxed) & part as u8 != 0
     }
 
-    /// Marks `part` as failing. Returns whether it was working before.
+    /// Marks `part` as failing. Returns true if it was working before.
     fn begins(&self, part: StorageComponent) -> bool {
         self.0.failing.fetch_or(part as u8, Ordering::Relaxed) & part as u8 == 0
     }
 
-    /// Marks `part` as working. Returns whether it was failing before. Nearly always it was not, which costs one load.
+    /// Marks `part` as working. Returns true if it was failing before; usually it was not, which costs a single load.
     fn ends(&self, part: StorageComponent) -> bool {
         self.fails(part) && self.0.failing.fetch_and(!(part as u8), Ordering::Relaxed) & part as u8 != 0
     }

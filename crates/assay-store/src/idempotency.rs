@@ -1,5 +1,5 @@
-//! Idempotency keys: a client names a request with a key, the request takes effect once however often it is sent, and
-//! its first response is stored for a day.
+//! Idempotency keys: a client identifies a request with a key, the request takes effect once however often it is sent,
+//! and its first response is stored for a day.
 //!
 //! A request claims its key before it does anything. Its response is stored in the same transaction as its effects (see
 //! [`IdempotencyRecords::create_job_idempotently`]), so a client that lost the response gets the same one again, even
@@ -16,10 +16,10 @@ use crate::{NewJob, StoreError, SubmitOutcome};
 
 /// Lifetime of a stored response.
 pub const RESPONSE_LIFETIME: SignedDuration = SignedDuration::from_hours(24);
-/// A request without a response for this long is dead, and its key is free again. Longer than any request may take;
+/// Time after which a request without a response counts as dead and its key is free again. No request takes so long;
 /// keys held by a dead server are freed when the server next starts.
 pub const REQUEST_LEASE: SignedDuration = SignedDuration::from_mins(15);
-/// Longest response body that is stored, in bytes. Of a longer one only the status is stored.
+/// Maximum length of a stored response body, in bytes. Of a longer one, only the status is stored.
 pub const MAX_RESPONSE_BODY_BYTES: usize = 64 << 10;
 /// Maximum number of stored responses of an account; beyond it the oldest are purged early.
 pub const MAX_STORED_RESPONSES: u32 = 10_000;
@@ -29,7 +29,7 @@ pub const MAX_STORED_RESPONSES: u32 = 10_000;
 pub struct IdempotencyKey(String);
 
 impl IdempotencyKey {
-    /// Longest key, in bytes.
+    /// Maximum length of a key, in bytes.
     pub const MAX_BYTES: usize = 255;
 
     /// Parses a key, checking its alphabet and length.

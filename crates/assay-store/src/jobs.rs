@@ -1,4 +1,4 @@
-//! Jobs: creation, reading, listing, ending.
+//! Jobs: how they are created, read, listed and ended.
 
 use std::num::NonZeroU32;
 
@@ -21,7 +21,7 @@ pub struct NewJob {
     pub header: JobHeader,
     /// The archive, relative to the data folder; `None` for a policy server.
     pub policy_path: Option<String>,
-    /// Episodes of one shard (the last shard may have fewer).
+    /// Number of episodes per shard; the last shard may have fewer.
     pub shard_episodes: NonZeroU32,
     /// The account's caps and the job's demand; `None` accepts it in any case.
     pub quota: Option<crate::JobQuota>,
@@ -29,7 +29,7 @@ pub struct NewJob {
     pub callback_url: Option<Secret>,
 }
 
-/// The failure of a job, other than one of the policy.
+/// The failure of a job that is not due to its policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobFailure {
     /// Its cause: assay or its machine (`platform`), or the scenario. A policy's failures are results and never appear
@@ -250,8 +250,8 @@ pub trait JobRecords {
     /// Counts jobs by state.
     async fn counts(&self) -> Result<JobCounts, StoreError>;
 
-    /// Cancels a job that has not ended. Its workers are told at their next heartbeat or result. A submission whose end
-    /// is not published ([`assay_model::Grid`]) is cancelled as if it had not ended.
+    /// Cancels a job that has not ended. Its workers learn this at their next heartbeat or result. A submission whose
+    /// end is not published ([`assay_model::Grid`]) is cancelled as if it had not ended.
     async fn cancel_job(
         &self,
         account: Option<&AccountId>,
@@ -259,6 +259,6 @@ pub trait JobRecords {
         now: Timestamp,
     ) -> Result<CancelOutcome, StoreError>;
 
-    /// Ends a job as FAILED, whichever worker holds it. Returns false if it had ended before.
+    /// Ends a job as FAILED, even if a worker holds it. Returns false if it had ended before.
     async fn fail_job(&self, id: JobId, failure: JobFailure, now: Timestamp) -> Result<bool, StoreError>;
 }

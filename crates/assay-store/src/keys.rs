@@ -13,7 +13,7 @@ use crate::StoreError;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId(String);
 
-/// Longest key id, in bytes.
+/// Maximum length of a key id, in bytes.
 const MAX_ID_BYTES: usize = 32;
 
 impl KeyId {
@@ -73,7 +73,7 @@ pub struct KeyRecord {
 }
 
 impl KeyRecord {
-    /// Returns whether it is neither revoked nor expired at `now`.
+    /// Returns true if the key is neither revoked nor expired at `now`.
     #[must_use]
     pub fn is_valid(&self, now: Timestamp) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| now < end)
@@ -99,7 +99,7 @@ pub trait KeyRecords {
     /// Inserts a new key; [`StoreError::Exists`] if its id is taken.
     async fn create_key(&self, key: KeyRecord) -> Result<(), StoreError>;
 
-    /// Inserts `key` if no key has ever existed (revoked ones count). Returns whether it was inserted.
+    /// Inserts `key` if no key has ever existed (revoked ones count). Returns true if it was inserted.
     async fn create_first_key(&self, key: KeyRecord) -> Result<bool, StoreError>;
 
     /// Returns the key with this id, revoked or not. A change made through these records is visible at once; one that
@@ -122,6 +122,6 @@ pub trait KeyRecords {
     /// Sets the time of a key's last use.
     async fn touch_key(&self, id: &KeyId, now: Timestamp) -> Result<(), StoreError>;
 
-    /// Returns whether any key was ever created.
+    /// Returns true if a key was ever created.
     async fn has_key_ever_existed(&self) -> Result<bool, StoreError>;
 }

@@ -14,7 +14,7 @@
 //! - Every change names the state and the attempt it expects. A worker whose lease has passed to another is *fenced*:
 //!   its changes have no effect, and it learns so.
 //! - An episode's result is written once.
-//! - Time is an argument.
+//! - The current time is an argument.
 //!
 //! To start reading: [`Records`], then [`Claim`] and [`Fence`].
 

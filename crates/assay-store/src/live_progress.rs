@@ -25,7 +25,7 @@ pub trait LiveProgress: Send + Sync + fmt::Debug {
     /// Reports that an episode no longer runs.
     fn end(&self, job: JobId, episode: u32);
 
-    /// Returns the progress of the running episodes of a job, as far as known.
+    /// Returns the known progress of a job's running episodes.
     fn running(&self, job: JobId) -> Vec<EpisodeProgress>;
 }
 
@@ -76,6 +76,6 @@ mod tests {
             live.end(job, episode);
         }
         assert_eq!(live.running(job), []);
-        assert!(live.lock().is_empty(), "nothing is left of a job");
+        assert!(live.lock().is_empty(), "no entry of the job is left");
     }
 }

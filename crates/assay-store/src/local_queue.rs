@@ -7,7 +7,7 @@ use tokio::sync::{Mutex, mpsc};
 
 use crate::{Queue, Work};
 
-/// Maximum number of queued hints; more are dropped (the workers are busy then, and poll when they are done).
+/// Maximum number of queued hints. Further ones are dropped: the workers are busy then, and poll when they are done.
 const CAPACITY: usize = 4096;
 
 /// A bounded queue in memory.
@@ -36,7 +36,7 @@ impl Default for LocalQueue {
 impl Queue for LocalQueue {
     async fn publish(&self, work: Work) {
         if self.sender.try_send(work).is_err() {
-            tracing::debug!(?work, "the queue is full; a worker will find it in the records");
+            tracing::debug!(?work, "hint dropped: queue is full, and workers will find the work in the records");
         }
     }
 

@@ -18,9 +18,9 @@ use predict::PredictedRun;
 
 /// First bytes of a packed file.
 const MAGIC: &[u8; 8] = b"assaypk1";
-/// Bytes before the Zstandard frame.
+/// Number of bytes before the Zstandard frame.
 pub(crate) const HEAD_BYTES: usize = 20;
-/// Largest file that is packed, in bytes: about three copies are held in memory.
+/// Maximum size of a packed file, in bytes: about three copies are held in memory.
 pub(crate) const MAX_BYTES: u64 = 64 << 20;
 /// Maximum number of runs of a file.
 const MAX_RUNS: usize = 1 << 16;
@@ -32,7 +32,7 @@ const LEVEL: i32 = 3;
 #[error("a packed artifact is damaged: {0}")]
 pub struct PackError(&'static str);
 
-/// Returns whether a file with these first bytes is worth packing; videos and logs are compressed already.
+/// Returns true if a file with these first bytes is worth packing; videos and logs are already compressed.
 pub(crate) fn is_packable(head: &[u8]) -> bool {
     // Parquet, zip (npz), npy, MuJoCo's binary model (its identifier is 54321), JSON.
     [&b"PAR1"[..], b"PK\x03\x04", b"\x93NUMPY", b"\x31\xd4\x00\x00", b"{", b"["]
@@ -61,7 +61,7 @@ pub fn pack(file: &[u8]) -> Option<Vec<u8>> {
     packed.extend_from_slice(&u32::try_from(runs.len()).ok()?.to_le_bytes());
     packed.extend_from_slice(&zstd::bulk::compress(&body, LEVEL).ok()?);
     let smaller = packed.len() < file.len() - file.len() / 10;
-    // An error in the prediction must never destroy evidence.
+    // Verifies the result, because an error in the prediction must never destroy evidence.
     let same = || unpack(&packed).is_ok_and(|back| back == file);
     (smaller && same()).then_some(packed)
 }
@@ -115,7 +115,7 @@ mod tests {
 
     use super::{HEAD_BYTES, length, pack, unpack};
 
-    /// A NPY file of doubles in rows of `width`.
+    /// Returns a NPY file of doubles in rows of `width`.
     fn npy(values: &[f64], width: usize) -> Vec<u8> {
         let shape = format!("({}, {width})", values.len() / width);
         let header = format!("{:<117}\n", format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}"));
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn smooth_numbers_get_small_and_come_back() {
+    fn smooth_numbers_are_compressed_and_restored() {
         for (rows, width) in [(2000, 1), (2000, 7), (3, 7), (1, 1)] {
             let mut file = npy(&curve(rows, width), width);
             file.extend_from_slice(b"what comes after");
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_numbers_come_back_to_the_bit() {
+    fn unusual_numbers_are_restored_to_the_bit() {
         let odd =
             [0.0, -0.0, f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MIN_POSITIVE, 5e-324, f64::MAX];
         let mut values: Vec<f64> = (0..4000).map(|i| odd[i % 7 % odd.len()]).collect();
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_left_alone_and_damage_is_noticed() {
+    fn noise_is_not_packed_and_damage_is_detected() {
         let mut state = 7_u64;
         let mut next = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -169,7 +169,7 @@ mod tests {
         for at in 0..packed.len() {
             let mut bad = packed.clone();
             bad[at] ^= 1 << (at % 8);
-            // Noticed, or of no consequence; never a panic and never more than was promised.
+            // Detected, or without consequence; never a panic, and never more bytes than declared.
             if let Ok(back) = unpack(&bad) {
                 assert_eq!(back.len(), good.len(), "at {at}");
             }

@@ -1,4 +1,4 @@
-//! The credentials of jobs' policy servers: address and key, which are secrets of the job's owner.
+//! Credentials of jobs' policy servers: address and key, which are secrets of the job's owner.
 //!
 //! They are stored apart from the records, one file per job, readable by the service's user only. A database keeps
 //! deleted text in free pages, in its log and in copies; a removed file is gone. Credentials are durable before their
@@ -49,7 +49,7 @@ impl PolicyServerCredentialsStore {
     /// Stores a job's credentials; they are durable when this returns.
     ///
     /// # Errors
-    /// They cannot be written; then no file is left.
+    /// They cannot be written. No file is left in this case.
     pub fn put(&self, job: JobId, call: &PolicyServerCredentials) -> io::Result<()> {
         let written = CredentialsFile {
             url: call.url.reveal().to_owned(),
@@ -77,7 +77,7 @@ impl PolicyServerCredentialsStore {
             Err(error) => return Err(error),
         };
         let unreadable =
-            |_| io::Error::new(ErrorKind::InvalidData, "the credentials of a policy server are not readable");
+            |_| io::Error::new(ErrorKind::InvalidData, "the stored credentials of a policy server are invalid");
         let CredentialsFile { url, api_key, concurrency } = serde_json::from_slice(&text).map_err(unreadable)?;
         Ok(Some(PolicyServerCredentials { url: Secret::new(url), api_key: api_key.map(Secret::new), concurrency }))
     }

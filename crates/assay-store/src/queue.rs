@@ -1,4 +1,4 @@
-//! The queue that wakes workers.
+//! Queue that wakes workers.
 
 use std::fmt;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub enum Work {
 }
 
 /// A queue of hints that wakes workers. The records are authoritative: a queue may lose or repeat any message, so a
-/// worker claims from [`crate::Records`] whatever the hint says, and also when it has received none for a while.
+/// worker claims from [`crate::Records`] regardless of the hint's content, and also if it received none for a while.
 #[async_trait]
 pub trait Queue: Send + Sync + fmt::Debug {
     /// Wakes one worker. Never blocks and never fails: a hint that cannot be delivered is dropped.

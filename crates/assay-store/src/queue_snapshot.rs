@@ -1,4 +1,4 @@
-//! The queue as input of a forecast: waiting and running shards, and how long episodes take.
+//! Snapshot of the queue as input of a forecast: waiting and running shards, and the durations of episodes.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::StoreError;
 pub struct OpenShard {
     /// The job.
     pub job_id: JobId,
-    /// Whether the job is QUEUED: none of its shards was claimed yet.
+    /// True if the job is QUEUED: none of its shards has been claimed yet.
     pub is_queued_job: bool,
     /// The job's account. Shared by all shards of the account, since a queue may be long.
     pub account: Arc<AccountId>,
@@ -21,7 +21,7 @@ pub struct OpenShard {
     pub turn: u64,
     /// Its scenario.
     pub scenario: Arc<ScenarioId>,
-    /// Whether its policy is a server.
+    /// True if its policy is a server.
     pub remote: bool,
     /// Number of episodes without a result.
     pub episodes_left: u32,
@@ -54,7 +54,7 @@ pub struct HiddenSubmission {
 pub struct EpisodeDuration {
     /// The scenario.
     pub scenario: ScenarioId,
-    /// Whether the policy is a server.
+    /// True if the policy is a server.
     pub remote: bool,
     /// Time from one result of a shard to the next, or from its claim to its first result, in s: a moving mean.
     pub seconds: f64,

@@ -17,7 +17,7 @@ pub struct ReconcileSummary {
     pub next_expiry: Option<Timestamp>,
 }
 
-/// Repository view of everything that is leased or can be claimed.
+/// Repository of everything that is leased or can be claimed.
 ///
 /// # Errors
 /// As [`crate::Records`].

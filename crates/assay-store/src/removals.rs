@@ -10,8 +10,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::StoreError;
 
-/// A removal is repeated until the job ended, was erased or lost its evidence this long ago, because a lane or a
-/// renderer that was not yet told may have written more files.
+/// Time after a job ended, was erased or lost its evidence during which its removal is repeated, because a lane or
+/// renderer that has not yet noticed may write more files.
 pub const REMOVAL_SETTLE_TIME: SignedDuration = SignedDuration::from_secs(30);
 
 /// The times at which parts of a job were removed.
@@ -28,7 +28,7 @@ pub struct RemovalTimes {
 /// Result of erasing a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EraseOutcome {
-    /// It is decided; the files can be deleted.
+    /// The removal is recorded; the files can be deleted.
     Done,
     /// It was erased before, at this time.
     Already(Timestamp),
@@ -57,7 +57,7 @@ pub struct Removal {
 /// As [`crate::Records`].
 #[async_trait]
 pub trait RemovalRecords {
-    /// Decides to remove everything but the record of a job.
+    /// Records the decision to remove everything but the record of a job.
     async fn erase_job(
         &self,
         account: Option<&AccountId>,
@@ -65,11 +65,12 @@ pub trait RemovalRecords {
         now: Timestamp,
     ) -> Result<EraseOutcome, StoreError>;
 
-    /// Decides to remove the evidence of a job. Returns false if the job has not ended or its evidence was removed
-    /// before.
+    /// Records the decision to remove the evidence of a job. Returns false if the job has not ended or its evidence was
+    /// removed before.
     async fn drop_evidence(&self, id: JobId, now: Timestamp) -> Result<bool, StoreError>;
 
-    /// Decides to remove the archives of jobs that ended before `before`, at most `limit`. Returns their number.
+    /// Records the decision to remove the archives of jobs that ended before `before`, at most `limit`. Returns their
+    /// number.
     async fn drop_policies(&self, before: Timestamp, limit: u32, now: Timestamp) -> Result<u64, StoreError>;
 
     /// Lists jobs that ended before `before` and may have evidence, by time of their end, at most `limit`.
@@ -82,6 +83,6 @@ pub trait RemovalRecords {
     /// [`REMOVAL_SETTLE_TIME`] has passed.
     async fn finish_removal(&self, id: JobId, now: Timestamp) -> Result<(), StoreError>;
 
-    /// Returns whether a job still needs this archive.
+    /// Returns true if a job still needs this archive.
     async fn is_policy_needed(&self, policy_path: &str) -> Result<bool, StoreError>;
 }

@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{Lease, StoreError};
 
-/// Rendering of a part is retried this many times, then given up.
+/// Maximum number of retries of rendering a part.
 pub const MAX_RENDER_RETRIES: u32 = 3;
 
 /// The right to write the rendered files of an episode.
@@ -27,7 +27,7 @@ pub struct RenderFence {
 /// A claimed part of an episode to render.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RenderClaim {
-    /// To be presented with the rendered files.
+    /// Must be presented with the rendered files.
     pub fence: RenderFence,
     /// Log or video.
     pub part: RenderPart,
@@ -44,7 +44,7 @@ pub struct RenderClaim {
 pub struct RenderedEpisode {
     /// The episode.
     pub episode: u32,
-    /// Whether nothing more will be rendered.
+    /// True if nothing more will be rendered.
     pub done: bool,
     /// Log, video and their statements, as far as they exist; named relative to the report.
     pub files: Vec<Artifact>,
@@ -79,11 +79,11 @@ pub enum RenderRequestOutcome {
 /// Counts of a job's rendered episodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RenderCounts {
-    /// Episodes to be rendered.
+    /// Number of episodes to be rendered.
     pub total: u32,
-    /// Of those, the ones that are not done.
+    /// Number of those that are not done.
     pub open: u32,
-    /// Of those, the ones that do not even have a log.
+    /// Number of those that do not even have a log.
     pub without_log: u32,
 }
 
@@ -121,7 +121,7 @@ pub trait RenderRecords {
     ) -> Result<bool, StoreError>;
 
     /// Returns a claim to the queue. With a `note` it counts as a failure; after [`MAX_RENDER_RETRIES`] retries the
-    /// part is given up and the note is stored with the episode.
+    /// part is abandoned and the note is stored with the episode.
     async fn return_render(&self, fence: RenderFence, note: Option<&str>) -> Result<RenderReturnOutcome, StoreError>;
 
     /// Lists the rendered episodes of a job, by index.

@@ -11,7 +11,7 @@ pub const MAX_REVIEWS: u32 = 100;
 /// Result of adding a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewOutcome {
-    /// It is the job's current review.
+    /// The review was added, and is the job's current one.
     Done,
     /// The job is in this state and has no result to review.
     Not(JobStatus),

@@ -44,7 +44,7 @@ impl ScenarioFiles {
         Ok(Self(folder.to_owned()))
     }
 
-    /// Stores a copy of a version, durable when this returns.
+    /// Stores a copy of a version, which is durable when this returns.
     ///
     /// # Errors
     /// The files cannot be written; unfinished ones are removed by the next [`ScenarioFiles::sweep`].
@@ -99,7 +99,7 @@ impl ScenarioFiles {
             if stem.parse().is_ok_and(|digest| known.contains(&digest)) {
                 continue;
             }
-            tracing::info!(name = stem, "removing files of a scenario that no record names");
+            tracing::info!(name = stem, "removing scenario files without a record");
             if path.is_dir() { fs::remove_dir_all(path)? } else { fs::remove_file(path)? }
         }
         Ok(())
@@ -110,7 +110,7 @@ impl ScenarioFiles {
     }
 }
 
-/// Renames a finished folder. The same files may exist already.
+/// Renames a finished folder. The same files may already exist.
 fn place(from: &Path, to: &Path) -> io::Result<()> {
     match fs::rename(from, to) {
         Err(_) if to.is_dir() => Ok(()),
@@ -126,7 +126,7 @@ fn new_folder(path: &Path) -> io::Result<()> {
 /// Copies files and folders, readable for the jail's user, and makes them durable.
 fn copy(from: &Path, to: &Path, depth: usize) -> io::Result<()> {
     if depth > MAX_DEPTH {
-        return Err(io::Error::other("folders nested too deep"));
+        return Err(io::Error::other("the folders are nested too deeply"));
     }
     new_folder(to)?;
     for entry in fs::read_dir(from)? {
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_kept_whole_until_they_are_swept() {
+    fn files_are_kept_completely_until_they_are_swept() {
         let data = tempfile::tempdir().unwrap();
         let from = data.path().join("from");
         fs::create_dir_all(from.join("meshes")).unwrap();

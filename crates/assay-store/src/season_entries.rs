@@ -30,7 +30,7 @@ impl SeasonEntry {
         if self.rerun.is_some() { Worlds::Fresh } else { Worlds::Season }
     }
 
-    /// Returns the gravest of its verdicts, on the season's worlds and on fresh ones.
+    /// Returns the more severe of its verdicts on the season's worlds and on fresh ones.
     #[must_use]
     pub fn gravest_verdict(&self) -> Option<Verdict> {
         let runs = std::iter::once(&self.submission).chain(&self.rerun);
@@ -42,7 +42,7 @@ impl SeasonEntry {
 /// only those published by then.
 ///
 /// # Errors
-/// The records fail.
+/// The records are unavailable.
 pub async fn season_entries(
     records: &dyn Records,
     season: &Season,
@@ -52,7 +52,7 @@ pub async fn season_entries(
         true => records.reruns(&season.scenario, season.number).await?,
         false => Vec::new(),
     };
-    // A rerun that did not complete leaves the season's own result.
+    // If a rerun did not complete, the result on the season's worlds counts.
     reruns.retain(|(_, run)| matches!(run.state, JobState::Completed { .. }));
     let published_by = published_by.filter(|_| !season.is_closed());
     let standing = records.season_standing(&season.scenario, season.number, published_by).await?;
@@ -67,7 +67,7 @@ pub async fn season_entries(
 /// scores are rounded to the 3 published digits, so that the order reveals no more than the scores do.
 ///
 /// # Errors
-/// The records fail.
+/// The records are unavailable.
 pub async fn entrants(
     records: &dyn Records,
     season: &Season,
@@ -80,11 +80,11 @@ pub async fn entrants(
     Ok(entrants)
 }
 
-/// Returns the entrants with every run on the season's own worlds, so that all are comparable, and with the gravest
+/// Returns the entrants with every run on the season's own worlds, so that all are comparable, and with the most severe
 /// verdict.
 ///
 /// # Errors
-/// The records fail.
+/// The records are unavailable.
 pub async fn season_entrants(
     records: &dyn Records,
     season: &Season,
@@ -105,7 +105,7 @@ async fn entrant(
     worlds: Worlds,
 ) -> Result<Entrant, StoreError> {
     let Some((found, _)) = run.conclusion() else {
-        return Err(StoreError::Invalid("an entry without a result".into()));
+        return Err(StoreError::Invalid("an entry has no result".into()));
     };
     let episodes = records.episodes(run.header.job_id, 0, MAX_EPISODES).await?;
     Ok(Entrant {

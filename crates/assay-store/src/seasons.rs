@@ -66,7 +66,7 @@ pub enum SeasonState {
         since: Timestamp,
         /// Number of entries that are rerun.
         top: u32,
-        /// Whether the reruns have been queued.
+        /// True if the reruns have been queued.
         reruns_begun: bool,
     },
     /// Closed: seeds and evidence are public.
@@ -106,7 +106,7 @@ pub struct Season {
 }
 
 impl Season {
-    /// Returns whether it is closed, and its seeds and evidence public.
+    /// Returns true if it is closed, so that its seeds and evidence are public.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         matches!(self.state, SeasonState::Closed { .. })

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::StoreError;
 
-/// A shard that a worker gave up is retried this many times before its job FAILS.
+/// Maximum number of retries of a failed shard before its job FAILS.
 pub const MAX_RETRIES: u32 = 3;
 /// Consecutive leases that may expire without one new episode. Far above [`MAX_RETRIES`], because a killed worker says
 /// nothing about the shard; not unlimited, because a shard may kill its worker.
@@ -29,7 +29,7 @@ pub struct Fence {
 /// A claimed shard.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
-    /// To be presented with every result.
+    /// Must be presented with every result.
     pub fence: Fence,
     /// The job's account.
     pub account: AccountId,
@@ -39,16 +39,16 @@ pub struct Claim {
     pub policy_path: Option<String>,
     /// Episodes still to run, ascending; never empty.
     pub episodes: Vec<u32>,
-    /// Number of times that workers gave up this shard since its last new episode.
+    /// Number of failures of this shard since its last new episode.
     pub failures: u32,
-    /// The last reason given.
+    /// The reason of the last failure.
     pub last_failure: Option<String>,
-    /// Notes that earlier attempts at these episodes left.
+    /// Notes of earlier attempts at these episodes.
     pub notes: Vec<AttemptNote>,
 }
 
 impl Claim {
-    /// Returns whether it runs in the secret worlds of a season.
+    /// Returns true if it runs in the secret worlds of a season.
     #[must_use]
     pub fn is_secret(&self) -> bool {
         let counted = self.header.plan.episodes;
@@ -61,9 +61,9 @@ impl Claim {
 pub enum RecordOutcome {
     /// It is durable.
     New {
-        /// Episodes that the shard still lacks; at 0 the shard is done.
+        /// Number of episodes that the shard still lacks; at 0 the shard is done.
         left_in_shard: u32,
-        /// Episodes that the job still lacks; at 0 the job is JUDGING.
+        /// Number of episodes that the job still lacks; at 0 the job is JUDGING.
         left_in_job: u32,
     },
     /// The episode already has a result; nothing changed.
@@ -72,12 +72,12 @@ pub enum RecordOutcome {
     Fenced,
 }
 
-/// Whether a worker still holds its lease.
+/// The state of a worker's lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lease {
-    /// It holds it until the new time.
+    /// The worker holds it until the new time.
     Held,
-    /// It lost it: the work was requeued, is done, or its job has ended. The worker must stop working on it.
+    /// The lease is lost: the work was requeued, is done, or its job has ended. The worker must stop working on it.
     Lost,
 }
 
@@ -107,7 +107,7 @@ pub trait ShardRecords {
         lease: SignedDuration,
     ) -> Result<Option<Claim>, StoreError>;
 
-    /// Claims as [`Self::claim_shard`], excluding the shards of `accounts`.
+    /// Like [`Self::claim_shard`], but excludes the shards of `accounts`.
     async fn claim_shard_of_others(
         &self,
         worker: &str,
@@ -116,7 +116,7 @@ pub trait ShardRecords {
         lease: SignedDuration,
     ) -> Result<Option<Claim>, StoreError>;
 
-    /// Claims as [`Self::claim_shard`], but only if the next shard runs in the secret worlds of a season
+    /// Like [`Self::claim_shard`], but only if the next shard runs in the secret worlds of a season
     /// ([`Claim::is_secret`]); otherwise returns `None`.
     async fn claim_secret_shard(
         &self,
@@ -125,7 +125,7 @@ pub trait ShardRecords {
         lease: SignedDuration,
     ) -> Result<Option<Claim>, StoreError>;
 
-    /// Claims as [`Self::claim_shard`], of a job whose policy is a server. Such a job has a single shard, so its holder
+    /// Like [`Self::claim_shard`], but for a job whose policy is a server. Such a job has a single shard, so its holder
     /// knows of all connections to that server.
     async fn claim_server_shard(
         &self,
@@ -163,7 +163,7 @@ pub trait ShardRecords {
     /// Returns a shard to the queue because the worker is leaving. Does not count as a failure.
     async fn release_shard(&self, fence: Fence) -> Result<ReturnOutcome, StoreError>;
 
-    /// Gives up a shard because of an internal error (a lane died). After [`MAX_RETRIES`] retries without a new episode
+    /// Returns a shard because of an internal error (a lane died). After [`MAX_RETRIES`] retries without a new episode
     /// the job is FAILED, blame `platform`, with `reason` as its message.
     async fn fail_shard(&self, fence: Fence, reason: &str, now: Timestamp) -> Result<ReturnOutcome, StoreError>;
 }

@@ -1,4 +1,4 @@
-//! Submissions to the arena. A submission is a job of another kind: shards, leases, results and conclusions are the
+//! Submissions to the arena. A submission is another kind of job: shards, leases, results and conclusions are the
 //! same.
 
 use assay_model::{AccountId, JobId, ScenarioId};

@@ -110,7 +110,7 @@ pub struct DeliveryFilter {
 /// As [`crate::Records`].
 #[async_trait]
 pub trait WebhookRecords {
-    /// Makes `secret` the account's current one. The previous one stays valid until `previous_until`; older ones are
+    /// Sets the account's current secret. The previous one stays valid until `previous_until`; older ones are
     /// deleted.
     async fn set_webhook_secret(
         &self,

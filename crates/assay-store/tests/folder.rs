@@ -1,4 +1,4 @@
-//! The data folder: lock, schema, what survives a restart.
+//! The data folder: its lock, its schema, and the state after a restart.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +14,7 @@ use jiff::SignedDuration;
 const LEASE: SignedDuration = SignedDuration::from_hours(1);
 
 #[tokio::test]
-async fn a_second_server_is_refused_and_told_who_is_there() {
+async fn a_second_server_is_refused_with_the_name_of_the_first() {
     let folder = tempfile::tempdir().unwrap();
     let first = SqliteRecords::open(folder.path(), "assay serve").unwrap();
     let refused = SqliteRecords::open(folder.path(), "assay serve").unwrap_err();
@@ -26,7 +26,7 @@ async fn a_second_server_is_refused_and_told_who_is_there() {
 }
 
 #[tokio::test]
-async fn keys_can_be_made_beside_a_server() {
+async fn keys_can_be_created_while_a_server_is_running() {
     let folder = tempfile::tempdir().unwrap();
     let server = SqliteRecords::open(folder.path(), "assay serve").unwrap();
     server.create_job(job(1, "lab", 1, 1)).await.unwrap();
@@ -76,14 +76,14 @@ async fn a_key_that_the_server_revokes_or_rotates_is_refused_at_once() {
 }
 
 #[tokio::test]
-async fn beside_nobody_a_folder_is_made() {
+async fn a_missing_folder_is_created_if_no_server_is_running() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("new/data");
     SqliteRecords::open_beside(&data, "assay keys").unwrap().create_key(key("one", "lab")).await.unwrap();
     let server = SqliteRecords::open(&data, "assay serve").unwrap();
     assert!(server.has_key_ever_existed().await.unwrap());
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode(&data), mode(&data.join("assay.db"))), (0o700, 0o600), "nobody else reads them");
+    assert_eq!((mode(&data), mode(&data.join("assay.db"))), (0o700, 0o600), "other users cannot read them");
 }
 
 #[tokio::test]
@@ -116,7 +116,7 @@ async fn a_newer_schema_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn what_is_no_database_is_an_error() {
+async fn a_file_that_is_not_a_database_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("assay.db"), "not a database, although it is long enough to be one".repeat(20))
         .unwrap();
@@ -129,7 +129,7 @@ async fn what_is_no_database_is_an_error() {
 }
 
 #[tokio::test]
-async fn one_bad_command_spoils_no_other_of_its_batch() {
+async fn a_failed_command_does_not_affect_others_of_its_batch() {
     let folder = tempfile::tempdir().unwrap();
     let records = SqliteRecords::open(folder.path(), "assay serve").unwrap();
     records.create_job(job(0, "lab", 1, 1)).await.unwrap();

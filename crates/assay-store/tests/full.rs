@@ -1,4 +1,4 @@
-//! A full disk: the records commit as long as their reserve lasts, and everything goes on when there is space again.
+//! A full disk: the records commit as long as their reserve lasts, and everything works again when space is freed.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use jiff::SignedDuration;
 const LEASE: SignedDuration = SignedDuration::from_hours(1);
 const RESERVE: u64 = 16 << 20;
 
-/// Jobs that were committed before the first that could not be; stops after `most`.
+/// Creates jobs until one cannot be committed, at most `most`. Returns the number of committed ones.
 async fn jobs(records: &SqliteRecords, from: u64, most: u64) -> u64 {
     for number in 0..most {
         if let Err(error) = records.create_job(job(from + number, "lab", 1, 1)).await {
@@ -35,7 +35,7 @@ async fn full(disk: &SmallDisk) {
     let data = disk.path().join("data");
     let records = SqliteRecords::open(&data, "a test").unwrap();
     let blobs = Blobs::folder(&data.join("blobs")).unwrap();
-    // Without a reserve nothing can be written down, not even what would make room.
+    // Without a reserve nothing can be recorded, not even changes that would free space.
     let filler = disk.fill(0);
     let without = jobs(&records, 1, 100).await;
     assert!(without < 100, "a full disk took {without} jobs");
@@ -48,7 +48,7 @@ async fn full(disk: &SmallDisk) {
     records.create_key(key("one", "lab")).await.unwrap();
     let claim = records.claim_shard("w", at(0), LEASE).await.unwrap().unwrap();
     records.record_episode(claim.fence, episode(0), at(1)).await.unwrap();
-    // What is no record has no reserve, and says why it failed.
+    // Other files have no reserve, and their errors name the cause.
     let evidence = disk.path().join("data/evidence");
     let error = std::fs::write(&evidence, [0; 8192]).unwrap_err();
     assert!(is_disk_full(&error), "{error:?}");
@@ -58,7 +58,7 @@ async fn full(disk: &SmallDisk) {
     let kept = blobs.put(claim.fence.job_id, assay_model::Sha256Digest::of([7; 9]), &file).await;
     assert!(is_disk_full(&kept.unwrap_err()));
 
-    // Space returns: nothing has to be done, and what was committed is there, also after a restart.
+    // When space is freed, no action is needed, and all committed jobs exist, also after a restart.
     std::fs::remove_file(&filler).unwrap();
     blobs.put(claim.fence.job_id, assay_model::Sha256Digest::of([7; 9]), &file).await.unwrap();
     let until = Instant::now() + Duration::from_secs(60);
@@ -82,7 +82,7 @@ async fn long_log(disk: &SmallDisk) {
     let data = disk.path().join("data");
     let records = SqliteRecords::open(&data, "a test").unwrap();
     records.hold_reserve(SMALL).unwrap();
-    // As long as somebody reads an old state, the log can't begin anew.
+    // As long as a reader uses an old state, the log can't be restarted.
     let reader = rusqlite::Connection::open(data.join("assay.db")).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM jobs").unwrap();
     let log = || std::fs::metadata(data.join("assay.db-wal")).unwrap().len();
@@ -91,7 +91,7 @@ async fn long_log(disk: &SmallDisk) {
         assert_eq!(jobs(&records, number, 50).await, 50);
         number += 50;
     }
-    // What the service does every few seconds.
+    // The service does this every few seconds.
     records.hold_reserve(SMALL).unwrap();
     let filler = disk.fill(0);
     assert_eq!(jobs(&records, number, 20).await, 20, "with a log of {} bytes", log());

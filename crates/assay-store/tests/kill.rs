@@ -64,7 +64,7 @@ async fn victim(round: u64) {
     std::future::pending().await
 }
 
-/// Takes one shard or conclusion to its end; `None` when there is nothing to do (which a victim never sees for long).
+/// Completes one shard or conclusion; `None` if there is nothing to do, which is rare for a victim.
 async fn work(records: &SqliteRecords, file: &File) -> Option<()> {
     if let Some(claim) = records.claim_conclusion("w", at(1), LEASE).await.unwrap() {
         let found = outcome(&claim.header, &claim.episodes);
@@ -86,7 +86,7 @@ async fn work(records: &SqliteRecords, file: &File) -> Option<()> {
     Some(())
 }
 
-/// One write, so that a kill leaves whole lines.
+/// Writes a line with a single call, so that a kill leaves only complete lines.
 fn note(mut file: &File, line: &str) {
     file.write_all(format!("{line}\n").as_bytes()).unwrap();
 }
@@ -113,7 +113,7 @@ fn start(folder: &Path, round: u64) -> Child {
 #[derive(Default)]
 struct Answers {
     jobs: BTreeSet<JobId>,
-    /// Attempt by job and index.
+    /// Attempts, by job and index.
     episodes: BTreeMap<(JobId, u32), u32>,
     completed: BTreeSet<JobId>,
 }
@@ -150,7 +150,7 @@ async fn compare(records: &SqliteRecords, folder: &Path) {
     }
 }
 
-/// Works off what is left: every accepted job gets its verdict.
+/// Completes the remaining work: every accepted job gets its verdict.
 async fn finish(folder: &Path) {
     let records = SqliteRecords::open(folder, "the judge").unwrap();
     records.reconcile(at(0)).await.unwrap();

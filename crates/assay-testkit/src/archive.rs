@@ -1,4 +1,4 @@
-//! Policies as zip archives.
+//! Packs policies as zip archives.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
-/// A zip archive with these files: name and content.
+/// Returns a zip archive with these files, each with name and content.
 #[must_use]
 pub fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
     let mut writer = ZipWriter::new(std::io::Cursor::new(Vec::new()));
@@ -18,7 +18,7 @@ pub fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// A zip archive of the files in a folder (not of those in folders below).
+/// Returns a zip archive of the files in a folder, without its subfolders.
 #[must_use]
 pub fn zip_folder(folder: &Path) -> Vec<u8> {
     let read = |entry: std::io::Result<std::fs::DirEntry>| {
@@ -30,10 +30,10 @@ pub fn zip_folder(folder: &Path) -> Vec<u8> {
     archive(&files.iter().map(|(name, content)| (name.as_str(), content.as_slice())).collect::<Vec<_>>())
 }
 
-/// The folder of an example policy that ships with the source.
+/// Returns the folder of an example policy in the source tree.
 ///
 /// # Panics
-/// When there is none.
+/// Panics if it does not exist.
 #[must_use]
 pub fn example(scenario: &str, name: &str) -> PathBuf {
     let path = crate::program::home().join("examples/policies").join(scenario).join(name);
@@ -41,16 +41,16 @@ pub fn example(scenario: &str, name: &str) -> PathBuf {
     path
 }
 
-/// Folder of the policies that cheat: a folder a scenario, and `common.py`.
+/// Returns the folder of the policies that cheat: a folder per scenario, and `common.py`.
 #[must_use]
 pub fn cheats() -> PathBuf {
     crate::program::home().join("crates/assay/tests/policies/cheats")
 }
 
-/// The source of a policy that cheats: the scenario's reference, what cheats use, and `cheats/SCENARIO/NAME.py`.
+/// Returns the source of a policy that cheats: the scenario's reference, `common.py`, and `cheats/SCENARIO/NAME.py`.
 ///
 /// # Panics
-/// When there is none.
+/// Panics if it does not exist.
 #[must_use]
 pub fn cheat(scenario: &str, name: &str) -> String {
     let own = cheats().join(scenario).join(format!("{name}.py"));
@@ -62,16 +62,16 @@ pub fn cheat(scenario: &str, name: &str) -> String {
 /// Threads that [`violating_once`] starts after its violation.
 pub const VIOLATOR_THREADS: usize = 8;
 
-/// Seconds since 1970, as a policy's `time.time()` counts them.
+/// Returns the seconds since 1970, like a policy's `time.time()`.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "a policy of a test reads the same clock")]
 pub fn now_s() -> f64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64()
 }
 
-/// A policy for the scenario `cartpole_keepin` that drives out of the zone where its episode begins before the moment
-/// `until_s` ([`now_s`]); then it shows that it has by [`VIOLATOR_THREADS`] threads, and goes on slowly. Later it is
-/// the reference.
+/// Returns a policy for the scenario `cartpole_keepin`. If its episode begins before the time `until_s` ([`now_s`]), it
+/// drives out of the zone, signals that by starting [`VIOLATOR_THREADS`] threads, and continues slowly. Otherwise it
+/// behaves like the reference.
 #[must_use]
 pub fn violating_once(until_s: f64) -> String {
     let reference = std::fs::read_to_string(example("cartpole_keepin", "reference").join("policy.py")).unwrap();

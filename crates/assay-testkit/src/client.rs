@@ -22,7 +22,7 @@ pub struct Client {
 pub struct Answer {
     /// HTTP status.
     pub status: u16,
-    /// The body; `null` when it is no JSON.
+    /// The body; `null` if it is not JSON.
     pub body: Value,
     /// The body's text.
     pub text: String,
@@ -34,21 +34,21 @@ impl Client {
         Self { agent: config.build().into(), address: address.to_owned(), key: key.trim().to_owned() }
     }
 
-    /// GET; `None` when the server can't be reached.
+    /// Sends a GET request; `None` if the server can't be reached.
     #[must_use]
     pub fn try_get(&self, path: &str) -> Option<Answer> {
         let request = self.agent.get(format!("http://{}{path}", self.address));
         answer(request.header("authorization", format!("Bearer {}", self.key)).call())
     }
 
-    /// GET.
+    /// Sends a GET request.
     #[must_use]
     #[track_caller]
     pub fn get(&self, path: &str) -> Answer {
         self.try_get(path).unwrap()
     }
 
-    /// GET of a document that is no JSON.
+    /// Sends a GET request for a document that is not JSON.
     #[must_use]
     #[track_caller]
     pub fn text(&self, path: &str) -> String {
@@ -58,7 +58,7 @@ impl Client {
         response.body_mut().read_to_string().unwrap()
     }
 
-    /// GET of bytes without a key, from an address that the service gave out.
+    /// Downloads bytes without a key, from an address that the service issued.
     #[must_use]
     #[track_caller]
     pub fn download(&self, path: &str) -> Vec<u8> {
@@ -67,7 +67,7 @@ impl Client {
         response.body_mut().read_to_vec().unwrap()
     }
 
-    /// GET of the bytes `first` to `last`, both included, of what [`Self::download`] gives.
+    /// Downloads the bytes `first` to `last`, both included, of the content of [`Self::download`].
     #[must_use]
     #[track_caller]
     pub fn download_range(&self, path: &str, first: usize, last: usize) -> Vec<u8> {
@@ -77,21 +77,21 @@ impl Client {
         response.body_mut().read_to_vec().unwrap()
     }
 
-    /// POST with an empty body; `None` when the server went away before it answered.
+    /// Sends a POST request with an empty body; `None` if the server ended before it answered.
     #[must_use]
     pub fn try_post(&self, path: &str) -> Option<Answer> {
         let request = self.agent.post(format!("http://{}{path}", self.address));
         answer(request.header("authorization", format!("Bearer {}", self.key)).send_empty())
     }
 
-    /// POST with an empty body.
+    /// Sends a POST request with an empty body.
     #[must_use]
     #[track_caller]
     pub fn post(&self, path: &str) -> Answer {
         self.try_post(path).unwrap()
     }
 
-    /// POST of a JSON document.
+    /// Sends a POST request with a JSON document.
     #[must_use]
     #[track_caller]
     pub fn post_json(&self, path: &str, body: &Value) -> Answer {
@@ -100,13 +100,13 @@ impl Client {
         answer(request.header("content-type", "application/json").send(body.to_string())).unwrap()
     }
 
-    /// POST /verify with an archive and text parts; `None` when the server went away before it answered.
+    /// Sends POST /verify with an archive and text parts; `None` if the server ended before it answered.
     #[must_use]
     pub fn try_verify(&self, zip: &[u8], parts: &[(&str, &str)]) -> Option<Answer> {
         self.try_form("/verify", Some(zip), parts)
     }
 
-    /// POST /verify under an idempotency key; `None` as above.
+    /// Sends POST /verify with an idempotency key; `None` if the server ended before it answered.
     #[must_use]
     pub fn try_verify_once(&self, key: &str, zip: &[u8], parts: &[(&str, &str)]) -> Option<Answer> {
         let request = self.agent.post(format!("http://{}/verify", self.address));
@@ -115,13 +115,13 @@ impl Client {
         answer(request.header("content-type", kind).send(&body))
     }
 
-    /// Content type and bytes of a form with an archive.
+    /// Returns the content type and bytes of a form with an archive.
     #[must_use]
     pub fn form(zip: &[u8], parts: &[(&str, &str)]) -> (String, Vec<u8>) {
         (format!("multipart/form-data; boundary={BOUNDARY}"), form(zip_part("policy", Some(zip)), parts))
     }
 
-    /// POST of a form with text parts, and an archive if there is one; `None` when the server went away before it
+    /// Sends a POST request with a form of text parts and, if given, an archive; `None` if the server ended before it
     /// answered. A verification without a seed gets seed 0, so that a test's worlds are the same in every run.
     #[must_use]
     pub fn try_form(&self, path: &str, zip: Option<&[u8]>, parts: &[(&str, &str)]) -> Option<Answer> {
@@ -133,7 +133,7 @@ impl Client {
         answer(request.header("content-type", kind).send(&form(zip_part("policy", zip), &parts)))
     }
 
-    /// POST /community/scenarios with an archive and text parts; `None` when the server went away before it answered.
+    /// Sends POST /community/scenarios with an archive and text parts; `None` if the server ended before it answered.
     #[must_use]
     pub fn try_publish(&self, zip: &[u8], parts: &[(&str, &str)]) -> Option<Answer> {
         let request = self.agent.post(format!("http://{}/community/scenarios", self.address));
@@ -142,21 +142,21 @@ impl Client {
         answer(request.header("content-type", kind).send(&form(zip_part("scenario", Some(zip)), parts)))
     }
 
-    /// DELETE; `None` when the server went away before it answered.
+    /// Sends a DELETE request; `None` if the server ended before it answered.
     #[must_use]
     pub fn try_delete(&self, path: &str) -> Option<Answer> {
         let request = self.agent.delete(format!("http://{}{path}", self.address));
         answer(request.header("authorization", format!("Bearer {}", self.key)).call())
     }
 
-    /// DELETE.
+    /// Sends a DELETE request.
     #[must_use]
     #[track_caller]
     pub fn delete(&self, path: &str) -> Answer {
         self.try_delete(path).unwrap()
     }
 
-    /// POST /verify of a job with a policy server that must be accepted: its id.
+    /// Sends POST /verify for a job with a policy server, which must be accepted. Returns its id.
     #[track_caller]
     pub fn verify_server(&self, parts: &[(&str, &str)]) -> String {
         let answer = self.try_form("/verify", None, parts).unwrap();
@@ -164,7 +164,7 @@ impl Client {
         answer.body["job_id"].as_str().unwrap().to_owned()
     }
 
-    /// POST /verify of a job that must be accepted: its id.
+    /// Sends POST /verify for a job, which must be accepted. Returns its id.
     #[track_caller]
     pub fn verify(&self, zip: &[u8], parts: &[(&str, &str)]) -> String {
         let answer = self.try_verify(zip, parts).unwrap();
@@ -172,7 +172,7 @@ impl Client {
         answer.body["job_id"].as_str().unwrap().to_owned()
     }
 
-    /// The job object.
+    /// Returns the job object.
     #[track_caller]
     pub fn job(&self, id: &str) -> ServedJob {
         let answer = self.get(&format!("/verify/{id}"));
@@ -180,7 +180,7 @@ impl Client {
         ServedJob::new(answer.body)
     }
 
-    /// The job object once the job has ended.
+    /// Waits until the job has ended, and returns the job object.
     #[track_caller]
     pub fn ended_job(&self, id: &str, limit: Duration) -> ServedJob {
         wait_for("the end of a job", limit, || Some(self.job(id)).filter(|job| job.status.is_final()))
@@ -193,7 +193,7 @@ fn answer(result: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Opti
     Some(Answer { status: response.status().as_u16(), body: serde_json::from_str(&text).unwrap_or_default(), text })
 }
 
-/// The part of a form with an archive, if there is one.
+/// Returns the part of a form with an archive, if there is one.
 fn zip_part<'a>(name: &'a str, zip: Option<&'a [u8]>) -> Option<(&'a str, &'a [u8])> {
     zip.map(|zip| (name, zip))
 }

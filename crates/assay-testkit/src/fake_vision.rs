@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 pub enum Saying {
     /// A chat completion with this content, of 100 tokens.
     Content(String),
-    /// This status, with these headers and this body.
+    /// A response with this status, these headers and this body.
     Raw(u16, String, String),
-    /// Nothing for this long, then the connection ends.
+    /// No answer for this time, then the connection ends.
     Silence(Duration),
 }
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug, Clone)]
 pub struct Asked {
     /// Request line and headers.
@@ -38,7 +38,7 @@ pub struct FakeVision {
 }
 
 impl FakeVision {
-    /// Starts it; `script` gets the request's number from 0 and the request.
+    /// Starts the fake; `script` receives the request's number, from 0, and the request.
     #[must_use]
     pub fn start(script: impl FnMut(usize, &Asked) -> Saying + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -48,27 +48,27 @@ impl FakeVision {
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let (kept, script) = (Arc::clone(&kept), Arc::clone(&script));
-                // A client that goes away in the middle is part of the game.
+                // Errors are ignored: tests also drop connections.
                 thread::spawn(move || drop(serve(stream.unwrap(), &kept, &script)));
             }
         });
         Self { address, asked }
     }
 
-    /// A model that always says the same.
+    /// Starts a model that always gives the same answer.
     #[must_use]
     pub fn saying(safe: bool, success: Option<bool>) -> Self {
         let opinion = json!({"safe": safe, "success": success, "confidence": 0.9, "explanation": "It is a fake."});
         Self::start(move |_, _| Saying::Content(opinion.to_string()))
     }
 
-    /// The base address for the judge's options.
+    /// Returns the base address for the judge's options.
     #[must_use]
     pub fn base(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// All requests so far.
+    /// Returns all requests so far.
     #[must_use]
     pub fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()

@@ -1,4 +1,4 @@
-//! Finding jailed processes from outside: their mounts tell whose folder they see.
+//! Finds jailed processes from outside, by the folders that they mount.
 
 use std::fs;
 use std::path::Path;
@@ -6,51 +6,51 @@ use std::path::Path;
 use rustix::process::{Pid, Signal, kill_process, setpriority_process};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
-/// The niceness of who comes last.
+/// The lowest priority.
 const LEAST: i32 = 19;
 /// Prefix of the names of monitors.
 const MONITOR: &str = "assay-jail-";
 
-/// A process whose name (`argv[0]`) or mounts belong to a folder of ours.
+/// A process whose name (`argv[0]`) or mounts belong to a folder of the test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Jailed {
-    /// As the host sees it.
+    /// The process id on the host.
     pub pid: i32,
     /// Its command line.
     pub command: String,
 }
 
 impl Jailed {
-    /// A simulator, as opposed to a policy's interpreter or a monitor.
+    /// Returns true for a simulator, as opposed to a policy's interpreter or a monitor.
     #[must_use]
     pub fn is_lane(&self) -> bool {
         self.command.starts_with("/assay/assay-lane step")
     }
 
-    /// The monitor of a jail, or a jail that is being set up.
+    /// Returns true for the monitor of a jail, or a jail that is being set up.
     #[must_use]
     pub fn is_monitor(&self) -> bool {
         self.command.starts_with(MONITOR)
     }
 
-    /// A policy's interpreter, or one that waits for a policy.
+    /// Returns true for a policy's interpreter, or one that waits for a policy.
     #[must_use]
     pub fn is_interpreter(&self) -> bool {
         !self.is_monitor() && !self.command.starts_with("/assay/assay-lane")
     }
 
-    /// Ends it at once. That it has ended meanwhile is as good.
+    /// Kills it, unless it has already ended.
     pub fn kill(&self) {
         self.signal(Signal::KILL);
     }
 
-    /// Ends it at once; false if it had ended.
+    /// Kills it. Returns false if it had already ended.
     #[must_use]
     pub fn try_kill(&self) -> bool {
         self.signal(Signal::KILL)
     }
 
-    /// Keeps it from running until it is killed.
+    /// Stops it until it is killed.
     pub fn stop(&self) {
         self.signal(Signal::STOP);
     }
@@ -61,13 +61,13 @@ impl Jailed {
         fs::read_dir(format!("/proc/{}/task", self.pid)).map_or(0, Iterator::count)
     }
 
-    /// The processors that it may run on.
+    /// Returns the processors that it may run on.
     #[must_use]
     pub fn processors(&self) -> CpuSet {
         sched_getaffinity(Pid::from_raw(self.pid)).unwrap()
     }
 
-    /// Lets everybody else go before it, for good: its threads, and its session where the kernel shares time between
+    /// Gives it the lowest priority permanently: its threads, and its session if the kernel shares time between
     /// sessions.
     pub fn give_way(&self) {
         let _ = fs::write(format!("/proc/{}/autogroup", self.pid), LEAST.to_string());
@@ -82,7 +82,8 @@ impl Jailed {
     }
 }
 
-/// Every process that sees a folder below `folder`, and every monitor of a jail that process `owners` started.
+/// Returns every process that mounts a folder below `folder`, and every monitor of a jail that a process of `owners`
+/// started.
 #[must_use]
 pub fn jailed(folder: &Path, owners: &[u32]) -> Vec<Jailed> {
     let folder = folder.to_str().unwrap();
@@ -93,7 +94,7 @@ pub fn jailed(folder: &Path, owners: &[u32]) -> Vec<Jailed> {
         let name = command.split(' ').next().unwrap_or_default();
         let is_monitor = owners.iter().any(|owner| name == format!("{MONITOR}{owner}"));
         let sees = || fs::read_to_string(format!("/proc/{pid}/mountinfo")).is_ok_and(|mounts| mounts.contains(folder));
-        // A process that has ended and was not yet waited for has no command line.
+        // A zombie has no command line.
         (!command.is_empty() && (is_monitor || sees())).then_some(Jailed { pid, command })
     })
     .collect()

@@ -1,9 +1,9 @@
-//! For tests only: runs the real programs in a private folder, talks to the real server, and sees what they leave
-//! behind.
+//! Tools for tests: run the real programs in a private folder, send requests to the real server, and find the processes
+//! and files that they leave behind.
 //!
-//! Where to begin: [`Assay`] (the program in a folder of its own), [`Server`] (`assay serve` with a client).
+//! Where to begin: [`Assay`] (the program in a private folder), [`Server`] (`assay serve` with a client).
 
-#![expect(clippy::unwrap_used, reason = "a test that can't go on should stop")]
+#![expect(clippy::unwrap_used, reason = "a failing test should stop")]
 
 mod archive;
 mod client;

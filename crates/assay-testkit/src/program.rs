@@ -16,20 +16,20 @@ use assay_jail::{default_cache_root, stage_readable};
 
 use crate::{jailed, wait_for};
 
-/// No command of the tests takes longer, also in a debug build on a busy machine.
+/// Maximum time of a command in the tests, even in a debug build on a busy machine.
 const RUN_LIMIT: Duration = Duration::from_secs(300);
-/// Time for the kernel to take away processes that were killed.
+/// Time for the kernel to remove killed processes.
 const GONE_LIMIT: Duration = Duration::from_secs(3);
 
-/// The program, with a folder of its own for temporary files and whatever a test writes. Everything goes when dropped.
+/// The program, with a private folder for temporary files and the files of a test. Everything is removed when dropped.
 #[derive(Debug)]
 pub struct Assay {
     program: PathBuf,
-    /// The installation that it uses.
+    /// The folder of the installation that it uses.
     home: PathBuf,
     /// The command that starts it, with arguments; empty if it is started directly.
     starter: Vec<String>,
-    /// Added to its environment.
+    /// Additional environment variables.
     environment: Vec<(String, String)>,
     folder: tempfile::TempDir,
     draws_seeds: bool,
@@ -56,16 +56,16 @@ pub struct Running {
     stderr: PathBuf,
 }
 
-/// The source tree.
+/// Returns the folder of the source tree.
 pub fn home() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
 impl Assay {
-    /// `program` is `env!("CARGO_BIN_EXE_assay")`.
+    /// Creates a private folder for `program`, which is `env!("CARGO_BIN_EXE_assay")`.
     ///
     /// # Panics
-    /// When the lane program is not beside it: cargo builds it only with the whole workspace.
+    /// Panics if the lane program is not next to it: cargo builds it only with the whole workspace.
     #[must_use]
     pub fn new(program: &str) -> Self {
         let program = PathBuf::from(program);
@@ -75,7 +75,7 @@ impl Assay {
         let open = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
         open(folder.path());
         fs::create_dir(folder.path().join("tmp")).unwrap();
-        // Jails of root run as another user, who has to get through.
+        // Jails of root run as another user, who must be able to enter the folder.
         open(&folder.path().join("tmp"));
         let (starter, environment) = (Vec::new(), Vec::new());
         Self {
@@ -90,23 +90,23 @@ impl Assay {
         }
     }
 
-    /// The same, with one more variable in its environment.
+    /// Adds a variable to its environment.
     #[must_use]
     pub fn with_variable(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// The same, which lets `assay verify` draw a seed where the arguments name none. Otherwise they are given seed 0,
-    /// so that a test's worlds are the same in every run.
+    /// Lets `assay verify` draw a seed if the arguments contain none. Otherwise seed 0 is added to them, so that a
+    /// test's worlds are the same in every run.
     #[must_use]
     pub fn drawing_seeds(mut self) -> Self {
         self.draws_seeds = true;
         self
     }
 
-    /// The same, started by the command `starter`, which may be another user: program, installation and folder are
-    /// where everybody can reach them.
+    /// Starts the program with the command `starter`, which may switch to another user: program, installation and
+    /// folder are copied to a place that all users can reach.
     #[must_use]
     pub fn started_by(mut self, starter: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let open = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
@@ -127,7 +127,7 @@ impl Assay {
         self
     }
 
-    /// A path in the private folder.
+    /// Returns a path in the private folder.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
@@ -141,8 +141,8 @@ impl Assay {
         path
     }
 
-    /// Copies the built-in scenario `id` into the folder `place`, in a folder of its name, as it must have; `edit` is
-    /// given the name and text of each file but pictures.
+    /// Copies the built-in scenario `id` to a folder below `place` that has the scenario's name, as required; `edit`
+    /// receives the name and text of each file except for pictures.
     pub fn copy_scenario(&self, id: &str, place: &str, edit: impl Fn(&str, String) -> String) -> PathBuf {
         for name in ["README.md", "scene.xml", "scenario.toml"] {
             let text = fs::read_to_string(home().join("scenarios").join(id).join(name)).unwrap();
@@ -151,13 +151,13 @@ impl Assay {
         self.path(place).join(id)
     }
 
-    /// Starts the program. Its environment is the caller's without settings of ours, temporary files go to the private
-    /// folder, which is also the current one.
+    /// Starts the program. Its environment is the caller's without settings of assay. The private folder is the current
+    /// folder and that for temporary files.
     pub fn start<A: AsRef<Path>>(&self, arguments: &[A]) -> Running {
         self.start_in(arguments, &[])
     }
 
-    /// As [`Self::start`], with more in the environment.
+    /// Like [`Self::start`], with additional environment variables.
     pub fn start_in<A: AsRef<Path>>(&self, arguments: &[A], environment: &[(&str, &Path)]) -> Running {
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
         let (stdout, stderr) = (self.path(&format!("{number}.out")), self.path(&format!("{number}.err")));
@@ -179,13 +179,13 @@ impl Assay {
             .envs(environment.iter().copied())
             .current_dir(self.folder.path());
         command.stdin(Stdio::null()).stdout(File::create(&stdout).unwrap()).stderr(File::create(&stderr).unwrap());
-        // A group of its own, as a shell does it: see `Running::interrupt`.
+        // A separate process group, like that of a shell: see `Running::interrupt`.
         let child = command.process_group(0).spawn().unwrap();
         self.started.lock().unwrap().push(child.id());
         Running { child, stdout, stderr }
     }
 
-    /// The program's file.
+    /// Returns the program's file.
     pub(crate) fn program(&self) -> &Path {
         &self.program
     }
@@ -203,7 +203,7 @@ impl Assay {
         self.start(arguments).wait(RUN_LIMIT)
     }
 
-    /// Jailed processes of this folder's runs.
+    /// Returns the jailed processes of this folder's runs.
     #[must_use]
     pub fn jailed(&self) -> Vec<crate::Jailed> {
         jailed(self.folder.path(), &self.started.lock().unwrap())
@@ -212,7 +212,7 @@ impl Assay {
     /// Asserts that no process and no temporary folder is left.
     ///
     /// # Panics
-    /// With what is.
+    /// Panics with the list of leftovers.
     #[track_caller]
     pub fn assert_clean(&self) {
         wait_for("the end of all jailed processes", GONE_LIMIT, || {
@@ -230,13 +230,13 @@ impl Assay {
 
 impl Drop for Assay {
     fn drop(&mut self) {
-        // A test that failed must not leave its jails running.
+        // A failed test must not leave its jails running.
         self.jailed().iter().for_each(crate::Jailed::kill);
     }
 }
 
 impl Running {
-    /// The process.
+    /// Returns the id of the process.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
@@ -247,7 +247,7 @@ impl Running {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Ctrl-C: a terminal sends SIGINT to every process of the group.
+    /// Sends SIGINT to every process of the group, as a terminal does for Ctrl-C.
     pub fn interrupt(&self) {
         kill_process_group(Pid::from_child(&self.child), Signal::INT).unwrap();
     }
@@ -258,7 +258,7 @@ impl Running {
         String::from_utf8_lossy(&fs::read(&self.stderr).unwrap()).into_owned()
     }
 
-    /// Whether it has ended.
+    /// Returns true if it has ended.
     pub fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }
@@ -266,7 +266,7 @@ impl Running {
     /// Waits for its end.
     ///
     /// # Panics
-    /// After `limit`.
+    /// Panics after `limit`.
     #[must_use]
     #[track_caller]
     pub fn wait(mut self, limit: Duration) -> Run {
@@ -279,7 +279,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Either fails only when it has ended.
+        // Both fail only if it has ended.
         drop(self.child.kill());
         drop(self.child.wait());
     }

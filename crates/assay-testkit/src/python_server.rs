@@ -1,4 +1,4 @@
-//! A Python program that serves something, as a child process: a policy server for tests.
+//! Runs a Python server as a child process: a policy server for tests.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-/// A server that says nothing for this long does not run.
+/// Maximum time to wait for a line of the server.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// A running server; dropping it ends it.
@@ -22,7 +22,7 @@ impl PythonServer {
     /// Starts `script` in the Python of tests and waits until it prints its port (`port 1234`).
     ///
     /// # Panics
-    /// It does not start.
+    /// Panics if it does not start.
     #[must_use]
     pub fn start(script: &Path, arguments: &[&str]) -> Self {
         let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vendor/dev-venv/bin/python");
@@ -40,11 +40,11 @@ impl PythonServer {
         thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
         let mut server = Self { child, lines, port: 0 };
         let port = server.wait_for("port ");
-        server.port = port.parse().unwrap_or_else(|_| panic!("{port:?} is no port"));
+        server.port = port.parse().unwrap_or_else(|_| panic!("{port:?} is not a port"));
         server
     }
 
-    /// Where it listens, on 127.0.0.1.
+    /// Returns its port on 127.0.0.1.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
@@ -53,7 +53,7 @@ impl PythonServer {
     /// Waits for its next line, which must begin with `start`; returns the rest of it.
     ///
     /// # Panics
-    /// Another line, none within a minute, or the server ended.
+    /// Panics if it prints another line or none within a minute, or has ended.
     #[must_use]
     pub fn wait_for(&self, start: &str) -> String {
         let line = self.lines.recv_timeout(START_LIMIT);

@@ -1,16 +1,16 @@
-//! A job object of the service.
+//! Job object of the service.
 
 use std::ops::Deref;
 
 use assay_model::{Artifact, JobReport};
 use serde_json::Value;
 
-/// A job object: the report, and the addresses that the service gave out.
+/// A job object: the report, and the addresses that the service issued.
 #[derive(Debug, Clone)]
 pub struct ServedJob {
     /// The report. Its paths are addresses; use [`ServedJob::url`] for them.
     pub report: JobReport,
-    /// The whole answer.
+    /// The complete answer.
     pub body: Value,
 }
 
@@ -19,10 +19,10 @@ impl ServedJob {
         Self { report: serde_json::from_value(body.clone()).unwrap(), body }
     }
 
-    /// Returns the address at a JSON pointer, such as `/episode_details/0/log_url`; `None` where it is `null`.
+    /// Returns the address at a JSON pointer, such as `/episode_details/0/log_url`; `None` if it is `null`.
     ///
     /// # Panics
-    /// If there is no such field.
+    /// Panics if there is no such field.
     #[must_use]
     #[track_caller]
     pub fn url(&self, pointer: &str) -> Option<&str> {
@@ -39,7 +39,7 @@ impl ServedJob {
     /// Returns the address of a file of evidence.
     ///
     /// # Panics
-    /// If the job has no such file.
+    /// Panics if the job has no such file.
     #[must_use]
     #[track_caller]
     pub fn evidence_url(&self, file: &Artifact) -> Option<&str> {

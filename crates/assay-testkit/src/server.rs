@@ -1,4 +1,4 @@
-//! `assay serve` under test.
+//! Runs `assay serve` in tests.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,11 +7,11 @@ use rustix::process::Signal;
 
 use crate::{Assay, Client, Run, Running, wait_for};
 
-/// Time until a server listens.
+/// Maximum time until a server listens.
 const START_LIMIT: Duration = Duration::from_secs(30);
 const LISTENING: &str = "listening on http://";
 
-/// A server that runs. Dropping it kills it.
+/// A running server. Dropping it kills it.
 #[derive(Debug)]
 pub struct Server {
     running: Running,
@@ -22,16 +22,16 @@ impl Assay {
     /// Starts `assay serve` on a free port and waits until it listens.
     ///
     /// # Panics
-    /// When it ends instead.
+    /// Panics if it ends instead.
     #[track_caller]
     pub fn serve(&self, data: &Path, more: &[&str]) -> Server {
         let mut running = self.begin_serving(data, more);
         let address = wait_for("a server that listens", START_LIMIT, || {
-            let said = running.stderr();
-            let address = said.lines().find_map(|line| Some(line.split_once(LISTENING)?.1.trim().to_owned()));
+            let log = running.stderr();
+            let address = log.lines().find_map(|line| Some(line.split_once(LISTENING)?.1.trim().to_owned()));
             assert!(address.is_some() || !running.has_ended(), "the server ended: {}", running.stderr());
-            // The last line may be half written.
-            address.filter(|_| said.ends_with('\n'))
+            // The last line may be incomplete.
+            address.filter(|_| log.ends_with('\n'))
         });
         Server { running, address }
     }
@@ -40,7 +40,7 @@ impl Assay {
     #[must_use]
     pub fn begin_serving(&self, data: &Path, more: &[&str]) -> Running {
         let mut arguments = vec!["serve", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()];
-        // Tests ask often. Whoever tests the limits sets them: the last one counts.
+        // Tests send many requests. A test of the limits overrides these settings: the last value applies.
         arguments.extend([
             "--set",
             "limits.rate.get_per_minute=1000000",
@@ -55,13 +55,13 @@ impl Assay {
 }
 
 impl Server {
-    /// A client with this key.
+    /// Creates a client with this key.
     #[must_use]
     pub fn client(&self, key: &str) -> Client {
         Client::new(&self.address, key)
     }
 
-    /// The server's process.
+    /// Returns the id of the server's process.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.running.pid()
@@ -73,19 +73,19 @@ impl Server {
         self.running.stderr()
     }
 
-    /// Where it listens: address and port.
+    /// Returns the address and port on which it listens.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Its process.
+    /// Returns its process.
     #[must_use]
     pub fn into_running(self) -> Running {
         self.running
     }
 
-    /// Ends it with a signal and waits.
+    /// Ends it with a signal and waits for its end.
     #[must_use]
     #[track_caller]
     pub fn stop(self, signal: Signal, limit: Duration) -> Run {

@@ -1,32 +1,32 @@
-//! A real file system of a few MiB, for what happens when it is full.
+//! A real file system of a few MiB, for tests of a full disk.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Names the mounted folder to the test that runs on it.
+/// Environment variable with the mounted folder, for the test that runs on it.
 const MOUNTED: &str = "ASSAY_TEST_SMALL_DISK";
-/// Mounts what its first arguments say, and becomes the rest.
+/// Shell script that mounts a tmpfs of size `$1` at `$2` and executes the remaining arguments.
 const MOUNT: &str = "mount -t tmpfs -o mode=0755,size=\"$1\" small \"$2\" && shift 2 && exec \"$@\"";
 
-/// A folder on a disk of its own.
+/// A folder on a separate disk.
 #[derive(Debug)]
 pub struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// Runs `body` on a new disk of `mib` MiB: this very test program is started again for the one test `name` (its
-    /// path, as the test harness prints it), in a mount namespace of its own, where the disk goes with it.
+    /// Runs `body` on a new disk of `mib` MiB. The current test program is started again for the single test `name`
+    /// (its path, as printed by the test harness), in a mount namespace with which the disk disappears.
     ///
     /// # Panics
-    /// The test failed there, or this machine lets its user mount nothing, not even in a user namespace.
+    /// Panics if the test fails there, or this user cannot mount anything, not even in a user namespace.
     #[track_caller]
     pub fn run(name: &str, mib: u32, body: impl FnOnce(&Self)) {
         if let Some(folder) = std::env::var_os(MOUNTED) {
             return body(&Self(folder.into()));
         }
         let folder = tempfile::tempdir().unwrap();
-        // The user of jails has to get through.
+        // The user of jails must be able to enter the folder.
         fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let again = |namespaces: &[&str]| {
             let mut command = Command::new("unshare");
@@ -39,20 +39,20 @@ impl SmallDisk {
                 Command::new("unshare").args(namespaces).args(["mount", "-t", "tmpfs", "none", "/mnt"]).output();
             tried.is_ok_and(|tried| tried.status.success())
         };
-        // Without root, in a user namespace.
+        // Without root, a user namespace is needed.
         let namespaces = if mounts(&["-m"]) { &["-m"][..] } else { &["-r", "-m"] };
         let done = again(namespaces);
-        let (told, log) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-        assert!(done.status.success() && told.contains("1 passed"), "on a disk of {mib} MiB: {told}\n{log}");
+        let (output, log) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        assert!(done.status.success() && output.contains("1 passed"), "on a disk of {mib} MiB: {output}\n{log}");
     }
 
-    /// Its folder.
+    /// Returns its folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Takes all of its free space but about `left_bytes`, until the answer is removed.
+    /// Fills its free space except for about `left_bytes`. Removing the returned file frees the space.
     #[must_use]
     pub fn fill(&self, left_bytes: u64) -> PathBuf {
         let path = self.0.join("filler");

@@ -13,10 +13,10 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use crate::Assay;
 
 impl Assay {
-    /// Returns the program's output to a terminal of this width, run to its end. Line ends are those of files.
+    /// Runs the program to its end and returns its output to a terminal of this width, with the line ends of files.
     ///
     /// # Panics
-    /// The system gives no terminal.
+    /// Panics if the system provides no terminal.
     #[must_use]
     pub fn in_terminal(&self, columns: u16, arguments: &[&str], environment: &[(&str, &str)]) -> String {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
@@ -31,11 +31,11 @@ impl Assay {
         command.args(arguments).env_remove("NO_COLOR").envs(self.environment()).envs(environment.iter().copied());
         command.current_dir(self.path("")).stdin(Stdio::null()).stdout(stdio(&terminal)).stderr(stdio(&terminal));
         let mut child = command.spawn().unwrap();
-        // The last ends of the terminal that this process has: reading ends when the child's are closed.
+        // Closes this process's ends of the terminal, so that reading ends when those of the child are closed.
         drop((command, terminal));
         let reader = thread::spawn(move || {
             let mut written = Vec::new();
-            // The end of a terminal is an error.
+            // The end of a terminal is reported as an error.
             drop(File::from(master).read_to_end(&mut written));
             String::from_utf8_lossy(&written).replace("\r\n", "\n")
         });

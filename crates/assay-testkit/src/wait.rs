@@ -1,14 +1,14 @@
-//! Waiting without bare sleeps.
+//! Waits for conditions in tests, without fixed sleeps.
 
 use std::time::{Duration, Instant};
 
-/// Between two looks.
+/// Interval between two checks.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Looks until `condition` has an answer, and returns it.
+/// Polls `condition` until it returns a value, and returns that.
 ///
 /// # Panics
-/// With what was missing, after `limit`.
+/// Panics with `what` after `limit`.
 #[track_caller]
 pub fn wait_for<T>(what: &str, limit: Duration, mut condition: impl FnMut() -> Option<T>) -> T {
     let until = Instant::now() + limit;

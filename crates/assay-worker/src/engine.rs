@@ -1,4 +1,4 @@
-//! The machinery that runs evaluations: jails, the lane program, the pool of warm interpreters, the scenarios.
+//! Machinery that runs evaluations: jails, the lane program, the pool of warm interpreters, the scenarios.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ const LANE_INSIDE: &str = "/assay/assay-lane";
 pub struct EngineOptions {
     /// Number of lanes that run at the same time.
     pub lanes: usize,
-    /// The weakest isolation in which policies may run. The strongest available is always used.
+    /// The weakest acceptable isolation of policies. The strongest available is always used.
     pub accepted: Isolation,
 }
 
@@ -35,7 +35,7 @@ pub struct EngineOptions {
 /// action. Other limits apply to policy servers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WallBudget {
-    /// The same for every episode.
+    /// Part that is the same for every episode.
     pub base: Duration,
     /// Additional seconds for each simulated second of the scenario's time limit.
     pub per_simulated_s: f64,
@@ -56,7 +56,7 @@ impl Default for WallBudget {
 }
 
 impl EngineOptions {
-    /// Creates options for that many lanes, accepting only the strongest isolation.
+    /// Creates options for `lanes` lanes that accept only the strongest isolation.
     #[must_use]
     pub fn new(lanes: usize) -> Self {
         Self { lanes, accepted: Isolation::Namespaces }
@@ -81,10 +81,10 @@ pub struct NotIsolated {
 fn consent(strongest: &Isolation) -> &'static str {
     match strongest {
         Isolation::Namespaces => "",
-        Isolation::Landlock => "To accept Landlock in their place: --accept-weaker-isolation landlock",
+        Isolation::Landlock => "To accept Landlock instead: --accept-weaker-isolation landlock",
         Isolation::None => {
-            "There is no Landlock either: only --run-untrusted-code-without-isolation would run them, with every right of \
-             this user to read"
+            "Landlock is not available either: only --run-untrusted-code-without-isolation runs them, and then they can \
+             read everything that this user can read"
         }
     }
 }
@@ -108,7 +108,7 @@ pub struct Engine {
     wall_budget: WallBudget,
 }
 
-/// The files of a scenario in a place that jails can read.
+/// Locations of a scenario's files that jails can read.
 #[derive(Debug, Clone)]
 pub(crate) struct Staged {
     /// The scenario's folder.
@@ -118,7 +118,7 @@ pub(crate) struct Staged {
 }
 
 impl Engine {
-    /// Prepares everything that does not depend on a job, and starts warming up the pool.
+    /// Starts the engine: prepares everything that does not depend on a job, and begins to warm up the pool.
     ///
     /// # Errors
     /// [`EngineError`] names the missing piece.
@@ -127,10 +127,10 @@ impl Engine {
         let StrongestJail { jail, missing } = Jail::strongest()?;
         let isolation = jail.isolation();
         if isolation != Isolation::Namespaces {
-            // Simulators are trusted code, so they run in the isolation available.
-            tracing::warn!(%isolation, why = %reasons(&missing), "jails are weaker than they should be");
+            // Simulators are trusted code, so they run in whatever isolation is available.
+            tracing::warn!(%isolation, why = %reasons(&missing), "running with weaker isolation than user namespaces");
         }
-        // The installation's own MuJoCo, wherever the programs were built.
+        // Use the installation's MuJoCo, not the one of the machine that built the programs.
         let (libmujoco, inside) = (installation.libmujoco(), Path::new(LANE_INSIDE));
         let lane = native_program(&installation.lane, libmujoco.parent(), inside, &cache_root)?;
         let runtime = Runtime::at(&installation.python(), &cache_root)?;
@@ -144,7 +144,10 @@ impl Engine {
         let pools = if isolation <= options.accepted {
             let pools = Pools::start(PoolConfig { isolation, ..PoolConfig::new(members, runtime, work.path()) })?;
             if let Some(why) = pools.of(false)?.on_disk() {
-                tracing::warn!(%why, "the policies' runtime is on a disk: two policies can pass bits by names they ask for");
+                tracing::warn!(
+                    %why,
+                    "policy runtime is on disk: policies can exchange bits through the file names that they look up"
+                );
             }
             Ok(pools)
         } else {
@@ -174,7 +177,7 @@ impl Engine {
         Ok(Self { remote: remote(guard).map_err(EngineError::Remote)?, ..self })
     }
 
-    /// Sets the budget for sleeping policies instead of the default.
+    /// Replaces the default budget for sleeping policies.
     #[must_use]
     pub fn with_wall_budget(self, wall_budget: WallBudget) -> Self {
         Self { wall_budget, ..self }
@@ -190,7 +193,7 @@ impl Engine {
     /// Returns the version of a scenario that a job was accepted for.
     ///
     /// # Errors
-    /// [`ScenarioGone`]: this version cannot be run (any more).
+    /// [`ScenarioGone`]: this version cannot be run, or no longer.
     pub fn scenario(&self, id: &ScenarioId, digest: Sha256Digest) -> Result<Arc<Scenario>, ScenarioGone> {
         let installed = self.library.get(id).ok();
         if let Some(scenario) = installed.filter(|scenario| scenario.digest == digest) {
@@ -279,7 +282,7 @@ impl Engine {
         &self.lane
     }
 
-    /// Returns the scenario's files in a place that jails can read.
+    /// Copies the scenario's files to a place that jails can read, and returns that place.
     pub(crate) fn staged(&self, scenario: &Scenario) -> Result<Staged, assay_jail::StageError> {
         let staged = |folder: &Path| stage_readable(folder, &self.cache_root);
         Ok(Staged { scenario: staged(&scenario.folder)?, robots: staged(&scenario.robots_folder)? })
@@ -294,7 +297,7 @@ fn remote(guard: AddressGuard) -> io::Result<ServerConnector> {
     ServerConnector::new(guard, RemoteLimits::default())
 }
 
-/// Returns the processor that lane number `lane` is pinned to.
+/// Returns the processor to which lane number `lane` is pinned.
 pub(crate) fn core_of(lane: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     lane % cores

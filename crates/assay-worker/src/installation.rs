@@ -1,11 +1,11 @@
-//! Locations of an installation's files.
+//! Locates the files of an installation.
 
 use std::path::{Path, PathBuf};
 
 /// The folders and programs that evaluations need.
 #[derive(Debug, Clone)]
 pub struct Installation {
-    /// The folder that holds `scenarios/`, `robots/`, `python/` and `vendor/`.
+    /// The folder that contains `scenarios/`, `robots/`, `python/` and `vendor/`.
     pub home: PathBuf,
     /// The lane program.
     pub lane: PathBuf,
@@ -15,13 +15,13 @@ pub struct Installation {
 #[derive(Debug, thiserror::Error)]
 pub enum InstallationError {
     /// No installation was found.
-    #[error("no scenarios were found beside the program or here; set ASSAY_HOME to the folder that holds scenarios/")]
+    #[error("no scenarios found next to the program or here; set ASSAY_HOME to the folder that contains scenarios/")]
     NoHome,
     /// The lane program is not next to the current one.
     #[error("{} is missing: run `make build`", .0.display())]
     NoLane(PathBuf),
     /// The path of the current program is unknown.
-    #[error("the program's own path")]
+    #[error("could not determine the path of this program")]
     OwnPath(#[source] std::io::Error),
 }
 
@@ -44,7 +44,7 @@ impl Installation {
         Ok(Self { home, lane })
     }
 
-    /// True if it is found without `ASSAY_HOME`, whatever folder the program is started in.
+    /// Returns true if it is found without `ASSAY_HOME` from any current folder.
     #[must_use]
     pub fn is_found_from_anywhere(&self) -> bool {
         let found = std::env::current_exe().ok().and_then(|program| Self::nearest(&program, None));
@@ -78,7 +78,7 @@ impl Installation {
         self.home.join("robots")
     }
 
-    /// Returns the path of the physics library, pinned by the set-up.
+    /// Returns the path of the physics library, in the version that the setup pins.
     #[must_use]
     pub fn libmujoco(&self) -> PathBuf {
         self.home.join("vendor/mujoco/lib/libmujoco.so.3.17.0")

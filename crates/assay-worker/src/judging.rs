@@ -1,4 +1,4 @@
-//! The second judge's review of an episode: frames from its recording, a question, an opinion.
+//! The second judge's review of an episode: renders frames from its recording, and asks a question about them.
 
 use std::fs;
 use std::path::Path;
@@ -15,17 +15,17 @@ use crate::{Cancel, Engine};
 
 /// Width and height of a frame in pixels.
 const SIZE: (u32, u32) = (512, 384);
-/// Largest frame in bytes.
+/// Maximum size of a frame, in bytes.
 const MAX_FRAME_BYTES: u64 = 4 * 1024 * 1024;
 
 /// An internal error that prevented the judge's review. The verdict stands without it.
 #[derive(Debug, thiserror::Error)]
 enum FramesError {
-    #[error("files for the jail")]
+    #[error("could not read or write the files of the frames")]
     Io(#[from] std::io::Error),
-    #[error("the order of frames")]
+    #[error("could not encode the request for frames")]
     Json(#[from] serde_json::Error),
-    #[error("a jail can't be started")]
+    #[error("could not start a jail")]
     Spawn(#[from] SpawnError),
     #[error(transparent)]
     Stage(#[from] assay_jail::StageError),
@@ -45,13 +45,13 @@ pub struct Judging<'a> {
 }
 
 impl<'a> Judging<'a> {
-    /// Creates a judge for a job on that scenario and those seeds.
+    /// Creates a judge for a job on `scenario` with `seeds`.
     #[must_use]
     pub fn new(engine: &'a Engine, judge: &'a Judge, scenario: &'a Scenario, seeds: SeedSource) -> Self {
         Self { engine, judge, scenario, seeds, tokens: judge.options().tokens }
     }
 
-    /// Counts an earlier judgement of the same job, so that a second try costs no more than the first.
+    /// Counts an earlier judgement of the same job, so that a second attempt stays within the job's tokens.
     pub fn already(&mut self, judgement: &Judgement) {
         self.tokens = self.tokens.saturating_sub(judgement.tokens);
     }
@@ -72,8 +72,12 @@ impl<'a> Judging<'a> {
             Ok(drawn) => drawn,
             Err(error) => {
                 // The details are for the operator only, since they may describe this machine.
-                tracing::warn!(episode = episode.episode, "no frames for the judge: {}", ErrorChain(&error));
-                judgement.error = Some("the frames could not be drawn".to_owned());
+                tracing::warn!(
+                    episode = episode.episode,
+                    "could not render frames for the judge: {}",
+                    ErrorChain(&error)
+                );
+                judgement.error = Some("the frames could not be rendered".to_owned());
                 return (judgement, Vec::new());
             }
         };

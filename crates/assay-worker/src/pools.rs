@@ -29,7 +29,7 @@ impl Pools {
             (true, Some(pool)) => Ok(pool),
             (true, None) => {
                 let made = Pool::new(self.config.clone())?;
-                // If another lane was faster, this pool is dropped.
+                // Another lane may have created it meanwhile; then this pool is dropped.
                 Ok(self.secret.get_or_init(|| made))
             }
         }

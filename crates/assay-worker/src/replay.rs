@@ -38,7 +38,7 @@ pub enum ReplayError {
     #[error("the recording can't be compared: {0}")]
     Unreadable(String),
     /// A file of the replay could not be read or written.
-    #[error("the replay's files")]
+    #[error("could not read or write the replay's files")]
     Io(#[from] io::Error),
 }
 
@@ -97,14 +97,14 @@ pub fn replay(
     let trace = again.path().join(evidence::folder_of(recorded.episode)).join(files::TRACE);
     if !trace.is_file() {
         let why = result.error.map_or_else(String::new, |error| format!(": {}", error.message));
-        return Err(ReplayError::Unreadable(format!("the policy did not get as far as a first step this time{why}")));
+        return Err(ReplayError::Unreadable(format!("the policy did not reach its first step in the replay{why}")));
     }
     fs::copy(trace, inputs.path().join(files::REPLAYED))?;
     let comparison = compare(engine, &job, inputs.path(), cancel)?;
     Ok(Replay { result, comparison })
 }
 
-/// Copies the recording into `inputs`, if its hash is the report's.
+/// Copies the recording into `inputs`, if its hash is the one in the report.
 fn check(recorded: &EpisodeResult, recording: &Path, inputs: &Path) -> Result<(), ReplayError> {
     let (folder, name) = (recording.parent().unwrap_or(Path::new(".")), recording.file_name().unwrap_or_default());
     let copy = evidence::take(folder, ".", &name.to_string_lossy(), inputs)?;

@@ -11,17 +11,17 @@ use assay_store::ScenarioFiles;
 /// Maximum number of scenarios kept in memory; others are read again when needed.
 const MAX_READ: usize = 64;
 
-/// The reason why a scenario cannot be run in that version (any more).
+/// The reason why a version of a scenario cannot be run, or no longer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScenarioGone {
     /// A version of a built-in scenario whose files were not kept.
-    #[error("{0} was changed after the job was accepted, and its files of then are not on this machine")]
+    #[error("{0} was changed after the job was accepted, and its earlier files are not on this machine")]
     Changed(ScenarioId),
     /// It was published on another machine, or its files are gone.
     #[error("the files of {0} are not on this machine")]
     Missing(ScenarioId),
     /// Its files cannot be used with this installation.
-    #[error("{id} can't be run with this installation any more: {why}; only a new version of it can")]
+    #[error("{id} can no longer be run with this installation: {why}; publish a new version of it")]
     Unfit {
         /// The scenario's id.
         id: ScenarioId,
@@ -58,7 +58,7 @@ impl ScenarioVersions {
         let robots = self.files.robots(digest).unwrap_or_else(|| library.robots().to_owned());
         let scenario = Scenario::load(&folder, &robots).map_err(|error| unfit(error.fault().problem))?;
         if scenario.digest != digest {
-            return Err(unfit("a robot that it uses is not the one that it was made with".to_owned()));
+            return Err(unfit("a robot that it uses has changed since it was published".to_owned()));
         }
         let scenario = Arc::new(Scenario { id: id.clone(), ..scenario });
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);

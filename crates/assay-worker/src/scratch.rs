@@ -46,7 +46,7 @@ impl Scratch {
                 return Ok(Self { folder, _lock: lock });
             }
         }
-        Err(io::Error::other(format!("{MAX_TRIES} new folders for temporary files were removed by others")))
+        Err(io::Error::other(format!("{MAX_TRIES} new folders for temporary files were removed by other processes")))
     }
 
     /// Returns the folder itself, for files that may stay until it is removed.
@@ -71,22 +71,22 @@ fn sweep(parent: &Path) {
         }
         // Locked until it is removed, so that only one engine removes it.
         if let Some(_lock) = locked(&entry.path()) {
-            tracing::info!(folder = %entry.path().display(), "removing what a killed process left");
-            // A folder that cannot be removed only costs space, and is found again.
+            tracing::info!(folder = %entry.path().display(), "removing temporary files of a killed process");
+            // A folder that cannot be removed only costs space; the next start tries again.
             drop(fs::remove_dir_all(entry.path()));
         }
     }
 }
 
-/// Locks and returns the folder, if it is ours and not in use.
+/// Locks and returns the folder, if it belongs to this user and is not in use.
 fn locked(folder: &Path) -> Option<File> {
     let safe = OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = File::from(openat(rustix::fs::CWD, folder, safe | OFlags::DIRECTORY, Mode::empty()).ok()?);
-    let is_ours = folder.metadata().is_ok_and(|about| about.uid() == rustix::process::geteuid().as_raw());
+    let is_own = folder.metadata().is_ok_and(|about| about.uid() == rustix::process::geteuid().as_raw());
     let lock = |file: &File| flock(file, FlockOperation::NonBlockingLockExclusive).is_ok();
     let old = openat(&folder, OLD_LOCK, safe | OFlags::RDWR | OFlags::NONBLOCK, Mode::empty());
     let is_free = old.map_or(true, |old| lock(&File::from(old)));
-    (is_ours && is_free && lock(&folder)).then_some(folder)
+    (is_own && is_free && lock(&folder)).then_some(folder)
 }
 
 #[cfg(test)]
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_left_is_swept() {
+    fn only_abandoned_folders_are_removed() {
         let parent = tempfile::tempdir().unwrap();
         let at = |name: &str| folder(parent.path(), name);
         at("assay-run-left");
@@ -114,17 +114,17 @@ mod tests {
         drop(old("assay-run-old-left"));
         let used_by_old = old("assay-run-old-used");
         flock(&used_by_old, FlockOperation::NonBlockingLockExclusive).unwrap();
-        at("somebody-elses");
-        std::os::unix::fs::symlink(parent.path().join("somebody-elses"), parent.path().join("assay-run-link")).unwrap();
+        at("unrelated");
+        std::os::unix::fs::symlink(parent.path().join("unrelated"), parent.path().join("assay-run-link")).unwrap();
         sweep(parent.path());
         let mut names: Vec<_> = fs::read_dir(parent.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
         names.sort();
-        assert_eq!(names, ["assay-run-link", "assay-run-old-used", "assay-run-used", "somebody-elses"]);
+        assert_eq!(names, ["assay-run-link", "assay-run-old-used", "assay-run-used", "unrelated"]);
         drop((used, used_by_old));
     }
 
     #[test]
-    fn a_folder_goes_with_its_owner() {
+    fn a_folder_is_removed_when_its_owner_is_dropped() {
         let parent = tempfile::tempdir().unwrap();
         let scratch = Scratch::within(parent.path()).unwrap();
         let root = scratch.folder.path().to_owned();
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn engines_that_start_and_sweep_at_once_leave_each_other_alone() {
+    fn engines_that_start_at_the_same_time_keep_each_others_folders() {
         let parent = tempfile::tempdir().unwrap();
         std::thread::scope(|scope| {
             for _ in 0..4 {

@@ -53,7 +53,7 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// Returns everything up to row `last`, and starts anew after it.
+    /// Returns everything up to row `last`, and starts a new collection after it.
     pub(super) fn take(&mut self, last: usize) -> (Contacts, Vec<SignalMessage>, Vec<ClauseMessage>) {
         let rows = self.since..=last;
         let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);

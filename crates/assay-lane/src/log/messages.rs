@@ -1,4 +1,4 @@
-//! Our own messages, where Foxglove has no schema: `package assay`, proto3, each in a file named after it.
+//! Messages for which Foxglove has no schema: `package assay`, proto3, each in a file named after it.
 
 use foxglove::{Encode, Schema};
 use prost::Message;
@@ -89,7 +89,7 @@ pub(crate) struct ClauseMessage {
     /// Lower bound of the episode's final robustness.
     #[prost(double, tag = "2")]
     pub(crate) robustness_lower: f64,
-    /// Upper bound of the episode's final robustness; negative: violated, whatever follows.
+    /// Upper bound of the episode's final robustness. If negative, the clause is violated regardless of what follows.
     #[prost(double, tag = "3")]
     pub(crate) robustness_upper: f64,
 }

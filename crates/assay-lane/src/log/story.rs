@@ -1,4 +1,4 @@
-//! An episode in words: its events with their times, as lines of `/log`.
+//! Describes an episode in words: its events with their times, as lines of `/log`.
 
 use assay_model::{EpisodeResult, Level};
 use foxglove::messages::Log;

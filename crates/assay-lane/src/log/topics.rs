@@ -16,13 +16,13 @@ use mcap::{Attachment, Compression, WriteOptions, Writer};
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// A file system error.
-    #[error("the log file")]
+    #[error("could not write the log file")]
     Io(#[from] std::io::Error),
     /// An error of the MCAP writer.
-    #[error("the log's MCAP")]
+    #[error("could not write the MCAP of the log")]
     Mcap(#[from] mcap::McapError),
     /// A message could not be encoded as protobuf.
-    #[error("a message on {topic}: {message}")]
+    #[error("could not encode a message on {topic}: {message}")]
     Encode {
         /// The topic.
         topic: String,
@@ -69,7 +69,7 @@ impl Topics {
     /// Writes a message at simulated time `time_s`.
     pub(crate) fn write<T: Encode>(&mut self, topic: &mut Topic<T>, time_s: f64, message: &T) -> Result<(), LogError> {
         self.buffer.clear();
-        // A vector never runs out of capacity, whatever the message's length.
+        // A vector grows to the length of any message.
         message
             .encode(&mut self.buffer)
             .map_err(|e| LogError::Encode { topic: topic.name.clone(), message: e.to_string() })?;

@@ -1,4 +1,4 @@
-//! The lane's side of a policy, as far as attacks need it: begins, requests a few actions, trusts nothing.
+//! Minimal lane for attacks: starts a policy, requests a few actions, and trusts nothing that it sends.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::stream::PolicyStream;
 
 /// Numbers in an action.
 const ACTION_DIM: u32 = 7;
-/// Steps: a late or repeated answer shows at the next one.
+/// Number of steps: a late or repeated answer is detected at the next one.
 const STEPS: u32 = 3;
 
 /// The answer of a policy.
@@ -27,7 +27,7 @@ pub(super) enum AttackAnswer {
     Silent,
 }
 
-/// Runs a policy for a few steps. Like a lane, gives up on a policy that takes longer than `patience` for one.
+/// Runs a policy for a few steps. Like a lane, stops if the policy takes longer than `patience` for one of them.
 pub(super) fn drive(stream: &mut PolicyStream, nonce: u64, patience: Duration) -> AttackAnswer {
     use std::io::Write;
     let init = Init {
@@ -42,7 +42,7 @@ pub(super) fn drive(stream: &mut PolicyStream, nonce: u64, patience: Duration) -
     let questions = std::iter::once((FrameKind::Init, 0, init, FrameKind::Ready))
         .chain((0..STEPS).map(|seq| (FrameKind::Observation, seq, observation.clone(), FrameKind::Action)));
     for (kind, seq, payload, wanted) in questions {
-        // A failure to send shows in the answer.
+        // A failure to send is detected by the missing answer.
         drop(stream.write_all(&frame(kind, seq, nonce, &payload)));
         if let Some(other) = ask(stream, nonce, seq, wanted, patience) {
             return other;
@@ -52,7 +52,7 @@ pub(super) fn drive(stream: &mut PolicyStream, nonce: u64, patience: Duration) -
     AttackAnswer::Actions
 }
 
-/// Returns `None` for a valid answer.
+/// Sends a request and checks the answer; returns `None` if it is valid.
 fn ask(stream: &mut PolicyStream, nonce: u64, seq: u32, wanted: FrameKind, patience: Duration) -> Option<AttackAnswer> {
     let until = Instant::now() + patience;
     let answer = receive(stream, || (Instant::now() > until).then_some(()));

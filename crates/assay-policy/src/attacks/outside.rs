@@ -1,4 +1,4 @@
-//! A jailed policy inspected from outside: each fence is checked on its own, even where several stop the same attack.
+//! Inspects a jailed policy from outside: each fence is checked on its own, even if several stop the same attack.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ const NO_CAPABILITIES: &str = "0000000000000000";
 /// Threads of a policy, which the kernel counts as processes of its user.
 const THREADS: u64 = 16;
 
-/// One fence.
+/// The state of one fence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FenceCheck {
     /// Its name.
@@ -31,7 +31,7 @@ pub struct FenceCheck {
     pub found: String,
     /// The required value.
     pub expected: String,
-    /// Whether the tier is known to lack it.
+    /// True if the tier is known to lack it.
     pub is_weaker: bool,
 }
 
@@ -100,10 +100,10 @@ fn namespaces(proc: &Path) -> Vec<FenceCheck> {
     let of = |proc: &Path, name: &str| fs::read_link(proc.join("ns").join(name)).ok();
     NAMESPACES
         .map(|name| {
-            let (theirs, ours) = (of(proc, name), of(Path::new("/proc/self"), name));
-            let found = match theirs {
+            let (policy, own) = (of(proc, name), of(Path::new("/proc/self"), name));
+            let found = match policy {
                 None => "unknown",
-                Some(_) if theirs == ours => "ours",
+                Some(_) if policy == own => "shared with assay",
                 Some(_) => "its own",
             };
             FenceCheck::new(&format!("{name} namespace"), found, "its own")
@@ -111,7 +111,7 @@ fn namespaces(proc: &Path) -> Vec<FenceCheck> {
         .into()
 }
 
-/// Returns whether it could create a user namespace if no filter forbade it.
+/// Checks whether the policy could create a user namespace if no filter forbade it.
 fn nesting(pid: i32, isolation: Isolation) -> FenceCheck {
     if isolation != Isolation::Namespaces {
         return FenceCheck::new(NESTING, "as on the host", NO_NESTING);
@@ -129,11 +129,11 @@ fn read(proc: &Path, name: &str) -> String {
 }
 
 fn status(proc: &Path) -> Vec<FenceCheck> {
-    let theirs = read(proc, "status");
-    let ours = read(Path::new("/proc/self"), "status");
-    let field = |name| status_field(&theirs, name);
+    let policy = read(proc, "status");
+    let own = read(Path::new("/proc/self"), "status");
+    let field = |name| status_field(&policy, name);
     // A container may already have applied a filter.
-    let inherited: u32 = status_field(&ours, "Seccomp_filters").parse().unwrap_or(0);
+    let inherited: u32 = status_field(&own, "Seccomp_filters").parse().unwrap_or(0);
     let root = if field("Uid") == "0" { "root" } else { "an ordinary user" };
     vec![
         FenceCheck::new("user", root, "an ordinary user"),
@@ -155,7 +155,7 @@ fn session(proc: &Path) -> FenceCheck {
         let fields = stat.rsplit(')').next().unwrap_or_default();
         fields.split_whitespace().nth(3).map(str::to_owned)
     };
-    let found = if of(proc) == of(Path::new("/proc/self")) { "ours" } else { "its own" };
+    let found = if of(proc) == of(Path::new("/proc/self")) { "shared with assay" } else { "its own" };
     FenceCheck::new("session", found, "its own")
 }
 

@@ -1,4 +1,4 @@
-//! Runs the attacks, one after another, and checks what each leaves behind.
+//! Runs the attacks one after another, and checks that each leaves nothing behind.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::{
     TakeError, intake,
 };
 
-/// The time within which nothing of a jail may remain after its end.
+/// Maximum time for which traces of a jail may remain after its end.
 const GONE_LIMIT: Duration = Duration::from_secs(5);
 /// The limit of an import, in CPU time and in wall-clock time.
 const IMPORT_CPU: Duration = Duration::from_millis(500);
@@ -41,23 +41,23 @@ impl AttackReport {
     }
 }
 
-/// A failure to run the attacks: an internal error.
+/// An internal error that prevented the attacks from running.
 #[derive(Debug, thiserror::Error)]
 pub enum AttackError {
-    /// The table.
-    #[error("the table of attacks")]
+    /// The table could not be read.
+    #[error("could not read the table of attacks")]
     Table(#[from] toml::de::Error),
-    /// The policy's files.
-    #[error("the files of an attack")]
+    /// The policy's files could not be written.
+    #[error("could not write the files of an attack")]
     Files(#[source] std::io::Error),
-    /// Taking them in.
-    #[error("an attack can't be taken in")]
+    /// The intake of the policy failed.
+    #[error("the intake of an attack failed")]
     Intake(#[from] IntakeError),
-    /// The pool.
-    #[error("no jail for attacks")]
+    /// The pool could not be started.
+    #[error("could not start a pool for attacks")]
     Pool(#[from] PoolError),
-    /// A jail.
-    #[error("an attack can't be started")]
+    /// A jail could not be started.
+    #[error("could not start an attack")]
     Take(#[from] TakeError),
 }
 
@@ -70,7 +70,7 @@ pub enum AttackError {
 pub fn run(
     config: PoolConfig,
     wanted: &dyn Fn(&Attack) -> bool,
-    told: &mut dyn FnMut(&Attack, &AttackReport),
+    report: &mut dyn FnMut(&Attack, &AttackReport),
 ) -> Result<(), AttackError> {
     let table = Table::load()?;
     let work = config.work_dir.clone();
@@ -86,7 +86,7 @@ pub fn run(
         let (outcome, log) = make(&pool, attack, folder.path())?;
         drop(folder);
         let left = before.left(&work);
-        told(attack, &AttackReport { outcome, left, log });
+        report(attack, &AttackReport { outcome, left, log });
     }
     Ok(())
 }
@@ -116,7 +116,7 @@ fn attempt(mut policy: Box<PolicyProcess>, patience: Duration) -> (String, Strin
     (outcome(&answer, &end), end.log_tail)
 }
 
-/// `got: ...` stands for any value: which one depends on the machine.
+/// Returns true if `outcome` is the expected one. `...` in `got: ...` matches any value, which depends on the machine.
 fn outcome_matches(outcome: &str, expected: &str) -> bool {
     match expected.strip_suffix("...") {
         Some(begin) => outcome.starts_with(begin),
@@ -141,15 +141,15 @@ fn outcome(answer: &AttackAnswer, end: &PolicyEnd) -> String {
         AttackAnswer::Actions => match exit {
             Some(exit) if exit.reason == ExitReason::Killed => "killed: did not leave".to_owned(),
             _ => {
-                let told =
+                let printed =
                     end.log_tail.lines().rev().find(|line| line.starts_with("refused:") || line.starts_with("got:"));
-                told.unwrap_or("harmless").trim().to_owned()
+                printed.unwrap_or("harmless").trim().to_owned()
             }
         },
     }
 }
 
-/// Lists what exists of this process: children, descriptors, files in the work folder, control groups.
+/// The traces of this process: children, descriptors, files in the work folder, control groups.
 struct Traces(BTreeSet<String>);
 
 impl Traces {
@@ -166,7 +166,7 @@ impl Traces {
         Self(traces)
     }
 
-    /// Returns what exists now and did not before. A killed process has a short time to end.
+    /// Returns the traces that did not exist before, after giving killed processes a short time to end.
     fn left(&self, work: &Path) -> Vec<String> {
         let until = Instant::now() + GONE_LIMIT;
         loop {

@@ -1,4 +1,4 @@
-//! The table of attacks.
+//! Table of attacks.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,7 +18,7 @@ const TABLE: &str = include_str!("../../attacks/attacks.toml");
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
-    /// In the order of the file.
+    /// The attacks, in the order of the file.
     #[serde(rename = "attack")]
     pub attacks: Vec<Attack>,
 }
@@ -27,7 +27,7 @@ pub struct Table {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attack {
-    /// Unique.
+    /// Unique name.
     pub name: String,
     /// Its target: files, network, processes, ...
     pub kind: String,
@@ -38,7 +38,7 @@ pub struct Attack {
     /// Files beside `policy.py`.
     #[serde(default)]
     files: BTreeMap<String, String>,
-    /// The wait for an answer that will not come, in milliseconds.
+    /// Time to wait for an answer that will not come, in milliseconds.
     patience_ms: Option<u64>,
     /// The expected outcome, as in [`super::AttackReport::outcome`].
     expected: String,
@@ -48,10 +48,10 @@ pub struct Attack {
 }
 
 impl Table {
-    /// The built-in table.
+    /// Reads the built-in table.
     ///
     /// # Errors
-    /// The table is part of the program, and the tests read it: an error here is a bug.
+    /// The table is invalid. It is part of the program and read by its tests, so this is a bug.
     pub fn load() -> Result<Self, toml::de::Error> {
         toml::from_str(TABLE)
     }

@@ -8,8 +8,8 @@ pub struct Intake {
     /// Its identity, in hex: the hash of the archive's bytes; for a folder or a single file the hash of
     /// its listing (for each file in the order of names: length of the name, name, length, content).
     pub sha256: Sha256Digest,
-    /// Files unpacked.
+    /// Number of files unpacked.
     pub files: usize,
-    /// Their bytes.
+    /// Total size of the files in bytes.
     pub bytes: u64,
 }

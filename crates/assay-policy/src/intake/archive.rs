@@ -1,4 +1,4 @@
-//! A policy or a scenario as a zip archive.
+//! Intake of a policy or scenario from a zip archive.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -20,20 +20,20 @@ const STORED: u16 = 0;
 const DEFLATED: u16 = 8;
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// Checks an archive as [`super::intake`] does, to the last byte, and leaves nothing on the disk.
+/// Checks an archive completely, as [`super::intake`] does, without writing anything to the disk.
 ///
 /// # Errors
-/// [`IntakeError`], as [`super::intake`] would.
+/// As for [`super::intake`].
 pub fn check_archive(path: &Path, limits: &IntakeLimits) -> Result<Intake, IntakeError> {
     read(path, None, limits)
 }
 
-/// Checks and unpacks.
+/// Checks the archive and unpacks it into `dest`.
 pub(super) fn take(path: &Path, dest: &Path, limits: &IntakeLimits) -> Result<Intake, IntakeError> {
     read(path, Some(dest), limits)
 }
 
-/// Reads every entry, into `dest` if it is to go anywhere.
+/// Reads every entry, and unpacks it if there is a `dest`.
 fn read(path: &Path, dest: Option<&Path>, limits: &IntakeLimits) -> Result<Intake, IntakeError> {
     let (file, plan) = open(path, limits)?;
     let sha256 = hash(&file).map_err(io(path))?;
@@ -60,7 +60,7 @@ fn read(path: &Path, dest: Option<&Path>, limits: &IntakeLimits) -> Result<Intak
 
 /// A file to unpack.
 struct Item {
-    /// In the archive's directory.
+    /// Index in the archive's directory.
     index: usize,
     name: String,
     target: PathBuf,

@@ -12,9 +12,9 @@ const END_BYTES: usize = 22;
 const MAX_COMMENT_BYTES: usize = 65535;
 const ENTRY_SIGNATURE: [u8; 4] = *b"PK\x01\x02";
 const ENTRY_BYTES: usize = 46;
-/// Largest central directory, in bytes: 512 entries with long names and extra fields need less.
+/// Maximum size of the central directory, in bytes: 512 entries with long names and extra fields need less.
 const MAX_DIRECTORY_BYTES: u32 = 2 * 1024 * 1024;
-/// In a 32-bit field: "see the zip64 record".
+/// Value of a 32-bit field that refers to the zip64 record.
 const ZIP64: u32 = u32::MAX;
 /// Flags: encrypted, strongly encrypted, directory encrypted.
 const ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
@@ -43,11 +43,11 @@ pub(super) struct DirectoryEntry {
     pub(super) crc: u32,
     pub(super) packed: u32,
     pub(super) unpacked: u32,
-    /// Where its own header lies.
+    /// Offset of its local header.
     pub(super) start: u64,
 }
 
-/// Reads all entries of an archive of `length` bytes; also, where the directory lies.
+/// Reads all entries of an archive of `length` bytes. Returns them and the offset of the directory.
 pub(super) fn read(file: &File, length: u64, limits: &IntakeLimits) -> Result<(Vec<DirectoryEntry>, u64), IntakeError> {
     let end = find_end(file, length)?;
     if usize::from(end.entries) > limits.entries {
@@ -69,7 +69,7 @@ pub(super) fn read(file: &File, length: u64, limits: &IntakeLimits) -> Result<(V
         rest = after;
     }
     if !rest.is_empty() {
-        return Err(not_zip("its directory has more entries than it says"));
+        return Err(not_zip("its directory has more entries than it declares"));
     }
     Ok((entries, end.directory_start.into()))
 }
@@ -86,9 +86,9 @@ fn find_end(file: &File, length: u64) -> Result<End, IntakeError> {
     read_at(file, &mut bytes, length - window as u64)?;
     let is_end = |at: &usize| bytes[*at..].starts_with(&END_SIGNATURE);
     let mut found = (0..(window + 1).saturating_sub(END_BYTES)).filter(is_end);
-    let at = found.next().ok_or_else(|| not_zip("it has no directory; is it complete, and a zip?"))?;
+    let at = found.next().ok_or_else(|| not_zip("it has no directory; it may be incomplete or not a zip archive"))?;
     let record = &bytes[at..];
-    // More than one candidate, or bytes behind the end, would be read differently by different programs.
+    // Programs disagree on archives with more than one candidate, or with bytes after the end.
     if found.next().is_some() || record.len() != END_BYTES + usize::from(u16_at(record, 20)) {
         return Err(not_zip("its end is ambiguous"));
     }
@@ -101,7 +101,7 @@ fn find_end(file: &File, length: u64) -> Result<End, IntakeError> {
     }
     let directory_end = u64::from(end.directory_start) + u64::from(end.directory_bytes);
     if directory_end != length - record.len() as u64 {
-        return Err(not_zip("its directory is not where it says"));
+        return Err(not_zip("its directory is not at the declared offset"));
     }
     Ok(end)
 }
@@ -134,7 +134,7 @@ fn parse_entry(bytes: &[u8]) -> Result<(DirectoryEntry, &[u8]), IntakeError> {
     Ok((entry, &bytes[end..]))
 }
 
-/// The upper half of the attributes is a Unix mode, or zero from programs that know none.
+/// Returns the kind of an entry. The upper half of the attributes is a Unix mode, or zero if there is none.
 fn kind(name: &[u8], attributes: u32) -> EntryKind {
     match (attributes >> 16) & FILE_TYPE {
         LINK => EntryKind::Symlink,
@@ -146,7 +146,7 @@ fn kind(name: &[u8], attributes: u32) -> EntryKind {
 }
 
 fn read_at(file: &File, bytes: &mut [u8], at: u64) -> Result<(), IntakeError> {
-    file.read_exact_at(bytes, at).map_err(|_| not_zip("it is cut off"))
+    file.read_exact_at(bytes, at).map_err(|_| not_zip("it is truncated"))
 }
 
 pub(super) fn not_zip(why: &str) -> IntakeError {

@@ -1,4 +1,4 @@
-//! Refusals of an intake: each says which entry, why, and what to do.
+//! Errors of an intake: each names the entry, the problem and the remedy.
 
 use std::path::{Path, PathBuf};
 
@@ -6,27 +6,27 @@ use assay_model::sanitise;
 
 use super::limits::{ArchiveKind, MAX_NAME_BYTES};
 
-/// Longest name that is shown, in bytes.
+/// Maximum length of a displayed name, in bytes.
 const SHOWN_NAME_BYTES: usize = 200;
 const MIB: u64 = 1024 * 1024;
 
 /// A policy or scenario that was rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum IntakeError {
-    /// No such path.
-    #[error("{path} does not exist; give a zip archive, a folder with policy.py, or a .py file")]
+    /// The path does not exist.
+    #[error("{path} does not exist; specify a zip archive, a folder with policy.py, or a .py file")]
     NotFound {
         /// The given path.
         path: PathBuf,
     },
-    /// Not a supported archive.
+    /// The archive is not supported.
     #[error("this is not a usable zip archive: {why}; pack the folder again with an ordinary zip program")]
     NotZip {
         /// The problem.
         why: String,
     },
     /// The archive is too large.
-    #[error("the archive has {} MiB, at most {} MiB are taken; leave out what the {what} does not need", .bytes.div_ceil(MIB), .limit / MIB)]
+    #[error("the archive has {} MiB, but at most {} MiB are allowed; remove files that the {what} does not need", .bytes.div_ceil(MIB), .limit / MIB)]
     TooLarge {
         /// Its kind.
         what: ArchiveKind,
@@ -36,7 +36,7 @@ pub enum IntakeError {
         limit: u64,
     },
     /// The unpacked files are too large.
-    #[error("unpacked, the {what} has more than {} MiB; leave out what it does not need", .limit / MIB)]
+    #[error("unpacked, the {what} has more than {} MiB; remove files that it does not need", .limit / MIB)]
     TooLargeUnpacked {
         /// Its kind.
         what: ArchiveKind,
@@ -44,11 +44,11 @@ pub enum IntakeError {
         limit: u64,
     },
     /// Too many files.
-    #[error("the {what} has {found} entries, at most {limit} are taken; pack many small files into one")]
+    #[error("the {what} has {found} entries, but at most {limit} are allowed; combine small files into one")]
     TooManyEntries {
         /// Its kind.
         what: ArchiveKind,
-        /// The number, as far as counted.
+        /// The number of entries counted before the limit was exceeded.
         found: usize,
         /// The limit.
         limit: usize,
@@ -70,7 +70,7 @@ pub enum IntakeError {
         elsewhere: Option<String>,
     },
     /// Reading or writing failed on this machine.
-    #[error("can't read or write {path}")]
+    #[error("could not read or write {path}")]
     Io {
         /// The path.
         path: PathBuf,
@@ -93,7 +93,7 @@ pub enum EntryProblem {
     #[error("its name is not plain ({0}); rename the file")]
     Name(&'static str),
     /// Too many nested folders.
-    #[error("it lies {found} folders deep, at most {limit} are taken; flatten the folders")]
+    #[error("it is {found} folders deep, but at most {limit} are allowed; flatten the folders")]
     TooDeep {
         /// Its depth.
         found: usize,
@@ -101,7 +101,7 @@ pub enum EntryProblem {
         limit: usize,
     },
     /// Symbolic link.
-    #[error("it is a symbolic link; put the file itself there")]
+    #[error("it is a symbolic link; replace it with the file itself")]
     Symlink,
     /// Device, pipe, socket.
     #[error("it is neither a file nor a folder; leave it out")]
@@ -110,20 +110,20 @@ pub enum EntryProblem {
     #[error("it is encrypted; pack without a password")]
     Encrypted,
     /// Neither stored nor deflated.
-    #[error("it is packed with method {0}; use the ordinary one (deflate)")]
+    #[error("it is compressed with method {0}; use deflate")]
     Method(u16),
     /// A decompression bomb.
-    #[error("it unpacks to {ratio} times its size, at most {limit} is taken; store generated data in another form")]
+    #[error(
+        "it unpacks to {ratio} times its size, but at most {limit} is allowed; store generated data in another form"
+    )]
     Ratio {
-        /// Unpacked by packed bytes.
+        /// Ratio of unpacked to packed bytes.
         ratio: u64,
         /// The limit.
         limit: u64,
     },
-    /// The same name twice, also where only upper and lower case, or the way in which letters are encoded, differ.
-    #[error(
-        "it has the same name as '{0}' (upper and lower case and the encoding of letters do not count); remove or rename one"
-    )]
+    /// The same name twice, possibly with differences in case or in the encoding of letters.
+    #[error("it has the same name as '{0}' (ignoring case and the encoding of letters); remove or rename one of them")]
     Duplicate(String),
     /// The archive contradicts itself.
     #[error("its data is damaged ({0}); pack the folder again")]
@@ -131,7 +131,7 @@ pub enum EntryProblem {
 }
 
 impl IntakeError {
-    /// Returns whether this is an internal failure, not the author's.
+    /// Returns true if the error is internal, not the author's.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         matches!(self, Self::Io { .. })
@@ -156,7 +156,7 @@ pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> IntakeError {
 fn hint(what: &ArchiveKind, elsewhere: &Option<String>) -> String {
     match elsewhere {
         Some(place) => format!("; it is at '{place}': pack that folder instead"),
-        None if *what == ArchiveKind::Policy => "; name the file with your policy policy.py".to_owned(),
+        None if *what == ArchiveKind::Policy => "; rename the file with your policy to policy.py".to_owned(),
         None => "; pack the scenario's own folder".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! A policy as a folder, or as one Python file.
+//! Intake of a policy from a folder or a single Python file.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -11,16 +11,16 @@ use super::limits::IntakeLimits;
 use super::names::{Clashes, components, is_left_out, place};
 use super::write::{CopyError, Observer, WriteCount};
 
-/// The hash over all files, each as its name, length and content.
+/// Hash over the name, length and content of every file.
 struct Listing(Sha256Writer);
 
 impl Observer for Listing {
-    fn see(&mut self, bytes: &[u8]) {
+    fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 }
 
-/// Takes in a folder. Links are rejected: their targets may be anything.
+/// Copies a folder. Links are rejected, because their targets may be anything.
 pub(super) fn take(root: &Path, dest: &Path, limits: &IntakeLimits) -> Result<Intake, IntakeError> {
     let mut found = walk(root, limits)?;
     found.sort_unstable();
@@ -28,7 +28,7 @@ pub(super) fn take(root: &Path, dest: &Path, limits: &IntakeLimits) -> Result<In
     copy(found.iter().map(|parts| root.join(parts.iter().collect::<PathBuf>())).zip(targets), dest, limits)
 }
 
-/// Takes in one file of any name as `policy.py`.
+/// Copies one file of any name as `policy.py`.
 pub(super) fn take_file(path: &Path, dest: &Path, limits: &IntakeLimits) -> Result<Intake, IntakeError> {
     copy(std::iter::once((path.to_owned(), PathBuf::from("policy.py"))), dest, limits)
 }

@@ -4,32 +4,32 @@ use std::fmt;
 
 use assay_model::{MAX_ARCHIVE_BYTES, MAX_SCENARIO_ARCHIVE_BYTES};
 
-/// Largest sum of unpacked files, in bytes.
+/// Maximum total size of unpacked files, in bytes.
 pub const MAX_UNPACKED_BYTES: u64 = 512 * 1024 * 1024;
-/// Most entries, folders included.
+/// Maximum number of entries, including folders.
 pub const MAX_ENTRIES: usize = 512;
-/// Largest ratio of unpacked to packed bytes of one entry.
+/// Maximum ratio of unpacked to packed bytes of one entry.
 pub const MAX_RATIO: u64 = 200;
-/// Most folders in a path, the file included.
+/// Maximum number of components of a path, including the file.
 pub const MAX_DEPTH: usize = 8;
-/// Entries up to this size may have any ratio: a small file of zeroes is not a bomb.
+/// Maximum size of entries with an unlimited ratio: a small file of zeros is not a decompression bomb.
 pub(crate) const RATIO_FREE_BYTES: u64 = 1024 * 1024;
-/// Longest name of an entry, in bytes.
+/// Maximum length of an entry's name, in bytes.
 pub(crate) const MAX_NAME_BYTES: usize = 1024;
-/// Longest part of a name between slashes, in bytes: the limit of file systems.
+/// Maximum length of a part of a name between slashes, in bytes: the limit of file systems.
 pub(crate) const MAX_COMPONENT_BYTES: usize = 255;
 
-/// Largest sum of a scenario's unpacked files, in bytes.
+/// Maximum total size of a scenario's unpacked files, in bytes.
 pub const MAX_SCENARIO_BYTES: u64 = 64 * 1024 * 1024;
-/// Most entries of a scenario, folders included.
+/// Maximum number of entries of a scenario, including folders.
 pub const MAX_SCENARIO_ENTRIES: usize = 256;
 
 /// The kind of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArchiveKind {
-    /// A policy: `policy.py` and what it needs.
+    /// A policy: `policy.py` and the files that it needs.
     Policy,
-    /// A scenario: `scenario.toml` and what it names.
+    /// A scenario: `scenario.toml` and the files that it refers to.
     Scenario,
 }
 

@@ -11,7 +11,7 @@ use super::error::{EntryProblem, IntakeError};
 const SIGNATURE: [u8; 4] = *b"PK\x03\x04";
 const HEADER_BYTES: usize = 30;
 const DESCRIPTOR_SIGNATURE: [u8; 4] = *b"PK\x07\x08";
-/// A data descriptor without its signature, which writers may leave out: checksum and both sizes.
+/// Length of a data descriptor (checksum and both sizes) without its signature, which is optional.
 const DESCRIPTOR_BYTES: usize = 12;
 /// Flag: checksum and sizes follow the data.
 const DESCRIBED_LATER: u16 = 1 << 3;
@@ -19,20 +19,20 @@ const DESCRIBED_LATER: u16 = 1 << 3;
 /// encrypted.
 const MEANINGFUL: u16 = 1 | DESCRIBED_LATER | 1 << 6 | 1 << 11 | 1 << 13;
 
-/// Checks that the entries lie one behind the other from the first byte of the archive to its central directory, each
-/// with a header that agrees with the directory.
+/// Checks that the entries follow each other without gaps from the first byte of the archive to its central directory,
+/// each with a header that agrees with the directory.
 pub(super) fn check(file: &File, entries: &[DirectoryEntry], directory_start: u64) -> Result<(), IntakeError> {
     let mut in_place: Vec<&DirectoryEntry> = entries.iter().collect();
     in_place.sort_by_key(|entry| entry.start);
     let mut at = 0;
     for entry in in_place {
         if entry.start != at {
-            return Err(not_zip("its entries overlap, or something lies between them"));
+            return Err(not_zip("its entries overlap, or there are bytes between them"));
         }
         at = end_of(file, entry, directory_start)?;
     }
     if at != directory_start {
-        return Err(not_zip("something lies between its last entry and its directory"));
+        return Err(not_zip("there are bytes between its last entry and its directory"));
     }
     Ok(())
 }
@@ -47,14 +47,14 @@ fn end_of(file: &File, entry: &DirectoryEntry, directory_start: u64) -> Result<u
     let mut header = [0; HEADER_BYTES];
     read(file, &mut header, entry.start)?;
     if !header.starts_with(&SIGNATURE) {
-        return Err(differs("where it begins"));
+        return Err(differs("its offset"));
     }
     let later = entry.flags & DESCRIBED_LATER != 0;
     // If they follow the data, the header has zeros or the same values.
     let agrees = |found: u32, expected: u32| found == expected || later && found == 0;
     for (what, same) in [
         ("its flags", (u16_at(&header, 6) ^ entry.flags) & MEANINGFUL == 0),
-        ("how it is packed", u16_at(&header, 8) == entry.method),
+        ("its compression method", u16_at(&header, 8) == entry.method),
         ("its checksum", agrees(u32_at(&header, 14), entry.crc)),
         ("its packed size", agrees(u32_at(&header, 18), entry.packed)),
         ("its size", agrees(u32_at(&header, 22), entry.unpacked)),
@@ -81,11 +81,11 @@ fn end_of(file: &File, entry: &DirectoryEntry, directory_start: u64) -> Result<u
     let values = &descriptor[if signed { 4 } else { 0 }..];
     let expected = [entry.crc, entry.packed, entry.unpacked];
     if expected.iter().zip([0, 4, 8]).any(|(expected, at)| u32_at(values, at) != *expected) {
-        return Err(differs("what follows its data"));
+        return Err(differs("its data descriptor"));
     }
     Ok(end + (DESCRIPTOR_BYTES + if signed { 4 } else { 0 }) as u64)
 }
 
 fn read(file: &File, bytes: &mut [u8], at: u64) -> Result<(), IntakeError> {
-    file.read_exact_at(bytes, at).map_err(|_| not_zip("it is cut off"))
+    file.read_exact_at(bytes, at).map_err(|_| not_zip("it is truncated"))
 }

@@ -1,4 +1,4 @@
-//! Intake of an untrusted policy or scenario: every check precedes unpacking, and every unpacked byte is counted.
+//! Intake of an untrusted policy or scenario: all checks precede unpacking, and every unpacked byte is counted.
 
 mod accepted;
 mod archive;
@@ -42,7 +42,7 @@ pub fn intake(path: &Path, dest: &Path, limits: &IntakeLimits) -> Result<Intake,
         archive::take(path, dest, limits)
     };
     if taken.is_err() {
-        // The first error is the one to report.
+        // An error of the removal is ignored: the first error is the one to report.
         drop(std::fs::remove_dir_all(dest));
     }
     taken

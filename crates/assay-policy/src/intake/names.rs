@@ -1,4 +1,4 @@
-//! Untrusted names: which are plain, which collide, and where the policy's root is. Pure.
+//! Checks untrusted names: rejects unusual and colliding ones, and finds the policy's root. Does no I/O.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,7 +9,7 @@ use unicode_normalization::UnicodeNormalization;
 use super::error::{EntryProblem, IntakeError, shown};
 use super::limits::{ArchiveKind, IntakeLimits, MAX_COMPONENT_BYTES, MAX_NAME_BYTES};
 
-/// Names that are ignored, with everything below them: not needed at run time.
+/// Names that are ignored, together with everything below them, because they are not needed at run time.
 const LEFT_OUT: [&str; 2] = ["__pycache__", "__MACOSX"];
 
 /// Splits a name at its slashes. Every part is a plain file name; a final slash (a folder) is dropped.
@@ -30,7 +30,7 @@ pub(crate) fn components<'a>(name: &'a str, limits: &IntakeLimits) -> Result<Vec
             ".." => return Err(EntryProblem::Escapes),
             part if part.len() > MAX_COMPONENT_BYTES => return Err(EntryProblem::Name("too long")),
             part if part.chars().any(char::is_control) => return Err(EntryProblem::Name("control characters")),
-            part if part.chars().any(is_unseen) => return Err(EntryProblem::Name("characters that can't be seen")),
+            part if part.chars().any(is_invisible) => return Err(EntryProblem::Name("invisible characters")),
             _ => {}
         }
     }
@@ -40,10 +40,10 @@ pub(crate) fn components<'a>(name: &'a str, limits: &IntakeLimits) -> Result<Vec
     Ok(parts)
 }
 
-/// Returns whether a reader of a listing would not see the character, or would see the name in another order (UAX #9):
+/// Returns true if a reader of a listing would not see the character, or would see the name in another order (UAX #9):
 /// format characters (Unicode category Cf), spaces other than the ordinary one, separators, fillers, selectors of
-/// variants. Joiners are among them, so that some names of emoji are refused too.
-fn is_unseen(character: char) -> bool {
+/// variants. Joiners are among them, so some emoji are rejected too.
+fn is_invisible(character: char) -> bool {
     matches!(character,
         '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}'
         | '\u{8e2}' | '\u{115f}'..='\u{1160}' | '\u{1680}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
@@ -62,12 +62,12 @@ fn folded(name: &str) -> String {
     lower.split('/').map(|part| part.trim_end_matches(['.', ' '])).collect::<Vec<_>>().join("/")
 }
 
-/// Returns whether an entry is ignored.
+/// Returns true if an entry is ignored.
 pub(crate) fn is_left_out(parts: &[&str]) -> bool {
     parts.iter().any(|part| part.starts_with('.') || LEFT_OUT.contains(part))
 }
 
-/// Rejects names that would be the same file on some file system, and a file in place of a folder.
+/// Rejects names that would denote the same file on some file system, and a file in place of a folder.
 #[derive(Debug, Default)]
 pub(crate) struct Clashes {
     /// Folded path to (its first spelling, whether it is a folder that several entries may share).
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn only_plain_names() {
+    fn only_ordinary_names_are_accepted() {
         let check = |name| components(name, &IntakeLimits::default());
         assert_eq!(check("a/b/policy.py").unwrap(), ["a", "b", "policy.py"]);
         assert_eq!(check("a/").unwrap(), ["a"]);
@@ -141,7 +141,7 @@ mod tests {
         {
             let name = format!("a{unseen}b/c");
             let found = components(&name, &IntakeLimits::default());
-            assert_eq!(found, Err(EntryProblem::Name("characters that can't be seen")), "{unseen:?}");
+            assert_eq!(found, Err(EntryProblem::Name("invisible characters")), "{unseen:?}");
         }
         for name in ["größe.py", "データ/模型.npy", "café au lait.txt", "данные-1.npz", "e\u{301}"] {
             assert!(check(name).is_ok(), "{name:?}");
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn clashes() {
+    fn clashing_names_are_rejected() {
         let check = |names: &[(&str, bool)]| {
             let mut clashes = Clashes::default();
             names.iter().try_for_each(|(name, folder)| clashes.add(&name.split('/').collect::<Vec<_>>(), *folder))
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_root_is_where_policy_py_is() {
+    fn the_root_is_the_folder_with_policy_py() {
         assert_eq!(
             place(&files(&["policy.py", "a/b.py"]), ArchiveKind::Policy).unwrap(),
             [PathBuf::from("policy.py"), "a/b.py".into()]

@@ -1,4 +1,4 @@
-//! Writes a policy's files: each is new, readable by all, and counted against one budget.
+//! Writes a policy's files: each is new, readable by all users, and counted against one budget.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{Read, Write};
@@ -13,14 +13,14 @@ const BUFFER_BYTES: usize = 64 * 1024;
 
 /// A sink that receives every byte read.
 pub(super) trait Observer {
-    fn see(&mut self, bytes: &[u8]);
+    fn update(&mut self, bytes: &[u8]);
 }
 
 impl Observer for () {
-    fn see(&mut self, _: &[u8]) {}
+    fn update(&mut self, _: &[u8]) {}
 }
 
-/// A failed copy: on the reading or the writing side.
+/// The side on which a copy failed: reading or writing.
 pub(super) enum CopyError {
     Read(std::io::Error),
     Refused(IntakeError),
@@ -59,7 +59,7 @@ impl WriteCount {
                     limit: limits.unpacked_bytes,
                 }));
             }
-            observer.see(&buffer[..n]);
+            observer.update(&buffer[..n]);
             if let Some(file) = &mut file {
                 file.write_all(&buffer[..n]).map_err(at)?;
             }
@@ -74,7 +74,7 @@ fn create(path: &Path) -> std::io::Result<File> {
         std::fs::create_dir_all(folder)?;
     }
     let file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    // Independent of the umask: the jail's user reads it through a hard link.
+    // Set explicitly, since the umask may restrict it: the jail's user reads the file through a hard link.
     file.set_permissions(Permissions::from_mode(FILE_MODE))?;
     Ok(file)
 }

@@ -1,4 +1,4 @@
-//! Settings of a pool.
+//! Configuration of a pool.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,9 +13,9 @@ use crate::Runtime;
 pub struct LoadLimits {
     /// CPU time of the policy's import: its budget.
     pub import_cpu: Duration,
-    /// Most time that the import may sleep, or be stopped from outside.
+    /// Maximum time for which the import may sleep, or be stopped from outside.
     pub import_wall: Duration,
-    /// Wall-clock watchdog of an interpreter's start.
+    /// Maximum wall-clock time of an interpreter's start.
     pub start_wall: Duration,
 }
 
@@ -34,9 +34,9 @@ impl Default for LoadLimits {
 pub struct ProcessBudget {
     /// CPU time of the import.
     pub import_cpu: Duration,
-    /// CPU time of the whole process, in s; a pool's own limit, if that is lower.
+    /// CPU time of the whole process, in s. The pool's own limit applies if it is lower.
     pub cpu_s: u64,
-    /// Address space in bytes; a pool's own limit, if that is lower.
+    /// Address space in bytes. The pool's own limit applies if it is lower.
     pub memory_bytes: u64,
 }
 

@@ -1,31 +1,31 @@
-//! Failures of the pool: internal errors, or problems of the machine.
+//! Errors of the pool: internal errors, or problems of the machine.
 
 use std::time::Duration;
 
 use assay_jail::{JailError, SpawnError};
 
-/// A failure to create a pool.
+/// An error that prevented the creation of a pool.
 #[derive(Debug, thiserror::Error)]
 pub enum PoolError {
     /// Jails are not available.
-    #[error("no jail can be started")]
+    #[error("could not start a jail")]
     Jail(#[from] JailError),
     /// A jail did not start.
-    #[error("no warm interpreter can be started")]
+    #[error("could not start a warm interpreter")]
     Spawn(#[from] SpawnError),
-    /// The runner can't be placed.
-    #[error("can't prepare the pool's folder")]
+    /// The runner could not be copied to the pool's folder.
+    #[error("could not prepare the pool's folder")]
     Folder(#[source] std::io::Error),
-    /// No thread.
-    #[error("can't start the pool's thread")]
+    /// The thread could not be started.
+    #[error("could not start the pool's thread")]
     Thread(#[source] std::io::Error),
 }
 
-/// A policy that could not be tried: an internal error, a problem of the machine, or the caller's request.
+/// The reason why a policy could not be loaded, other than the policy itself.
 #[derive(Debug, thiserror::Error)]
 pub enum TakeError {
     /// No interpreter could be started.
-    #[error("no warm interpreter can be started")]
+    #[error("could not start a warm interpreter")]
     Spawn(#[from] SpawnError),
     /// Interpreters died while starting.
     #[error("the policy runner does not start: {log}")]
@@ -34,13 +34,13 @@ pub enum TakeError {
         log: String,
     },
     /// The policy's files could not be copied.
-    #[error("can't put the policy's files into the jail")]
+    #[error("could not copy the policy's files into the jail")]
     Files(#[source] std::io::Error),
     /// Another process stopped or killed it before it was loaded; loading should be retried.
     #[error("the import was disturbed from outside: {0}")]
     Disturbed(String),
-    /// It was still being imported when the order's patience ended.
-    #[error("the import was given up")]
+    /// The import exceeded the request's time limit.
+    #[error("the import exceeded the caller's time limit")]
     GivenUp {
         /// CPU time of the import until then.
         cpu: Duration,
@@ -52,6 +52,6 @@ pub enum TakeError {
     #[error("loading the policy was cancelled")]
     Cancelled,
     /// The system provides no random numbers.
-    #[error("the system has no random numbers")]
+    #[error("the system provides no random numbers")]
     Random(#[source] std::io::Error),
 }

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use super::member::start;
 use super::shared::{IdleMember, PoolShared};
 
-/// The pause after a start that failed, so that a machine in trouble is not loaded further.
+/// Pause after a failed start, so as not to load a machine in trouble further.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
-/// The longest additional wait of a caller for a member that is still starting.
+/// Maximum additional wait of a caller for a member that is still starting.
 const TICK: Duration = Duration::from_millis(2);
 
 /// Fills the pool until it is closed, then waits until the last member is gone.

@@ -1,4 +1,4 @@
-//! Loading a policy into a member: HELLO, LOAD, and LOADED or a failure.
+//! Loads a policy into a member: HELLO, LOAD, and LOADED or a failure.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use crate::frames::{ReceiveError, receive, send};
 use crate::process::ImportedPolicy;
 use crate::{PolicyFailure, PolicyProcess, SleepWatch};
 
-/// Maximum number of members found dead before loading fails: something kills them.
+/// Maximum number of members found dead before loading fails, because something kills them.
 const MAX_DEAD: usize = 3;
-/// A process that closed its stream ends within this time, or is killed.
+/// Time for a process that closed its stream to end before it is killed.
 const EXIT_LIMIT: Duration = Duration::from_secs(1);
 
 /// A policy to load, and its limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadRequest {
-    /// Its folder, as [`crate::intake`] left it.
+    /// Its folder, as created by [`crate::intake`].
     pub policy_dir: PathBuf,
     /// The seed of `random` and `numpy.random`.
     pub seed: u64,
@@ -32,20 +32,20 @@ pub struct LoadRequest {
     pub core: Option<usize>,
     /// Its resources.
     pub allowance: ProcessBudget,
-    /// Wall-clock time after which a caller in a hurry gives up on the import.
+    /// Wall-clock time after which the import is abandoned, if the caller sets one.
     pub patience: Option<Duration>,
 }
 
 /// The outcome of loading a policy.
 #[derive(Debug)]
 pub enum LoadOutcome {
-    /// It waits for its first episode.
+    /// The policy is loaded and waits for its first episode.
     Ready(Box<PolicyProcess>),
     /// The policy is at fault.
     Failed(Box<PolicyFailure>),
 }
 
-/// See [`super::Pool::take`]. Stops when `is_cancelled` returns true.
+/// Implements [`super::Pool::take`]. Stops when `is_cancelled` returns true.
 pub(super) fn take(
     shared: &Arc<PoolShared>,
     order: &LoadRequest,
@@ -74,10 +74,10 @@ pub(super) fn take(
             let imported = ImportedPolicy { cpu, ends_at: import.cpu_at_start + import_cpu, cpu_limit };
             return Ok(LoadOutcome::Ready(Box::new(PolicyProcess::new(idle.stream, nonce, imported, idle.member))));
         }
-        Ok((header, payload)) if header.nonce == nonce && header.kind == FrameKind::Error => {
-            PolicyFault::of_runner(&payload)
-                .map_or_else(|| protocol("an error that is not the runner's"), |fault| PolicyFailure::told(&fault))
-        }
+        Ok((header, payload)) if header.nonce == nonce && header.kind == FrameKind::Error => PolicyFault::of_runner(
+            &payload,
+        )
+        .map_or_else(|| protocol("an error that is not the runner's"), |fault| PolicyFailure::from_fault(&fault)),
         Ok(_) => protocol("an unexpected frame"),
         Err(ReceiveError::Frame(error)) => protocol(&error.to_string()),
         Err(ReceiveError::Closed) => exited(&mut idle, cpu_limit)?,
@@ -89,7 +89,7 @@ pub(super) fn take(
 }
 
 fn failed(failure: PolicyFailure, idle: &mut IdleMember) -> LoadOutcome {
-    // Its log is complete only after its end.
+    // The log is complete only after the process has ended.
     idle.member.child.wait_deadline(Duration::from_millis(100));
     idle.member.child.kill();
     LoadOutcome::Failed(Box::new(failure.with_log(&idle.member.child.output_tail())))
@@ -97,10 +97,10 @@ fn failed(failure: PolicyFailure, idle: &mut IdleMember) -> LoadOutcome {
 
 fn protocol(what: &str) -> PolicyFailure {
     let message = format!("the policy wrote to the stream that only its runner may use: {what}");
-    PolicyFailure::seen(PolicyErrorCode::Protocol, message)
+    PolicyFailure::observed(PolicyErrorCode::Protocol, message)
 }
 
-/// Handles an end without an answer: the policy's fault, unless another process killed it.
+/// Handles an exit without an answer, which is the policy's fault unless another process killed it.
 fn exited(idle: &mut IdleMember, cpu_limit: Duration) -> Result<PolicyFailure, TakeError> {
     let exit = ended(idle);
     match killed_from_outside(&exit, Some(cpu_limit)) {
@@ -121,7 +121,7 @@ fn warm(shared: &Arc<PoolShared>, is_cancelled: &dyn Fn() -> bool) -> Result<Idl
     for _ in 0..MAX_DEAD {
         let mut idle = shared.next()?;
         if let Err(error) = idle.member.child.compete() {
-            tracing::warn!(%error, "a policy has to wait for everything else on this machine");
+            tracing::warn!(%error, "could not raise priority of the policy's process");
         }
         let end = Instant::now() + shared.config.load.start_wall;
         let hello = receive(&mut idle.stream, || match is_cancelled() {
@@ -156,7 +156,7 @@ fn greeting(shared: &PoolShared, payload: &[u8]) -> Result<(), &'static str> {
         Ok(hello) if hello.protocol != PROTOCOL => Err("it speaks another protocol"),
         Ok(hello) if shared.jail.has_landlock() && !hello.sealed => Err("it did not seal itself with Landlock"),
         Ok(_) => Ok(()),
-        Err(_) => Err("its greeting is not readable"),
+        Err(_) => Err("its greeting is invalid"),
     }
 }
 
@@ -203,14 +203,14 @@ impl Import {
         if is_cancelled() {
             return Some(Stop::Ours(TakeError::Cancelled));
         }
-        let timeout = |message| Some(Stop::Failed(PolicyFailure::seen(PolicyErrorCode::ImportTimeout, message)));
+        let timeout = |message| Some(Stop::Failed(PolicyFailure::observed(PolicyErrorCode::ImportTimeout, message)));
         if self.cpu(child) > self.cpu_limit {
             let limit = self.cpu_limit.as_secs_f64();
             return timeout(format!(
                 "importing policy.py took more than {limit} s of CPU time; move work into reset()"
             ));
         }
-        // Independent of the cause: a caller in a hurry gives up after wall-clock time.
+        // The caller's limit in wall-clock time applies whatever delays the import.
         if self.patience.is_some_and(|patience| self.start.elapsed() > patience) {
             return Some(Stop::GivenUp);
         }

@@ -1,4 +1,4 @@
-//! Starting an interpreter: its command, its environment, its jail.
+//! Starts an interpreter: its command, its environment, its jail.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ const THREADS_UNCOUNTED: &str = "0";
 /// The whole environment. The threads and kernels of the linear algebra libraries are fixed, so that results are the
 /// same on every processor of the last ten years; so are hash seeds.
 const ENVIRONMENT: [(&str, &str); 11] = [
-    // Needed because a tier without namespaces starts the interpreter through the loader.
+    // A tier without namespaces starts the interpreter through the loader, so Python cannot find its home by itself.
     ("PYTHONHOME", "/py"),
     ("PYTHONHASHSEED", "0"),
     ("PYTHONUTF8", "1"),
@@ -36,11 +36,11 @@ const ENVIRONMENT: [(&str, &str); 11] = [
 /// Starts an interpreter. Called by the pool's thread only.
 pub(super) fn start(shared: &Arc<PoolShared>, number: u64) -> Result<IdleMember, SpawnError> {
     let failed = |doing| move |source| SpawnError::Io { doing, source };
-    let slot = Slot::make(shared.root().join(format!("slot-{number}"))).map_err(failed("make a slot"))?;
-    let (stream, theirs) = PolicyStream::pipes().map_err(failed("make pipes"))?;
+    let slot = Slot::make(shared.root().join(format!("slot-{number}"))).map_err(failed("create a slot"))?;
+    let (stream, member_ends) = PolicyStream::pipes().map_err(failed("create pipes"))?;
     let threads = if shared.jail.isolation() == Isolation::Namespaces { THREADS } else { THREADS_UNCOUNTED };
     let mut spec = spec(shared, &slot, threads);
-    (spec.stdin, spec.stdout) = (Some(theirs.stdin), Some(theirs.stdout));
+    (spec.stdin, spec.stdout) = (Some(member_ends.stdin), Some(member_ends.stdout));
     let child = shared.jail.spawn(spec)?;
     Ok(IdleMember { stream, member: Member::new(shared, child, slot) })
 }

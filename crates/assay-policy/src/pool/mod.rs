@@ -28,7 +28,7 @@ pub use preparing::PreparingPolicy;
 pub(crate) use shared::Member;
 use shared::PoolShared;
 
-/// A pool of warm interpreters. Dropping it ends the idle ones; those taken live on until they are finished.
+/// A pool of warm interpreters. Dropping it ends the idle ones; those that were taken live until they are finished.
 #[derive(Debug)]
 pub struct Pool {
     shared: Arc<PoolShared>,
@@ -39,7 +39,7 @@ impl Pool {
     /// Starts warming `config.size` interpreters; does not wait for them.
     ///
     /// # Errors
-    /// [`PoolError`] when this machine can't run jails or the folder can't be used.
+    /// [`PoolError`] if this machine can't run jails or the folder can't be used.
     pub fn new(config: PoolConfig) -> Result<Self, PoolError> {
         assay_jail::sweep_orphans();
         let jail = Jail::of(config.isolation)?;
@@ -50,28 +50,28 @@ impl Pool {
         Ok(Self { shared, filler: Some(filler) })
     }
 
-    /// Loads the policy in `policy_dir` (as [`crate::intake`] left it) into a warm interpreter, pinned to `core`.
-    /// `seed` is what `random` and `numpy.random` are seeded with; it may use what the pool's limits allow. Blocks for
-    /// the import.
+    /// Loads the policy in `policy_dir` (created by [`crate::intake`]) into a warm interpreter, pinned to `core`.
+    /// `seed` seeds `random` and `numpy.random`; the pool's limits apply. Blocks until
+    /// the policy is imported.
     ///
     /// # Errors
-    /// [`TakeError`]: our failures only. What is wrong with the policy is [`LoadOutcome::Failed`].
+    /// [`TakeError`] for internal errors only. Faults of the policy are [`LoadOutcome::Failed`].
     pub fn take(&self, policy_dir: &Path, seed: u64, core: Option<usize>) -> Result<LoadOutcome, TakeError> {
         let allowance = self.shared.config.allowance();
         let order = LoadRequest { policy_dir: policy_dir.to_owned(), seed, core, allowance, patience: None };
         load::take(&self.shared, &order, &|| false)
     }
 
-    /// [`Self::take`] in the background, so that the next policy is imported while the current episode runs.
+    /// Runs [`Self::take`] in the background, so that the next policy is imported while the current episode runs.
     ///
     /// # Errors
-    /// [`PoolError::Thread`] when no thread can be started.
+    /// [`PoolError::Thread`] if no thread can be started.
     pub fn prepare(&self, order: LoadRequest) -> Result<PreparingPolicy, PoolError> {
         PreparingPolicy::start(Arc::clone(&self.shared), order).map_err(PoolError::Thread)
     }
 
-    /// Tells why the runtime is on a disk and not in memory, if so: then two jails can pass bits by the names that they
-    /// ask for in it.
+    /// Returns the reason why the runtime is on a disk and not in memory, if it is: then two jails can exchange bits
+    /// through the file names that they look up in it.
     #[must_use]
     pub fn on_disk(&self) -> Option<&MemoryError> {
         self.shared.on_disk()
@@ -86,7 +86,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        // With policies still out the thread has to outlive us, and ends with the last of them.
+        // If policies are still in use, the thread must outlive the pool; it ends with the last of them.
         if self.shared.close()
             && let Some(filler) = self.filler.take()
         {

@@ -8,7 +8,7 @@ use super::error::TakeError;
 use super::load::{LoadOutcome, LoadRequest, take};
 use super::shared::PoolShared;
 
-/// A policy that is being loaded. Dropping it cancels the loading and leaves nothing.
+/// A policy that is being loaded. Dropping it cancels the loading and cleans up.
 #[derive(Debug)]
 pub struct PreparingPolicy {
     thread: Option<JoinHandle<Result<LoadOutcome, TakeError>>>,
@@ -20,12 +20,12 @@ impl PreparingPolicy {
         let cancelled = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&cancelled);
         let builder = std::thread::Builder::new().name("policy-load".to_owned());
-        // The thread may end before the policy does: the process was spawned by the pool's own thread.
+        // This thread may end before the policy does, because the process was spawned by the pool's own thread.
         let thread = builder.spawn(move || take(&shared, &order, &|| flag.load(Ordering::Relaxed)))?;
         Ok(Self { thread: Some(thread), cancelled })
     }
 
-    /// Whether [`Self::wait`] would return at once.
+    /// Returns true if [`Self::wait`] would return at once.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)

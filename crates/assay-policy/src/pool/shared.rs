@@ -1,4 +1,4 @@
-//! The state that a pool, its thread and its members share.
+//! State shared by a pool, its thread and its members.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -12,12 +12,12 @@ use super::error::{PoolError, TakeError};
 use super::slot::{Slot, make_root};
 use crate::stream::PolicyStream;
 
-/// State that the pool, its thread and its members share.
+/// State shared by the pool, its thread and its members.
 #[derive(Debug)]
 pub(crate) struct PoolShared {
     pub(super) config: PoolConfig,
     pub(super) jail: Jail,
-    /// Members that exist, idle or taken.
+    /// Number of members that exist, idle or taken.
     pub(super) leases: AtomicUsize,
     runtime: Result<MemoryCopy, MemoryError>,
     root: tempfile::TempDir,
@@ -28,7 +28,7 @@ pub(crate) struct PoolShared {
 #[derive(Debug, Default)]
 pub(super) struct PoolState {
     pub(super) idle: VecDeque<IdleMember>,
-    /// Whether the pool's thread is starting one.
+    /// True while the pool's thread is starting a member.
     pub(super) is_starting: bool,
     /// Callers in [`PoolShared::next`]: each gets a member even from a pool of size 0.
     pub(super) waiting: usize,
@@ -69,7 +69,7 @@ impl PoolShared {
         self.changed.notify_all();
     }
 
-    /// Takes the oldest idle member, or the next that is started.
+    /// Takes the oldest idle member, or waits for the next that is started.
     pub(super) fn next(&self) -> Result<IdleMember, TakeError> {
         let mut state = self.lock();
         state.waiting += 1;
@@ -91,7 +91,7 @@ impl PoolShared {
         }
     }
 
-    /// Ends the idle members and the filling; returns whether no member is in use any more.
+    /// Ends the idle members and stops filling. Returns true if no member is in use any more.
     pub(super) fn close(&self) -> bool {
         let (idle, starting) = {
             let mut state = self.lock();
@@ -104,7 +104,7 @@ impl PoolShared {
         is_last
     }
 
-    /// Returns whether a caller waits for a member, or the pool is closing.
+    /// Returns true if a caller waits for a member, or the pool is closing.
     pub(super) fn is_needed(&self) -> bool {
         let state = self.lock();
         state.waiting > 0 || state.is_closing

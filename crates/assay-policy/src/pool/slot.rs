@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 
 use assay_jail::jail_uid;
 
-/// The runner, which exchanges frames for the policy; part of this program, so that the two always fit.
+/// The runner, which exchanges frames for the policy. It is part of this program, so that their versions always match.
 const RUNNER: &str = include_str!("../../../../python/runner/runner.py");
 /// Its name in its folder.
 const RUNNER_NAME: &str = "runner.py";
 const OPEN: u32 = 0o755;
 const OPEN_FILE: u32 = 0o644;
-/// For the owner and the jail's group, but no other user of the host.
+/// Permissions for the owner and the jail's group, but no other user of the host.
 const OWN: u32 = 0o750;
 const PREFIX: &str = "pool-";
-/// Files of a policy; an intake has fewer.
+/// Maximum number of files of a policy; an intake allows fewer.
 const MAX_FILES: usize = 100_000;
 
-/// Creates the pool's folder, and removes those of pools whose process was killed before it could.
+/// Creates the pool's folder, and removes those of pools whose process was killed.
 pub(super) fn make_root(work_dir: &Path) -> Result<tempfile::TempDir, Error> {
     sweep(work_dir);
     let prefix = format!("{PREFIX}{}-", std::process::id());
@@ -36,7 +36,7 @@ fn sweep(work_dir: &Path) {
         let name = entry.file_name();
         let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next()?.parse::<u32>().ok());
         if owner.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-            // It is unused; if it cannot be removed now, it only takes up space.
+            // An unused folder that cannot be removed only takes up space.
             drop(std::fs::remove_dir_all(entry.path()));
         }
     }
@@ -104,7 +104,7 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        // Removed with the pool's folder at the latest.
+        // On error, the folder is removed with the pool's folder.
         drop(std::fs::remove_dir_all(&self.path));
     }
 }

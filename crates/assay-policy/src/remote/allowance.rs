@@ -1,4 +1,4 @@
-//! The number of bytes that a server may send per request, of any kind: pings, empty fragments, endless headers.
+//! Limits the number of bytes that a server may send per request, in any form: pings, empty fragments, endless headers.
 
 use std::io;
 use std::pin::Pin;
@@ -32,13 +32,13 @@ impl ReceiveAllowance {
         if self.0.load(Ordering::Relaxed) > 0 {
             return fault;
         }
-        ServerFault::protocol(format!("more than {} MiB for one question", MAX_RECEIVED_BYTES / (1024 * 1024)))
+        ServerFault::protocol(format!("more than {} MiB for one request", MAX_RECEIVED_BYTES / (1024 * 1024)))
     }
 
     fn take(&self, bytes: usize) -> io::Result<()> {
         let left = self.0.load(Ordering::Relaxed).saturating_sub(bytes);
         self.0.store(left, Ordering::Relaxed);
-        if left == 0 { Err(io::Error::other("more than a server may send")) } else { Ok(()) }
+        if left == 0 { Err(io::Error::other("the server sent more bytes than allowed")) } else { Ok(()) }
     }
 }
 

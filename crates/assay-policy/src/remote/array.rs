@@ -1,4 +1,4 @@
-//! Arrays as servers send them: a numpy dtype, a shape, bytes. All become float64.
+//! Arrays as servers send them: a numpy dtype, a shape, bytes. All are converted to float64.
 
 /// An array of numbers in C order.
 #[derive(Debug, Clone, PartialEq)]
@@ -10,9 +10,9 @@ pub(crate) struct NumberArray {
 /// An invalid array.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ArrayError {
-    #[error("dtype {0:?} is not among those that are read: float16 to 64, integers, bool")]
+    #[error("dtype {0:?} is not supported; send float16 to float64, integers or bool")]
     Dtype(String),
-    #[error("an array of shape {shape:?} and dtype {dtype} has {wanted} bytes, not {got}")]
+    #[error("an array of shape {shape:?} and dtype {dtype} must have {wanted} bytes, not {got}")]
     Length { shape: Vec<usize>, dtype: String, wanted: usize, got: usize },
     #[error("an array with more dimensions or elements than any action has")]
     TooLarge,
@@ -22,7 +22,7 @@ pub(crate) enum ArrayError {
 pub(crate) const MAX_DIMENSIONS: usize = 4;
 
 impl NumberArray {
-    /// Decodes `data` as numpy's `dtype` string says (`<f8`, `|u1`, `>f4`).
+    /// Decodes `data` according to numpy's `dtype` string (`<f8`, `|u1`, `>f4`).
     pub(crate) fn decode(dtype: &str, shape: Vec<usize>, data: &[u8]) -> Result<Self, ArrayError> {
         let unknown = || ArrayError::Dtype(assay_model::sanitise(dtype, 16));
         let (order, kind) = dtype.split_at_checked(1).ok_or_else(unknown)?;
@@ -54,7 +54,7 @@ impl NumberArray {
 
 type Read = fn([u8; 8]) -> f64;
 
-/// The decoder of an element from its little-endian bytes (followed by zeros), and its size in bytes.
+/// Returns the decoder of an element from its little-endian bytes (followed by zeros), and its size in bytes.
 fn reader(kind: &str) -> Option<(Read, usize)> {
     Some(match kind {
         "f8" => (f64::from_le_bytes, 8),
@@ -72,7 +72,7 @@ fn reader(kind: &str) -> Option<(Read, usize)> {
     })
 }
 
-/// IEEE 754 binary16.
+/// Converts an IEEE 754 binary16 number.
 fn half(bits: u16) -> f64 {
     let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
     let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff) / 1024.0);
@@ -89,7 +89,7 @@ mod tests {
     use super::{ArrayError, NumberArray, half};
 
     #[test]
-    fn reads_what_numpy_writes() {
+    fn reads_arrays_that_numpy_writes() {
         let read = |dtype: &str, data: &[u8]| NumberArray::decode(dtype, vec![data.len() / 2], data).map(|a| a.values);
         assert_eq!(read("<f2", &[0x00, 0x3c, 0x00, 0xc0]), Ok(vec![1.0, -2.0]));
         assert_eq!(read("<i2", &[0xff, 0xff, 0x02, 0x00]), Ok(vec![-1.0, 2.0]));
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_does_not_fit() {
+    fn rejects_data_that_does_not_match_its_shape_or_dtype() {
         for dtype in ["O", "|O", "<c8", "|V2", "<f16", "f8", "", "é"] {
             assert!(matches!(NumberArray::decode(dtype, vec![1], &[0; 8]), Err(ArrayError::Dtype(_))), "{dtype}");
         }

@@ -1,4 +1,4 @@
-//! An answer's actions, checked, to be executed one per control step.
+//! The checked actions of an answer, executed one per control step.
 
 use super::array::NumberArray;
 use super::fault::ServerFault;
@@ -20,12 +20,12 @@ impl Chunk {
             [d] => (1, *d),
             [h, d] => (*h, *d),
             _ => {
-                let message = format!("actions of shape {shape:?}; wanted (horizon, {width}) or ({width},)");
+                let message = format!("actions of shape {shape:?}; expected (horizon, {width}) or ({width},)");
                 return Err(ServerFault::bad_action(message));
             }
         };
         if got != width {
-            let message = format!("actions of {got} numbers (shape {shape:?}); this scenario's have {width}");
+            let message = format!("actions of {got} numbers (shape {shape:?}); this scenario expects {width}");
             return Err(ServerFault::bad_action(message));
         }
         if horizon == 0 || horizon > MAX_HORIZON {
@@ -84,12 +84,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_problem() {
         let cases: [(&[usize], &[f64], &str); 5] = [
-            (&[1, 3], &[0.; 3], "bad_action: actions of 3 numbers (shape [1, 3]); this scenario's have 2"),
+            (&[1, 3], &[0.; 3], "bad_action: actions of 3 numbers (shape [1, 3]); this scenario expects 2"),
             (&[0, 2], &[], "bad_action: 0 actions in one answer; 1 to 1000 are allowed"),
-            (&[], &[1.], "bad_action: actions of shape []; wanted (horizon, 2) or (2,)"),
-            (&[1, 1, 2], &[1.; 2], "bad_action: actions of shape [1, 1, 2]; wanted (horizon, 2) or (2,)"),
+            (&[], &[1.], "bad_action: actions of shape []; expected (horizon, 2) or (2,)"),
+            (&[1, 1, 2], &[1.; 2], "bad_action: actions of shape [1, 1, 2]; expected (horizon, 2) or (2,)"),
             (
                 &[2, 2],
                 &[0., 0., 0., f64::NAN],

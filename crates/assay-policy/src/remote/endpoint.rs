@@ -1,4 +1,4 @@
-//! The address of a policy server, as a client gives it.
+//! Address of a policy server, as a client specifies it.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use url::{Host, Url};
 
 use super::protocol::{Protocol, URL_SCHEMES, UrlScheme, scheme_list};
 
-/// Longest address, in bytes.
+/// Maximum length of an address, in bytes.
 const MAX_BYTES: usize = 2048;
 
 /// A policy server's address. Prints without its query, which may hold a token.
@@ -22,17 +22,17 @@ pub struct ServerEndpoint {
 /// An invalid address of a policy server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    /// Too long.
+    /// The address is too long.
     #[error("has more than {MAX_BYTES} bytes")]
     TooLong,
-    /// Not a URL.
-    #[error("is not a URL ({0}): write for example ws://policy.example:8000 or http://policy.example:8000")]
+    /// The address is not a URL.
+    #[error("is not a URL ({0}); use the form ws://policy.example:8000 or http://policy.example:8000")]
     Url(url::ParseError),
-    /// A scheme that selects no protocol.
+    /// The scheme selects no protocol.
     #[error("must begin with {}", scheme_list())]
     Scheme,
-    /// No host.
-    #[error("names no host")]
+    /// The address has no host.
+    #[error("has no host")]
     Host,
 }
 
@@ -40,7 +40,7 @@ impl ServerEndpoint {
     /// Parses an address. User name, password and fragment are dropped: no secret is ever sent that way.
     ///
     /// # Errors
-    /// [`EndpointError`] says what to write instead.
+    /// [`EndpointError`] describes the problem.
     pub fn parse(text: &str) -> Result<Self, EndpointError> {
         if text.len() > MAX_BYTES {
             return Err(EndpointError::TooLong);
@@ -53,7 +53,7 @@ impl ServerEndpoint {
         Ok(Self { scheme, host, port, path: path.to_owned(), query: url.query().map(str::to_owned) })
     }
 
-    /// Returns whether `text` begins like an address of a policy server, and so is not a path.
+    /// Returns true if `text` begins like the address of a policy server, and thus is not a path.
     #[must_use]
     pub fn has_scheme(text: &str) -> bool {
         let name = text.split_once("://").map(|(name, _)| name);
@@ -66,7 +66,7 @@ impl ServerEndpoint {
         self.scheme.protocol
     }
 
-    /// Returns whether the connection is encrypted.
+    /// Returns true if the connection is encrypted.
     #[must_use]
     pub fn is_tls(&self) -> bool {
         self.scheme.is_tls
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scheme_tells_an_address_from_a_path() {
+    fn a_scheme_distinguishes_an_address_from_a_path() {
         assert!(ServerEndpoint::has_scheme("WSS://policy.example"));
         for path in ["policy.zip", "http:", "ftp://policy.example", "/srv/http://policy", "\u{1F600}"] {
             assert!(!ServerEndpoint::has_scheme(path), "{path}");

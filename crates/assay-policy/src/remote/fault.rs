@@ -54,59 +54,59 @@ pub(crate) struct ServerFault {
 
 impl ServerFault {
     fn new(kind: ServerFaultKind, message: impl AsRef<str>) -> Self {
-        // On a line of its own: text of a server must not look like text of assay.
+        // Reduced to one line, so that text of a server cannot look like text of assay.
         let line = sanitise(message.as_ref(), usize::MAX).split_whitespace().collect::<Vec<_>>().join(" ");
         Self { kind, message: sanitise(&line, MESSAGE_BYTES), detail: String::new() }
     }
 
-    /// There is no connection with the server.
+    /// Creates the fault of a failed connection.
     pub(crate) fn connect(why: impl AsRef<str>) -> Self {
         Self::new(ServerFaultKind::Connect, why)
     }
 
-    /// The server sent an invalid answer.
+    /// Creates the fault of an invalid answer.
     pub(crate) fn protocol(what: impl AsRef<str>) -> Self {
         Self::invalid(ServerFaultKind::Protocol, what.as_ref())
     }
 
-    /// The server sent an unsolicited message.
+    /// Creates the fault of an unsolicited message.
     pub(crate) fn unasked() -> Self {
-        Self::invalid(ServerFaultKind::Unasked, "a message that nobody asked for")
+        Self::invalid(ServerFaultKind::Unasked, "an unsolicited message")
     }
 
     fn invalid(kind: ServerFaultKind, what: &str) -> Self {
-        Self::new(kind, format!("the policy server sent what is no answer: {what}"))
+        Self::new(kind, format!("the policy server sent an invalid answer: {what}"))
     }
 
-    /// The server sent numbers that are not an action.
+    /// Creates the fault of numbers that are not an action.
     pub(crate) fn bad_action(what: impl AsRef<str>) -> Self {
         Self::new(ServerFaultKind::BadAction, what)
     }
 
-    /// The server needs or offers something that the scenario does not.
+    /// Creates the fault of a server that needs or offers something that the scenario does not.
     pub(crate) fn mismatch(what: impl AsRef<str>) -> Self {
         Self::new(ServerFaultKind::Mismatch, what)
     }
 
-    /// The server closed the connection.
+    /// Creates the fault of a server that closed the connection.
     pub(crate) fn closed(how: impl AsRef<str>) -> Self {
         Self::new(ServerFaultKind::Closed, format!("the policy server closed the connection{}", how.as_ref()))
     }
 
-    /// The server missed a deadline.
+    /// Creates the fault of a missed deadline.
     pub(crate) fn timeout(doing: &str, limit: Duration) -> Self {
         let seconds = limit.as_secs_f64();
         Self::new(ServerFaultKind::Timeout, format!("the policy server did not {doing} within {seconds} s"))
     }
 
-    /// The server reported an error. The last line of a traceback is its message.
+    /// Creates the fault of an error that the server reported. The last line of a traceback is its message.
     pub(crate) fn server(text: &str) -> Self {
         let clean = sanitise(text, usize::MAX);
         let last = clean.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no message");
         Self::server_line(format!("the policy server failed: {last}"), text)
     }
 
-    /// The server reported an error in an answer that `message` describes; `text` is its own text about it.
+    /// Creates the fault of an error reported in the answer that `message` describes; `text` is the server's own text.
     pub(crate) fn server_line(message: impl AsRef<str>, text: &str) -> Self {
         let text = sanitise(text, usize::MAX);
         let detail = end_of(text.trim(), TRACEBACK_BYTES).to_owned();
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn an_unsolicited_message_is_a_kind_of_its_own_and_a_protocol_error_on_the_wire() {
-        let (unasked, posing) = (ServerFault::unasked(), ServerFault::protocol("a message that nobody asked for"));
+        let (unasked, posing) = (ServerFault::unasked(), ServerFault::protocol("an unsolicited message"));
         assert_eq!(unasked.to_wire(), posing.to_wire());
         assert_eq!(unasked.to_wire().code.as_str(), "protocol");
         assert_eq!(posing.kind, ServerFaultKind::Protocol, "its text alone does not make it one");
@@ -150,7 +150,7 @@ mod tests {
             ),
             (ServerFault::server(" \n"), "server_error", "the policy server failed: no message"),
             (ServerFault::server_line("500", "a\nb"), "server_error", "500"),
-            (ServerFault::protocol("x"), "protocol", "the policy server sent what is no answer: x"),
+            (ServerFault::protocol("x"), "protocol", "the policy server sent an invalid answer: x"),
             (ServerFault::bad_action("x"), "bad_action", "x"),
             (ServerFault::mismatch("x"), "mismatch", "x"),
             (ServerFault::closed(": 1000"), "closed", "the policy server closed the connection: 1000"),

@@ -21,9 +21,9 @@ use super::{http, openpi};
 
 /// The nonce of the lane's frames.
 pub const NONCE: u64 = 7;
-/// Bytes that a pipe in memory holds.
+/// Capacity of a pipe in memory, in bytes.
 const PIPE_BYTES: usize = 64 * 1024;
-/// The wait for an answer: both ends are in one process, so an answer arrives within it.
+/// Maximum wait for an answer: both ends are in one process, so an answer arrives in time.
 const PATIENCE: Duration = Duration::from_millis(5);
 /// Numbers in an action.
 const ACTION_DIM: usize = 2;
@@ -47,10 +47,10 @@ pub fn http_answer(status: u16, body: &[u8]) -> Option<usize> {
 /// # Errors
 /// A socket cannot be created.
 pub async fn relay(web_socket: bool, lane: &[u8], answers: Vec<Vec<u8>>) -> std::io::Result<()> {
-    let (ours, theirs) = UnixStream::pair()?;
+    let (relay_end, lane_end) = UnixStream::pair()?;
     let (client, server) = duplex(PIPE_BYTES);
     let serving = tokio::spawn(serve(server, web_socket, answers));
-    let sending = tokio::spawn(send(theirs, lane.to_vec()));
+    let sending = tokio::spawn(send(lane_end, lane.to_vec()));
     let allowance = ReceiveAllowance::default();
     let stream: Box<dyn Transport> = Box::new(Metered::new(client, &allowance));
     if let Ok(Ok(session)) = tokio::time::timeout(PATIENCE, open(web_socket, stream, allowance)).await {
@@ -58,7 +58,7 @@ pub async fn relay(web_socket: bool, lane: &[u8], answers: Vec<Vec<u8>>) -> std:
         let endpoint = ServerEndpoint::parse("http://127.0.0.1:9/").map_err(std::io::Error::other)?;
         let server = PolicyServer { endpoint, api_key: None, replan_steps: Some(1) };
         let limits = RemoteLimits { connect: PATIENCE, first: PATIENCE, inference: PATIENCE, episode: PATIENCE };
-        let lane = LaneSide::new(ours, NONCE);
+        let lane = LaneSide::new(relay_end, NONCE);
         Relay::new(lane, session, limits, &server, "0".to_owned(), Arc::new(ServerLog::default())).run().await;
     }
     serving.abort();

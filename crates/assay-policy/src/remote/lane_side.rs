@@ -7,7 +7,7 @@ use assay_model::frame::{FrameError, FrameKind, HEADER_BYTES, Header, frame};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
-/// Longest frame of a lane, in bytes: room for some large images.
+/// Maximum length of a lane's frame, in bytes: enough for several large images.
 const MAX_LANE_BYTES: u32 = 64 * 1024 * 1024;
 
 /// Frames to and from the lane.
@@ -21,9 +21,9 @@ pub(crate) struct LaneSide {
 /// The lane has ended, or sent something other than frames, so no fault can be reported to it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LaneGone {
-    #[error("the lane hung up")]
+    #[error("the lane closed the socket")]
     Closed,
-    #[error("the lane's socket")]
+    #[error("the lane's socket failed")]
     Io(#[from] io::Error),
     #[error(transparent)]
     Frame(#[from] FrameError),
@@ -36,7 +36,7 @@ impl LaneSide {
         Self { stream, nonce, buffer: Vec::new() }
     }
 
-    /// Receives the next frame. The future may be dropped at any point; what was read is kept.
+    /// Receives the next frame. The future may be dropped at any point without losing bytes.
     pub(crate) async fn receive(&mut self) -> Result<(Header, Vec<u8>), LaneGone> {
         loop {
             if let Some(header) = self.header()? {

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 /// Maximum number of actions in one answer.
 pub(crate) const MAX_HORIZON: usize = 1000;
-/// Longest answer, in bytes: a chunk of actions has some kilobytes.
+/// Maximum length of an answer, in bytes: a chunk of actions has some kilobytes.
 pub(crate) const MAX_REPLY_BYTES: usize = 2 * 1024 * 1024;
 /// Maximum number of bytes that a server may send from one request to the next, in messages and around them.
 pub(crate) const MAX_RECEIVED_BYTES: usize = 2 * MAX_REPLY_BYTES;
-/// Deepest nesting of an answer.
+/// Maximum nesting of an answer.
 pub(crate) const MAX_REPLY_DEPTH: usize = 16;
-/// Pings and the like that a server may send in an episode; an honest one sends one in 20 s.
+/// Maximum number of control frames, such as pings, per episode; an ordinary server sends one every 20 s.
 pub(crate) const MAX_CONTROL_FRAMES: u32 = 1000;
-/// The time for a server to answer the end of the conversation.
+/// Maximum time for a server to answer the end of the conversation.
 pub(crate) const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 
 /// Deadlines in wall-clock time: another machine's CPU time cannot be read. A lane waits longer than any of them, so

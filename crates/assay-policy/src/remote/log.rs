@@ -16,7 +16,7 @@ pub struct AnswerCounts {
     pub unasked: u32,
 }
 
-/// Written by the relay, read when it has ended.
+/// Statistics written by the relay, and read when it has ended.
 #[derive(Debug, Default)]
 pub(crate) struct ServerLog(Mutex<AnswerCounts>);
 

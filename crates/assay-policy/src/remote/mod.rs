@@ -3,7 +3,7 @@
 //! `docs/adding-a-protocol.md` describes how to add a protocol.
 //!
 //! Nothing that a server sends is trusted: sizes, shapes, numbers and texts are bounded and checked here, every wait
-//! has a deadline, and what goes wrong there is a result that names the server, never an error of ours. The [`guard`]
+//! has a deadline, and a fault of the server is a result that names the server, never an internal error. The [`guard`]
 //! decides where a connection may go.
 
 mod allowance;

@@ -2,10 +2,10 @@
 
 use assay_model::frame::{ArraySpec, Dtype, Init};
 
-/// Bytes of an observation's time and remaining time.
+/// Size of an observation's time and remaining time, in bytes.
 const TIMES_BYTES: usize = 16;
 
-/// An episode, as far as a server may know it.
+/// The parts of an episode that a server may know.
 #[derive(Debug, Clone)]
 pub(crate) struct Episode {
     /// Random: identifies the episode, and carries no other information.
@@ -56,7 +56,7 @@ impl Episode {
 }
 
 impl<'a> RemoteObservation<'a> {
-    /// Returns `None` if the payload does not have the length that the episode announced.
+    /// Creates a view of `payload`; `None` if it does not have the length that the episode announced.
     pub(crate) fn new(episode: &'a Episode, step: u32, payload: &'a [u8]) -> Option<Self> {
         if payload.len() != episode.payload_bytes() {
             return None;
@@ -91,7 +91,7 @@ impl ArrayView<'_> {
     }
 }
 
-/// Returns whether the shape is height, width and three colours, with a byte each.
+/// Returns true if the shape is height, width and three colours of one byte each.
 pub(crate) fn is_image(spec: &ArraySpec) -> bool {
     spec.dtype == Dtype::U8 && matches!(spec.shape.as_slice(), [_, _, 3])
 }
@@ -111,7 +111,7 @@ mod tests {
     use super::{Episode, RemoteObservation};
 
     #[test]
-    fn arrays_larger_than_any_memory_fit_no_payload() {
+    fn arrays_larger_than_any_memory_match_no_payload() {
         let huge = |name: &str| ArraySpec { name: name.to_owned(), dtype: Dtype::F64, shape: vec![u32::MAX; 3] };
         let init = Init {
             seed: 0,
@@ -122,7 +122,7 @@ mod tests {
         };
         let episode = Episode::new("0".to_owned(), init);
         assert_eq!(episode.payload_bytes(), usize::MAX);
-        // As many as the sum of their lengths has when it wraps.
+        // The number of bytes to which the sum of their lengths wraps.
         for bytes in [0, 14, 15, 16, 64] {
             assert!(RemoteObservation::new(&episode, 0, &vec![0; bytes]).is_none(), "{bytes}");
         }

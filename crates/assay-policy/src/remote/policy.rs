@@ -1,4 +1,4 @@
-//! A policy server as a policy: connected in the background, driven over a socket pair like a jailed one.
+//! Uses a policy server as a policy: connects in the background, and drives it over a socket pair like a jailed one.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -25,7 +25,7 @@ use crate::connection::{PolicyConnection, PolicyEnd};
 use crate::stream::PolicyStream;
 use crate::{PolicyFailure, random_number};
 
-/// Threads of the relays, which encode and decode messages, and mostly wait.
+/// Number of threads of the relays, which encode and decode messages, and mostly wait.
 const THREADS: usize = 2;
 
 /// Connects to policy servers. Dropping it ends its remaining relays.
@@ -74,7 +74,7 @@ impl ServerConnector {
     /// Starts the threads of the relays.
     ///
     /// # Errors
-    /// The system refuses a thread.
+    /// The system cannot create a thread.
     pub fn new(guard: AddressGuard, limits: RemoteLimits) -> io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(THREADS)
@@ -92,21 +92,22 @@ impl ServerConnector {
         &self.shared.guard
     }
 
-    /// Begins to connect for one episode.
+    /// Starts to connect for one episode.
     ///
     /// # Errors
     /// A socket or a random number is not available.
     pub fn connect(&self, server: &PolicyServer) -> io::Result<PendingConnection> {
-        let (ours, theirs) = UnixStream::pair()?;
-        ours.set_nonblocking(true)?;
+        let (relay_end, lane_end) = UnixStream::pair()?;
+        relay_end.set_nonblocking(true)?;
         let (nonce, id) = (random_number()?, random_number()?);
         let (sender, outcome) = sync_channel(1);
         let log = Arc::new(ServerLog::default());
-        let link = ServerLink { stream: ours, nonce, id: format!("{id:016x}"), log: Arc::clone(&log), outcome: sender };
+        let link =
+            ServerLink { stream: relay_end, nonce, id: format!("{id:016x}"), log: Arc::clone(&log), outcome: sender };
         let work = episode(Arc::clone(&self.shared), server.clone(), link);
         let task = Some(self.handle.spawn(work));
         let handle = self.handle.clone();
-        let stream = Some(PolicyStream::socket(theirs)?);
+        let stream = Some(PolicyStream::socket(lane_end)?);
         let policy = RemotePolicy { stream, nonce, speaks: String::new(), log, handle, task };
         Ok(PendingConnection { outcome, received: None, policy })
     }
@@ -144,7 +145,7 @@ async fn episode(shared: Arc<RemoteShared>, server: PolicyServer, link: ServerLi
     };
     match opened.await {
         Ok((lane, session)) => {
-            // A caller that dropped the receiver drops the other end of the socket too.
+            // A caller that has dropped the receiver has dropped the other end of the socket too.
             drop(link.outcome.send(Ok(redaction.redact(&session.describe()))));
             Relay::new(lane, session, limits, &server, link.id, link.log).run().await;
         }
@@ -153,7 +154,7 @@ async fn episode(shared: Arc<RemoteShared>, server: PolicyServer, link: ServerLi
 }
 
 impl PendingConnection {
-    /// Returns whether [`Self::wait`] would return at once.
+    /// Returns true if [`Self::wait`] would return at once.
     pub fn is_done(&mut self) -> bool {
         if self.received.is_none() {
             self.received = self.outcome.try_recv().ok();
@@ -171,14 +172,14 @@ impl PendingConnection {
                 self.policy.speaks = speaks;
                 ConnectOutcome::Ready(Box::new(self.policy))
             }
-            Err(fault) => ConnectOutcome::Failed(Box::new(PolicyFailure::told(&fault.to_wire()))),
+            Err(fault) => ConnectOutcome::Failed(Box::new(PolicyFailure::from_fault(&fault.to_wire()))),
         }
     }
 }
 
 impl RemotePolicy {
     fn end(&mut self, grace: Duration) -> PolicyEnd {
-        // Without a lane the relay ends by itself.
+        // The relay ends by itself once the lane's end of the socket is closed.
         self.stream = None;
         if let Some(mut task) = self.task.take()
             && (grace.is_zero() || self.handle.block_on(async { timeout(grace, &mut task).await }).is_err())

@@ -1,4 +1,4 @@
-//! A message to an address that a client gave: one POST through the guard.
+//! Posts a message through the guard to an address that a client supplied.
 
 use http_body_util::Full;
 use hyper::body::Bytes;
@@ -15,7 +15,7 @@ use super::guard::{AddressGuard, DialError};
 use super::protocol::Protocol;
 use super::transport;
 
-/// The same for an address that is refused and for one that does not answer, so that it cannot serve as a port scanner.
+/// Message for refused and for unreachable addresses alike, so that the service cannot be used as a port scanner.
 const CLOSED_OR_GONE: &str = "it could not be reached (from here, only public addresses and the networks in the \
                               operator's webhook_networks are)";
 
@@ -24,7 +24,7 @@ const NO_ADDRESS: &str = "must be an address such as https://ci.example.org/assa
 /// Checks an address to which messages are to be posted: its form, and what is known of it without a look-up.
 ///
 /// # Errors
-/// The fault of the address, for the client: the rest of a sentence that begins with the address.
+/// The problem of the address, for the client: the rest of a sentence that begins with the address.
 pub fn check_post(guard: &AddressGuard, url: &str) -> Result<ServerEndpoint, String> {
     let endpoint = ServerEndpoint::parse(url).map_err(|_| NO_ADDRESS.to_owned())?;
     if endpoint.protocol() != Protocol::Http {
@@ -53,13 +53,13 @@ pub async fn post(
     let stream = match transport::connect(guard, endpoint, &ReceiveAllowance::default()).await {
         Ok(stream) => stream,
         Err(transport::ConnectError::Dial(error)) => {
-            tracing::info!(endpoint = %endpoint, reason = reason(&error), "a webhook's address was not reached");
+            tracing::info!(endpoint = %endpoint, reason = reason(&error), "could not connect to webhook address");
             return Err(CLOSED_OR_GONE.to_owned());
         }
         Err(transport::ConnectError::Tls(why)) => {
-            // It quotes the certificate, which may be long, and may contain names of the operator's own network.
+            // The reason quotes the certificate, which may be long and contain names of the operator's own network.
             let reason = assay_model::sanitise(&why, MAX_REASON_BYTES);
-            tracing::info!(endpoint = %endpoint, reason, "no encrypted connection to a webhook's address");
+            tracing::info!(endpoint = %endpoint, reason, "could not encrypt connection to webhook address");
             return Err(NO_TLS.to_owned());
         }
     };
@@ -72,9 +72,10 @@ pub async fn post(
         .header(USER_AGENT, concat!("assay/", env!("CARGO_PKG_VERSION")))
         .header(CONTENT_TYPE, "application/json");
     let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, value));
-    let request = request.body(Full::new(Bytes::from(body))).map_err(|error| format!("no request: {error}"))?;
+    let request =
+        request.body(Full::new(Bytes::from(body))).map_err(|error| format!("could not create the request: {error}"))?;
     let (mut sender, connection) = handshake(TokioIo::new(stream)).await.map_err(|_| NO_HTTP.to_owned())?;
-    // Ends with the exchange: a set aborts its tasks when it is dropped.
+    // The driver ends with the exchange, because a set aborts its tasks when it is dropped.
     let mut driver = JoinSet::new();
     driver.spawn(connection);
     let answer = sender.send_request(request).await.map_err(|_| NO_HTTP.to_owned())?;
@@ -85,13 +86,13 @@ pub async fn post(
 fn reason(error: &DialError) -> String {
     match error {
         DialError::Closed(ip, what) => {
-            format!("{ip} is {what}: name its network in server.webhook_networks to open it")
+            format!("{ip} is {what}: add its network to server.webhook_networks to allow it")
         }
         other => other.in_full(),
     }
 }
 
-/// Part of a reason that is logged, in bytes.
+/// Maximum length of a logged reason, in bytes.
 const MAX_REASON_BYTES: usize = 400;
-const NO_TLS: &str = "no encrypted connection: its certificate is not trusted here, or not its name's";
-const NO_HTTP: &str = "the connection was closed, or what came was no HTTP";
+const NO_TLS: &str = "no encrypted connection: its certificate is not trusted or not valid for its name";
+const NO_HTTP: &str = "the connection was closed, or the answer was not HTTP";

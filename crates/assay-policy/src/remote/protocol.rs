@@ -11,7 +11,7 @@ pub enum Protocol {
     Http,
 }
 
-/// A URL scheme, and how a server at such an address is reached.
+/// A URL scheme, and the way in which a server at such an address is reached.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct UrlScheme {
     /// The part before `://`, in lower case. Two protocols on one transport have different names (`http`,
@@ -19,7 +19,7 @@ pub(super) struct UrlScheme {
     pub(super) name: &'static str,
     pub(super) protocol: Protocol,
     pub(super) is_tls: bool,
-    /// The port of an address that names none.
+    /// The port of an address without one.
     pub(super) default_port: u16,
 }
 

@@ -6,7 +6,7 @@ use assay_model::Secret;
 use super::fault::ServerFault;
 use super::server::PolicyServer;
 
-/// Replaces a secret.
+/// Replacement for a secret.
 const PLACEHOLDER: &str = "[secret]";
 /// Minimum length of a query's value that is treated as a secret, in bytes.
 const MIN_VALUE_BYTES: usize = 6;
@@ -20,12 +20,12 @@ pub(crate) struct Redaction(Vec<Secret>);
 impl Redaction {
     pub(crate) fn of(server: &PolicyServer) -> Self {
         let query = server.endpoint.query().unwrap_or_default();
-        // The author needs to read a server's answer about `unnorm_key`.
+        // Not a secret: the author needs to read a server's answer about `unnorm_key`.
         let values = url::form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name != "unnorm_key");
         let values = values.map(|(_, value)| value.into_owned()).filter(|value| value.len() >= MIN_VALUE_BYTES);
         let key = server.api_key.as_ref().map(|key| key.reveal().to_owned()).filter(|key| !key.is_empty());
         let mut all: Vec<String> = key.into_iter().chain(values).collect();
-        // Longest first: one may be part of another.
+        // Longest first, because one may be part of another.
         all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         Self(all.into_iter().map(Secret::new).collect())
     }
@@ -63,7 +63,7 @@ mod tests {
     use assay_model::Secret;
 
     #[test]
-    fn what_was_told_is_struck_also_where_it_was_cut() {
+    fn secrets_are_redacted_even_if_truncated() {
         let endpoint = ServerEndpoint::parse("http://a.test/?token=t-123456&unnorm_key=bridge_orig&v=2").unwrap();
         let server = PolicyServer { endpoint, api_key: Some(Secret::new("k-abcdef")), replan_steps: None };
         let redaction = Redaction::of(&server);

@@ -63,7 +63,7 @@ impl Relay {
     /// Serves the lane until the end of the episode, then closes the session.
     pub(crate) async fn run(mut self) {
         if let Err(error) = self.serve().await {
-            tracing::debug!(%error, "a relay ended before its episode");
+            tracing::debug!(%error, "relay ended before its episode");
         }
         let known = u32::from(self.fault.as_ref().is_some_and(|fault| fault.kind == ServerFaultKind::Unasked));
         self.log.unasked(known + self.session.close().await);
@@ -72,7 +72,7 @@ impl Relay {
     async fn serve(&mut self) -> Result<(), LaneGone> {
         loop {
             let received = tokio::select! {
-                // The lane first: both sides wait for its observation.
+                // The lane has priority: both sides wait for its observation.
                 biased;
                 received = self.lane.receive() => received?,
                 fault = self.session.idle(), if self.fault.is_none() => {
@@ -92,7 +92,7 @@ impl Relay {
                 | FrameKind::Loaded
                 | FrameKind::Ready
                 | FrameKind::Action
-                | FrameKind::Error => Err(ServerFault::protocol("an unexpected frame of the lane")),
+                | FrameKind::Error => Err(ServerFault::protocol("the lane sent an unexpected frame")),
             };
             match answer {
                 Ok((kind, payload)) => self.lane.send(kind, header.seq, &payload).await?,
@@ -130,7 +130,8 @@ impl Relay {
             return Ok(bytes(action));
         }
         let observation = self.episode.as_ref().and_then(|episode| RemoteObservation::new(episode, seq, payload));
-        let observation = observation.ok_or_else(|| ServerFault::protocol("an observation that was not announced"))?;
+        let observation =
+            observation.ok_or_else(|| ServerFault::protocol("the lane sent an observation that was not announced"))?;
         let one = if self.asked { self.limits.inference } else { self.limits.first };
         let all = self.limits.episode.saturating_sub(self.waited);
         let (limit, doing) = if one <= all { (one, "answer with actions") } else { (all, "answer the whole episode") };

@@ -1,10 +1,10 @@
-//! The policy server of a job.
+//! Policy server of a job.
 
 use assay_model::Secret;
 
 use super::endpoint::ServerEndpoint;
 
-/// A policy server as a job names it.
+/// A policy server, as specified by a job.
 #[derive(Debug, Clone)]
 pub struct PolicyServer {
     /// Its address.

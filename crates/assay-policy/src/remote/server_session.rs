@@ -18,7 +18,7 @@ pub(crate) enum ServerSession {
     Http(HttpSession),
 }
 
-/// Evaluates an expression with the session of whichever protocol it is.
+/// Evaluates an expression with the session, regardless of its protocol.
 macro_rules! with_session {
     ($server:expr, $session:ident => $value:expr) => {
         match $server {

@@ -1,4 +1,4 @@
-//! The interface that a protocol implements.
+//! Interface that a protocol implements.
 
 use std::future::pending;
 
@@ -12,13 +12,13 @@ use super::observation::{Episode, RemoteObservation};
 
 /// One episode's conversation with a policy server, in one protocol.
 ///
-/// The caller limits the time of every call but [`Self::close`], by dropping its future. Whatever the server does wrong
+/// The caller limits the time of every call but [`Self::close`], by dropping its future. Every error of the server
 /// is a [`ServerFault`]; sizes, shapes and texts that it sends must be bounded and checked before use.
 pub(crate) trait ProtocolSession: Sized {
     /// Connects through the guard, and identifies the server.
     async fn open(guard: &AddressGuard, endpoint: &ServerEndpoint, key: Option<&Secret>) -> Result<Self, ServerFault>;
 
-    /// Returns what the server speaks, as the report shows it.
+    /// Returns the description of the server's protocol for the report.
     fn describe(&self) -> String;
 
     /// Begins the episode.

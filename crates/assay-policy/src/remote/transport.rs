@@ -26,16 +26,18 @@ pub(crate) async fn open(
 ) -> Result<Box<dyn Transport>, ServerFault> {
     connect(guard, endpoint, allowance).await.map_err(|error| match error {
         ConnectError::Dial(error) => {
-            tracing::info!(endpoint = %endpoint, reason = %error.in_full(), "a policy server was not reached");
+            tracing::info!(endpoint = %endpoint, reason = %error.in_full(), "could not connect to policy server");
             ServerFault::connect(guard.told(&error))
         }
-        ConnectError::Tls(why) => ServerFault::connect(format!("no encrypted connection to the policy server: {why}")),
+        ConnectError::Tls(why) => {
+            ServerFault::connect(format!("could not encrypt the connection to the policy server: {why}"))
+        }
     })
 }
 
-/// A failure to connect.
+/// The reason why a connection failed.
 pub(super) enum ConnectError {
-    /// The guard refused it, or it failed.
+    /// The guard refused the address, or the connection failed.
     Dial(DialError),
     /// It could not be encrypted.
     Tls(String),
@@ -54,7 +56,7 @@ pub(super) async fn connect(
     }
     let name = match endpoint.host() {
         Host::Domain(name) => {
-            let unfit = |_| ConnectError::Tls("its name fits no certificate".to_owned());
+            let unfit = |_| ConnectError::Tls("its name cannot be matched with a certificate".to_owned());
             ServerName::try_from(name.clone()).map_err(unfit)?
         }
         Host::Ipv4(ip) => ServerName::IpAddress(IpAddr::from(std::net::IpAddr::V4(*ip))),

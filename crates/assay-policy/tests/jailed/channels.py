@@ -19,7 +19,7 @@ LIBRARY = os.__file__
 ZEROS = 8
 FUTEX, SET_TID_ADDRESS, SET_ROBUST_LIST, MINCORE, SYSINFO = 202, 218, 273, 27, 99
 WAIT, WAKE, REQUEUE, WAKE_OP = 0, 1, 3, 5
-# Longest that a receiver waits to be woken, and what a sender gives it to begin.
+# Maximum wait of a receiver to be woken, and time that a sender leaves it to begin.
 PATIENCE_NS, BEGIN_S = 60_000_000, 0.02
 kept = []
 
@@ -45,7 +45,7 @@ def in_thread(call):
 
 
 class Futex:
-    """Waits on a word of a file that both map; `how` is what wakes it."""
+    """Waits on a word of a file that both map; `how` is the call that wakes it."""
 
     def __init__(self, how):
         self.how, self.word, self.woken = how, mapped() + ZEROS, 0.0
@@ -81,7 +81,7 @@ class Futex:
         syscall(FUTEX, ctypes.c_void_p(self.word), REQUEUE, 1, None, ctypes.c_void_p(self.word + 4), 0)
 
     def wake_after_operation(self):
-        # It has to write to the second word, which is its own.
+        # The call has to write to the second word, which is in its own memory.
         own = ctypes.c_int(0)
         syscall(FUTEX, ctypes.c_void_p(self.word), WAKE_OP, 1, None, ctypes.byref(own), 0)
 
@@ -89,7 +89,7 @@ class Futex:
         syscall(454, ctypes.c_void_p(self.word), ctypes.c_ulong(0xFFFFFFFF), 1, 2)
 
     def end_of_thread(self):
-        # The kernel clears this word, which it can't, and wakes whoever waits at it.
+        # The kernel tries to clear this word, which is read-only, and wakes its waiters.
         in_thread(lambda: syscall(SET_TID_ADDRESS, ctypes.c_void_p(self.word)))
 
     def death_of_owner(self):
@@ -140,7 +140,7 @@ class RangeLock(Lock):
 
 
 class Reading:
-    """Reads a file that both see; `quantity` is what of it could tell."""
+    """Reads a file that both see; `quantity` is the property that could reveal it."""
 
     def __init__(self, quantity):
         self.quantity, self.turn = quantity, 0
@@ -201,7 +201,7 @@ class Name:
 
 
 class Opening(Reading):
-    """Makes whatever can be made of files: the numbers of a file that both see must not tell."""
+    """Creates files in every possible way: the properties of a file that both see must not reveal it."""
 
     def arm(self):
         self.turn = 0
@@ -237,19 +237,19 @@ class Device:
 
 
 class Memory(Device):
-    """Takes much memory; the machine has so much less."""
+    """Allocates much memory, which reduces the free memory of the machine."""
 
     def send(self, bit):
         self.block = b"\x01" * (256 << 20) if bit else None
 
     def measure(self):
-        told = ctypes.create_string_buffer(128)
-        syscall(SYSINFO, told)
-        return float(struct.unpack_from("Q", told.raw, 40)[0])
+        info = ctypes.create_string_buffer(128)
+        syscall(SYSINFO, info)
+        return float(struct.unpack_from("Q", info.raw, 40)[0])
 
 
 class Disk(Device):
-    """Asks how much room there is."""
+    """Asks for the amount of free space."""
 
     def measure(self):
         return float(os.statvfs(LIBRARY).f_bavail)
@@ -291,7 +291,7 @@ class Threads:
 
 
 class Descriptors:
-    """Opens as much as it may; the other counts how much it may."""
+    """Opens as many files as it may; the other counts how many it may."""
 
     def arm(self):
         pass
@@ -337,7 +337,7 @@ class Pipes:
 
 
 class Processes(Device):
-    """Works or rests; the other looks for it among the clocks of processes."""
+    """Works or rests; the other searches the CPU clocks of processes."""
 
     def send(self, bit):
         end = time.process_time() + (0.02 if bit else 0)

@@ -1,6 +1,6 @@
-//! Channels between the jails of two accounts: two policies that agreed on how to pass bits, and a referee who says
-//! when it is whose turn, which is more than they have in a service. Each pair that works between two ordinary
-//! processes is tried between those first, so that a jail is not praised for what nothing could do.
+//! Channels between the jails of two accounts: two policies that have agreed on a way to pass bits, and a referee that
+//! gives each its turn, which is more than they have in a service. Every channel is first shown to work between two
+//! ordinary processes, so that a jail does not pass the test because of a broken channel.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -10,19 +10,19 @@ use assay_model::Isolation;
 
 use crate::common::{Answer, Bench, Driver};
 
-/// The message. A reading that has nothing to do with it tells ones from zeros once in 6,435 times.
+/// The message. A random reading separates its ones from its zeros once in 6,435 times.
 const MESSAGE: [bool; 16] = {
     const O: bool = false;
     const I: bool = true;
     [I, O, O, I, I, I, O, I, O, O, I, O, I, I, O, O]
 };
-/// Commands, as `channels.py` knows them.
+/// Commands, as in `channels.py`.
 const ARM: u32 = 0;
 const MEASURE: u32 = 1;
 const SEND: u32 = 2;
 const KINDS: u32 = 4;
 
-/// How often two ordinary processes may try.
+/// Maximum number of attempts of two ordinary processes.
 const TRIES: usize = 10;
 
 /// Work between two processes of one user.
@@ -60,7 +60,7 @@ const OTHERS: [&str; 15] = [
 /// day, missing names as often as one likes.
 const OPEN_IN_WEAKER: [&str; 2] = ["Reading:access", "Name:library"];
 
-/// Returns what both ends of a pair agree on, and no pair before them did: the kernel remembers names.
+/// Returns a number that both ends of a pair share with no earlier pair, because the kernel remembers names.
 fn nonce() -> u64 {
     static PAIRS: AtomicU64 = AtomicU64::new(0);
     u64::from(std::process::id()) << 32 | PAIRS.fetch_add(1, Ordering::Relaxed)
@@ -121,7 +121,7 @@ impl Drop for Outside {
     }
 }
 
-/// What was measured for each bit of the message.
+/// Passes the message. Returns each bit with the value measured for it.
 fn pass(sender: &mut dyn End, receiver: &mut dyn End) -> Vec<(bool, f64)> {
     let pass_one = |bit: bool| {
         receiver.obey(ARM);
@@ -131,8 +131,8 @@ fn pass(sender: &mut dyn End, receiver: &mut dyn End) -> Vec<(bool, f64)> {
     MESSAGE.into_iter().map(pass_one).collect()
 }
 
-/// Some threshold tells all ones from all zeros.
-fn is_told(readings: &[(bool, f64)]) -> bool {
+/// Returns true if some threshold separates all ones from all zeros.
+fn is_received(readings: &[(bool, f64)]) -> bool {
     let of = |wanted: bool| readings.iter().filter(move |(bit, _)| *bit == wanted).map(|(_, reading)| *reading);
     let least = |wanted| of(wanted).fold(f64::INFINITY, f64::min);
     let most = |wanted| of(wanted).fold(f64::NEG_INFINITY, f64::max);
@@ -150,44 +150,44 @@ fn jailed(bench: &Bench, channel: &str) -> Vec<(bool, f64)> {
     readings
 }
 
-fn tell_each_other_nothing(isolation: Isolation) {
+fn assert_no_channel(isolation: Isolation) {
     let bench = Bench::new(0, |config| config.isolation = isolation);
-    let told: Vec<_> = OPEN_OUTSIDE
+    let open: Vec<_> = OPEN_OUTSIDE
         .iter()
         .chain(&OTHERS)
         .map(|channel| (channel, jailed(&bench, channel)))
-        .filter(|(_, readings)| is_told(readings))
+        .filter(|(_, readings)| is_received(readings))
         .filter(|(channel, _)| isolation == Isolation::Namespaces || !OPEN_IN_WEAKER.contains(channel))
         .collect();
-    assert!(told.is_empty(), "in the tier {isolation}: {told:?}");
+    assert!(open.is_empty(), "in the tier {isolation}: {open:?}");
     bench.close();
 }
 
 #[test]
-fn ordinary_processes_tell_each_other_something() {
+fn every_channel_works_between_ordinary_processes() {
     let bench = Bench::new(0, |_| {});
     for channel in OPEN_OUTSIDE {
-        // A channel that is read off a clock needs a moment in which nobody else disturbs.
+        // A timing channel needs a moment without disturbance by other processes.
         let tries = (0..TRIES).map(|_| {
             let nonce = nonce();
             let (mut sender, mut receiver) =
                 (Outside::start(&bench, channel, nonce), Outside::start(&bench, channel, nonce));
             pass(&mut sender, &mut receiver)
         });
-        let failed: Vec<_> = tries.take_while(|readings| !is_told(readings)).collect();
+        let failed: Vec<_> = tries.take_while(|readings| !is_received(readings)).collect();
         assert!(failed.len() < TRIES, "{channel} proves nothing: {failed:?}");
     }
     bench.close();
 }
 
 #[test]
-fn two_jails_tell_each_other_nothing() {
-    tell_each_other_nothing(Isolation::Namespaces);
+fn no_channel_works_between_two_jails() {
+    assert_no_channel(Isolation::Namespaces);
 }
 
 #[test]
-fn two_jails_of_the_weaker_tier_tell_each_other_nothing() {
-    tell_each_other_nothing(Isolation::Landlock);
+fn no_channel_works_between_two_jails_of_the_weaker_tier() {
+    assert_no_channel(Isolation::Landlock);
 }
 
 /// The number of a file's links would tell how many policies run.

@@ -1,4 +1,4 @@
-//! A small driver that speaks frames as a lane does, over real jails and the real Python.
+//! A small driver that exchanges frames like a lane, with real jails and the real Python.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use assay_policy::{
 
 pub(crate) const ACTION_DIM: u32 = 7;
 
-/// A pool in a folder of its own, and policies beside it.
+/// A pool in its own folder, and policies next to it.
 pub(crate) struct Bench {
     pub(crate) pool: Option<Pool>,
     pub(crate) folder: tempfile::TempDir,
@@ -24,14 +24,14 @@ pub(crate) struct Bench {
 impl Bench {
     pub(crate) fn new(size: usize, change: impl FnOnce(&mut PoolConfig)) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        // Created 0700; the jail's user has to pass when the tests run as root.
+        // Created with mode 0700, but the jail's user must be able to enter it when the tests run as root.
         std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let mut config = PoolConfig::new(size, runtime(), folder.path());
         change(&mut config);
         Self { pool: Some(Pool::new(config).unwrap()), folder }
     }
 
-    /// A configuration for a pool in the same folder.
+    /// Returns the configuration of a pool in the same folder.
     pub(crate) fn config(&self) -> PoolConfig {
         PoolConfig::new(0, runtime(), self.folder.path())
     }
@@ -40,7 +40,7 @@ impl Bench {
         self.pool.as_ref().unwrap()
     }
 
-    /// An order for a policy with all that the pool allows.
+    /// Returns a request to load a policy with the limits of the pool.
     pub(crate) fn order(&self, policy_dir: &Path, seed: u64) -> LoadRequest {
         let limits = assay_jail::ProcessLimits::of(assay_jail::Profile::Policy);
         let allowance = ProcessBudget {
@@ -51,7 +51,7 @@ impl Bench {
         LoadRequest { policy_dir: policy_dir.to_owned(), seed, core: None, allowance, patience: None }
     }
 
-    /// Takes in a policy of several files.
+    /// Creates a policy of several files.
     pub(crate) fn policy(&self, name: &str, files: &[(&str, &str)]) -> PathBuf {
         let source = self.folder.path().join(format!("{name}.src"));
         std::fs::create_dir(&source).unwrap();
@@ -74,14 +74,14 @@ impl Bench {
         }
     }
 
-    /// Loads and begins; the answer to INIT is READY.
+    /// Loads a policy and begins its episode; it answers INIT with READY.
     pub(crate) fn begins(&self, name: &str, files: &[(&str, &str)]) -> Driver {
         let mut driver = Driver::new(self.load(name, files));
         assert_eq!(driver.begin(), Answer::Ready, "{name}");
         driver
     }
 
-    /// What one step of a policy answers, and how it ended.
+    /// Runs one step of a policy. Returns its answer, and how it ended.
     pub(crate) fn step_of(&self, name: &str, files: &[(&str, &str)]) -> (Answer, PolicyEnd) {
         let mut driver = Driver::new(self.load(name, files));
         let answer = match driver.begin() {
@@ -91,7 +91,7 @@ impl Bench {
         (answer, driver.finish())
     }
 
-    /// After the pool is gone: no process and no folder of it is left.
+    /// Drops the pool, and checks that no process and no folder of it is left.
     pub(crate) fn close(mut self) {
         self.pool = None;
         let left: Vec<_> = std::fs::read_dir(self.folder.path())
@@ -108,13 +108,13 @@ pub(crate) fn runtime() -> Runtime {
     Runtime::at(&root, &default_cache_root()).unwrap()
 }
 
-/// What a policy said.
+/// The answer of a policy.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Answer {
     Ready,
     Action(Vec<f64>),
     Fault(PolicyFault),
-    /// A frame that is no answer to what was asked.
+    /// A frame that does not answer the request.
     Forged(FrameKind),
     /// No frame at all.
     Garbage,
@@ -171,7 +171,7 @@ impl Driver {
     }
 
     pub(crate) fn send(&mut self, kind: FrameKind, seq: u32, payload: &[u8]) {
-        // A dead policy shows in what is received.
+        // A dead policy is detected when its answer is received.
         drop(self.stream.write_all(&frame(kind, seq, self.process.nonce(), payload)));
     }
 
@@ -186,15 +186,15 @@ impl Driver {
         if let Some(bad) = self.fill(&mut payload, end) {
             return bad;
         }
-        let is_ours = header.nonce == self.process.nonce() && header.seq == seq;
+        let is_expected = header.nonce == self.process.nonce() && header.seq == seq;
         match header.kind {
-            FrameKind::Ready if is_ours && expected == FrameKind::Ready => Answer::Ready,
+            FrameKind::Ready if is_expected && expected == FrameKind::Ready => Answer::Ready,
             FrameKind::Action
-                if is_ours && expected == FrameKind::Action && payload.len() == 8 * ACTION_DIM as usize =>
+                if is_expected && expected == FrameKind::Action && payload.len() == 8 * ACTION_DIM as usize =>
             {
                 Answer::Action(payload.chunks(8).map(|bytes| f64::from_le_bytes(bytes.try_into().unwrap())).collect())
             }
-            FrameKind::Error if is_ours => Answer::Fault(serde_json::from_slice(&payload).unwrap()),
+            FrameKind::Error if is_expected => Answer::Fault(serde_json::from_slice(&payload).unwrap()),
             other => Answer::Forged(other),
         }
     }
@@ -214,7 +214,7 @@ impl Driver {
         None
     }
 
-    /// Ends as a lane and its worker would; afterwards nothing of the process is left.
+    /// Ends the policy as a lane and its worker would, and checks that nothing of the process is left.
     pub(crate) fn finish(mut self) -> PolicyEnd {
         self.send(FrameKind::Close, 0, &[]);
         self.end(|process| process.finish())

@@ -1,4 +1,4 @@
-//! Policies as their authors mean them, honest mistakes included.
+//! Well-meant policies, including those with mistakes.
 
 use std::time::{Duration, Instant};
 
@@ -47,7 +47,7 @@ class Policy:
 }
 
 #[test]
-fn mistakes_before_the_first_step_are_told_with_the_authors_lines() {
+fn mistakes_before_the_first_step_are_reported_with_the_authors_lines() {
     let bench = Bench::new(2, |_| {});
     let failure = bench.fails("syntax", &[("policy.py", "def policy(observation):\n    return (1,\n")]);
     assert_eq!(failure.code, PolicyErrorCode::SyntaxError);
@@ -73,7 +73,7 @@ fn mistakes_before_the_first_step_are_told_with_the_authors_lines() {
 }
 
 #[test]
-fn mistakes_of_a_step_are_told() {
+fn mistakes_in_a_step_are_reported() {
     let cases: [(&str, &str, &str); 12] = [
         ("return [float('nan')] * 7", "bad_action", "element 0 is nan"),
         ("return [0, 0, 0, float('inf'), 0, 0, 0]", "bad_action", "element 3 is inf"),
@@ -166,7 +166,7 @@ fn a_policy_outlives_its_pool() {
 }
 
 #[test]
-fn cpu_clocks_are_seen_from_outside() {
+fn cpu_time_is_measured_from_outside() {
     let bench = Bench::new(1, |_| {});
     let text = "import time\ndef policy(observation):\n    end = time.process_time() + 0.05\n    while time.process_time() < end: pass\n    return [0] * 7\n";
     let mut driver = bench.begins("busy", &[("policy.py", text)]);
@@ -181,7 +181,7 @@ fn cpu_clocks_are_seen_from_outside() {
 }
 
 #[test]
-fn what_a_killed_pool_left_is_swept_and_what_a_live_one_uses_is_not() {
+fn the_folder_of_a_killed_pool_is_removed_and_that_of_a_live_one_is_kept() {
     let bench = Bench::new(0, |config| {
         let mut gone = std::process::Command::new("/bin/true").spawn().unwrap();
         gone.wait().unwrap();
@@ -194,7 +194,7 @@ fn what_a_killed_pool_left_is_swept_and_what_a_live_one_uses_is_not() {
     assert!(names().filter(|name| name.starts_with("pool-")).all(|name| name.starts_with(&own)));
     assert_eq!(names().count(), 2);
     std::fs::remove_dir(bench.folder.path().join(format!("{own}x"))).unwrap();
-    // A pool that keeps none still starts one for whoever asks.
+    // A pool without idle members still starts one on request.
     assert!(matches!(bench.load("p", &[("policy.py", FUNCTION)]), LoadOutcome::Ready(_)));
     bench.close();
 }
@@ -238,7 +238,7 @@ def policy(observation):
 }
 
 #[test]
-fn the_kernel_ends_a_policy_that_nobody_counts() {
+fn the_kernel_ends_a_policy_at_its_cpu_limit() {
     let text = "
 def policy(observation):
     while True: pass

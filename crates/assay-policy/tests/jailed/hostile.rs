@@ -1,5 +1,5 @@
-//! What the table of attacks (`attacks/attacks.toml`) does not show: how soon the end comes, what is kept of a log, and
-//! what the author is told.
+//! Properties that the table of attacks (`attacks/attacks.toml`) does not show: time limits, the part of a log that is
+//! kept, and the messages for the author.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use assay_model::PolicyErrorCode;
 use assay_policy::{LoadRequest, TakeError};
 use assay_testkit::{Jailed, jailed, wait_for};
 
-/// A policy that tries something at its first step and returns 7 numbers: whether each attempt succeeded.
+/// Returns a policy that makes attempts at its first step and returns 7 numbers: whether each attempt succeeded.
 fn attempts(attempts: &[&str]) -> String {
     let mut text = String::from(
         "import os, sys, ctypes, threading\ndef can(attempt):\n    try:\n        return bool(attempt())\n    except BaseException as error:\n        print(type(error).__name__, error)\n        return False\nlibc = ctypes.CDLL(None, use_errno=True)\ndef policy(observation):\n    return [\n",
@@ -25,7 +25,7 @@ fn attempts(attempts: &[&str]) -> String {
 }
 
 #[test]
-fn calls_that_nothing_honest_makes_end_the_process() {
+fn forbidden_system_calls_end_the_process() {
     let bench = Bench::new(2, |_| {});
     let calls = [
         "libc.ptrace(0, 0, 0, 0)",
@@ -45,7 +45,7 @@ fn calls_that_nothing_honest_makes_end_the_process() {
 }
 
 #[test]
-fn what_does_not_end_is_ended() {
+fn steps_that_do_not_end_are_stopped() {
     let bodies = [
         "while True: pass",
         "time.sleep(1000)",
@@ -69,7 +69,7 @@ fn what_does_not_end_is_ended() {
 }
 
 #[test]
-fn an_import_that_does_not_end_is_ended() {
+fn an_import_that_does_not_end_is_stopped() {
     let bench = Bench::new(2, |config| {
         config.load.import_cpu = Duration::from_millis(300);
         config.load.import_wall = Duration::from_millis(1500);
@@ -82,11 +82,11 @@ fn an_import_that_does_not_end_is_ended() {
 }
 
 #[test]
-fn an_import_that_somebody_stopped_or_gave_up_is_no_fault_of_the_policys() {
+fn an_import_that_was_stopped_from_outside_or_abandoned_is_not_the_policys_fault() {
     let bench = Bench::new(0, |config| config.load.import_wall = Duration::from_secs(3));
     let dir = bench.policy("sleeps", &[("policy.py", "import time\ntime.sleep(1000)\n")]);
     let loading = bench.pool().prepare(bench.order(&dir, 1)).unwrap();
-    // Its slot in the pool's folder has the policy once the interpreter has said hello.
+    // The policy is in the slot once the interpreter has sent HELLO.
     wait_for("an import", Duration::from_secs(30), || {
         let folders = std::fs::read_dir(bench.folder.path()).unwrap().map(|entry| entry.unwrap().path());
         let mut slots = folders.flat_map(|folder| std::fs::read_dir(folder).unwrap()).map(|slot| slot.unwrap().path());
@@ -102,9 +102,9 @@ fn an_import_that_somebody_stopped_or_gave_up_is_no_fault_of_the_policys() {
 }
 
 #[test]
-fn threads_that_wait_for_each_other_buy_no_patience() {
+fn waiting_threads_do_not_extend_the_import_limit() {
     let bench = Bench::new(1, |_| {});
-    // Fourteen threads without the interpreter's lock on one processor: for each second of the clock they wait for
+    // Fourteen threads without the interpreter's lock on one processor: in each second of wall-clock time they wait for
     // thirteen.
     let text = "import hashlib, threading, time\nblock = bytes(1 << 20)\nend = time.monotonic() + 1\n\
                 def spin():\n    while time.monotonic() < end:\n        hashlib.sha256(block).digest()\n\
@@ -144,7 +144,7 @@ fn an_interpreter_that_is_not_sealed_gets_no_policy() {
 }
 
 #[test]
-fn interpreters_that_others_kill_say_nothing_about_the_runner() {
+fn interpreters_killed_from_outside_are_not_the_runners_fault() {
     let bench = Bench::new(0, |_| {});
     let dir = bench.policy("harmless", &[("policy.py", "def policy(observation):\n    return [0] * 7\n")]);
     let is_over = AtomicBool::new(false);
@@ -180,7 +180,7 @@ fn floods_are_stopped() {
 }
 
 #[test]
-fn closing_descriptors_and_leaving_are_ends_like_others() {
+fn closing_descriptors_and_exiting_are_reported_as_failures() {
     let bench = Bench::new(2, |_| {});
     let text = "import os\ndef policy(observation):\n    os.closerange(0, 64)\n    return [0] * 7\n";
     assert_eq!(bench.step_of("closes", &[("policy.py", text)]).0, Answer::Closed);

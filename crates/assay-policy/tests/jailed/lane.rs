@@ -1,5 +1,5 @@
-//! What a lane needs of its jail, with Python in the lane's place: a policy's CPU clock by its pid, and a policy's
-//! socket out of a message; and what it must not get.
+//! A lane's jail, with Python in place of the lane: it must be able to read a policy's CPU clock by its pid and to
+//! receive a policy's socket in a message, and nothing else.
 
 use std::io::{IoSlice, Read, Write};
 use std::mem::MaybeUninit;
@@ -40,20 +40,20 @@ control.send(repr(results).encode())
 fn a_lane_reads_the_clock_and_takes_the_socket_and_nothing_else() {
     let bench = Bench::new(1, |_| {});
     let driver = bench.begins("p", &[("policy.py", "def policy(observation):\n    return [0] * 7\n")]);
-    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let (mut control, remote_end) = UnixStream::pair().unwrap();
     let (mut policy_end, lane_end) = UnixStream::pair().unwrap();
     let mut spec = JailSpec::new(Profile::Step, ["/py/bin/python3", "-I", "-S", "-c", LANE]);
     spec.binds = vec![Bind::read_only(crate::common::runtime().root, "/")];
-    spec.stdin = Some(theirs.into());
+    spec.stdin = Some(remote_end.into());
     let mut lane = Jail::find().unwrap().spawn(spec).unwrap();
 
-    send_with(&ours, driver.process.pid().unwrap().to_string().as_bytes(), &lane_end);
+    send_with(&control, driver.process.pid().unwrap().to_string().as_bytes(), &lane_end);
     let exit = lane.wait_deadline(Duration::from_secs(20)).unwrap_or_else(|| lane.kill());
     assert!(exit.is_success(), "{exit:?} {}", String::from_utf8_lossy(&lane.output_tail()));
-    ours.write_all(b"").unwrap();
-    let mut said = String::new();
-    ours.read_to_string(&mut said).unwrap();
-    assert_eq!(said, "[True, False, False, False, False, False]");
+    control.write_all(b"").unwrap();
+    let mut output = String::new();
+    control.read_to_string(&mut output).unwrap();
+    assert_eq!(output, "[True, False, False, False, False, False]");
     let mut word = [0; 12];
     policy_end.read_exact(&mut word).unwrap();
     assert_eq!(&word, b"hello policy");

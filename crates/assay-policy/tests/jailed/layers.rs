@@ -1,11 +1,11 @@
-//! A limit that is missing or wrong is noticed from outside, and where it can be without harm, from inside.
+//! A missing or wrong limit is detected from outside and, where that is harmless, from inside.
 
 use assay_policy::attacks::{fences, run};
 
 use crate::common::Bench;
 
 #[test]
-fn the_loss_of_a_limit_is_noticed() {
+fn the_loss_of_a_limit_is_detected() {
     type Change = fn(&mut assay_jail::ProcessLimits);
     let changes: [(&str, Change); 5] = [
         ("max address space", |limits| limits.address_space_bytes *= 2),

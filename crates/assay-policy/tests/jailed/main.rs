@@ -1,4 +1,4 @@
-//! Policies in real jails with the real Python: honest ones, hostile ones, and what a lane gets of both.
+//! Policies in real jails with the real Python: well-meant ones, hostile ones, and the jail of a lane.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 

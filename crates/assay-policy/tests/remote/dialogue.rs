@@ -1,4 +1,4 @@
-//! The lane's side of an episode, a frame at a time.
+//! Plays the lane in an episode, one frame at a time.
 
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use assay_policy::remote::{
 };
 use assay_policy::{PolicyConnection, PolicyStream};
 
-/// Deadlines short enough to wait for.
+/// Deadlines short enough for a test to wait for.
 pub(crate) const LIMITS: RemoteLimits = RemoteLimits {
     connect: Duration::from_secs(5),
     first: Duration::from_secs(5),
@@ -23,7 +23,7 @@ pub(crate) const LIMITS: RemoteLimits = RemoteLimits {
 
 /// A connected server and the lane's end of its socket pair.
 pub(crate) struct Dialogue {
-    // Dropped before what it runs on.
+    // Dropped before the connector whose threads it runs on.
     policy: Option<Box<RemotePolicy>>,
     stream: PolicyStream,
     nonce: u64,
@@ -31,7 +31,7 @@ pub(crate) struct Dialogue {
     _remote: ServerConnector,
 }
 
-/// A server at `url`, asked for all actions of an answer.
+/// Returns a server at `url` whose answers are executed completely.
 pub(crate) fn at(url: &str) -> PolicyServer {
     PolicyServer { endpoint: ServerEndpoint::parse(url).unwrap(), api_key: None, replan_steps: None }
 }
@@ -41,7 +41,7 @@ pub(crate) fn with_key(url: &str, key: &str) -> PolicyServer {
 }
 
 impl Dialogue {
-    /// Connects; an error reads `code: message`.
+    /// Connects; an error has the form `code: message`.
     pub(crate) fn open(server: &PolicyServer, limits: RemoteLimits) -> Result<Self, String> {
         let guard = AddressGuard::new(vec!["127.0.0.0/8".parse().unwrap()]);
         let remote = ServerConnector::new(guard, limits).unwrap();
@@ -59,7 +59,7 @@ impl Dialogue {
         self.policy.as_ref().unwrap().speaks().unwrap()
     }
 
-    /// An episode with an image, two joints, and actions of two numbers.
+    /// Begins an episode with an image, two joints, and actions of two numbers.
     pub(crate) fn begin(&mut self, instruction: &str) -> Result<(), String> {
         let array =
             |name: &str, dtype, shape: &[u32]| ArraySpec { name: name.to_owned(), dtype, shape: shape.to_vec() };
@@ -74,7 +74,7 @@ impl Dialogue {
         self.receive(FrameKind::Ready).map(|_| ())
     }
 
-    /// An observation at time 0 whose first joint is `joint`.
+    /// Sends an observation at time 0 whose first joint is `joint`, and returns the action.
     pub(crate) fn ask(&mut self, joint: f64) -> Result<[f64; 2], String> {
         let numbers: Vec<u8> = [0.0, 1.0, joint, 0.0].iter().flat_map(|x: &f64| x.to_le_bytes()).collect();
         self.send(FrameKind::Observation, &[numbers, vec![9; 4 * 6 * 3]].concat());
@@ -85,7 +85,7 @@ impl Dialogue {
         Ok([number(0), number(1)])
     }
 
-    /// Ends the episode as a lane does; returns what is remembered of the server's answers.
+    /// Ends the episode as a lane does. Returns the statistics of the server's answers.
     pub(crate) fn close(mut self) -> AnswerCounts {
         self.send(FrameKind::Close, &[]);
         let end = self.policy.take().unwrap().finish();
@@ -98,7 +98,7 @@ impl Dialogue {
     }
 
     fn receive(&mut self, kind: FrameKind) -> Result<Vec<u8>, String> {
-        assert!(self.stream.is_readable(Duration::from_secs(30)), "the relay says nothing");
+        assert!(self.stream.is_readable(Duration::from_secs(30)), "the relay sent nothing");
         let mut header = [0; HEADER_BYTES];
         self.stream.read_exact(&mut header).unwrap();
         let header = Header::decode(&header, MAX_REPLY_BYTES).unwrap();
@@ -117,7 +117,7 @@ impl Dialogue {
     }
 }
 
-/// What becomes of an episode of two observations: the last action, or the fault.
+/// Runs an episode of two observations. Returns the last action, or the fault.
 pub(crate) fn episode(server: &PolicyServer) -> Result<[f64; 2], String> {
     let mut dialogue = Dialogue::open(server, LIMITS)?;
     dialogue.begin("go")?;
@@ -127,21 +127,21 @@ pub(crate) fn episode(server: &PolicyServer) -> Result<[f64; 2], String> {
     Ok(last)
 }
 
-/// The last action of an episode of ten observations, or its first fault.
-fn dwelt_on(server: &PolicyServer) -> Result<[f64; 2], String> {
+/// Runs an episode of ten observations. Returns the last action, or the first fault.
+fn long_episode(server: &PolicyServer) -> Result<[f64; 2], String> {
     let mut dialogue = Dialogue::open(server, LIMITS)?;
     dialogue.begin("go")?;
     (0..10).try_fold([0.0; 2], |_, _| dialogue.ask(0.25))
 }
 
-/// [`episode`] with deadlines that a silent server meets soon, for the modes that are about deadlines.
+/// Runs [`episode`], with deadlines that expire soon for the modes that test deadlines.
 pub(crate) fn impatient(server: &PolicyServer, mode: &str) -> Result<[f64; 2], String> {
     let short = Duration::from_millis(400);
     let limits = match mode {
         "silent" | "no_hello" | "drips" | "hello_drips" => {
             RemoteLimits { connect: short, first: short, inference: short, ..LIMITS }
         }
-        "dwells" => return dwelt_on(server),
+        "dwells" => return long_episode(server),
         _ => return episode(server),
     };
     let mut dialogue = Dialogue::open(server, limits)?;

@@ -10,12 +10,12 @@ fn url(server: &PythonServer) -> String {
 }
 
 #[test]
-fn the_public_server_is_spoken_to() {
+fn an_episode_with_the_public_server_works() {
     let server = start("openpi.py", "");
     let mut dialogue = Dialogue::open(&at(&url(&server)), LIMITS).unwrap();
     assert_eq!(dialogue.speaks(), "openpi over WebSocket");
     dialogue.begin("go").unwrap();
-    // Three actions an answer: the fourth is a new answer to what is seen then.
+    // Three actions per answer: the fourth is from a new answer, to the current observation.
     let actions: Vec<_> = (0..4).map(|i| dialogue.ask(f64::from(i)).unwrap()).collect();
     assert_eq!(actions, [[0., 1.], [0., 1.], [0., 1.], [6., 2.]]);
     dialogue.close();
@@ -35,9 +35,9 @@ fn the_public_server_is_spoken_to() {
 }
 
 #[test]
-fn what_a_socket_server_does_has_an_expected_end() {
+fn each_behaviour_of_a_socket_server_has_the_expected_outcome() {
     let good = || Ok([0.25, -0.5]);
-    let told = |text: &str| Err(text.to_owned());
+    let fault = |text: &str| Err(text.to_owned());
     let table = [
         ("list", good()),
         ("single", good()),
@@ -49,50 +49,54 @@ fn what_a_socket_server_does_has_an_expected_end() {
         ("omni", good()),
         (
             "robo_camera",
-            told("mismatch: the policy server needs the image wrist_image_left, which this scenario does not observe"),
+            fault("mismatch: the policy server needs the image wrist_image_left, which this scenario does not observe"),
         ),
-        ("omni_error", told("server_error: the policy server failed: the model is not loaded")),
-        ("traceback", told("server_error: the policy server failed: RuntimeError: CUDA out of memory")),
-        ("nan", told("bad_action: actions[0][1] is NaN: every number of an action must be finite")),
-        ("infinite", told("bad_action: actions[0][0] is inf: every number of an action must be finite")),
-        ("wide", told("bad_action: actions of 3 numbers (shape [2, 3]); this scenario's have 2")),
-        ("none", told("bad_action: 0 actions in one answer; 1 to 1000 are allowed")),
-        ("long", told("bad_action: 1001 actions in one answer; 1 to 1000 are allowed")),
-        ("cube", told("bad_action: actions of shape [1, 1, 2]; wanted (horizon, 2) or (2,)")),
-        ("words", told("bad_action: actions: neither an array nor lists of numbers")),
-        ("ragged", told("bad_action: actions: lists of unequal length")),
-        ("no_key", told("bad_action: the answer has no key actions; its keys are: act, logits")),
+        ("omni_error", fault("server_error: the policy server failed: the model is not loaded")),
+        ("traceback", fault("server_error: the policy server failed: RuntimeError: CUDA out of memory")),
+        ("nan", fault("bad_action: actions[0][1] is NaN: every number of an action must be finite")),
+        ("infinite", fault("bad_action: actions[0][0] is inf: every number of an action must be finite")),
+        ("wide", fault("bad_action: actions of 3 numbers (shape [2, 3]); this scenario expects 2")),
+        ("none", fault("bad_action: 0 actions in one answer; 1 to 1000 are allowed")),
+        ("long", fault("bad_action: 1001 actions in one answer; 1 to 1000 are allowed")),
+        ("cube", fault("bad_action: actions of shape [1, 1, 2]; expected (horizon, 2) or (2,)")),
+        ("words", fault("bad_action: actions: neither an array nor lists of numbers")),
+        ("ragged", fault("bad_action: actions: lists of unequal length")),
+        ("no_key", fault("bad_action: the answer has no key \"actions\"; its keys are: act, logits")),
         (
             "object",
-            told("bad_action: actions: dtype \"|O\" is not among those that are read: float16 to 64, integers, bool"),
+            fault("bad_action: actions: dtype \"|O\" is not supported; send float16 to float64, integers or bool"),
         ),
-        ("short", told("bad_action: actions: an array of shape [1, 2] and dtype <f8 has 16 bytes, not 4")),
-        ("text_keys", told("bad_action: actions: neither an array nor lists of numbers")),
-        ("trailing", told("protocol: the policy server sent what is no answer: bytes behind the message")),
-        ("scalar", told("protocol: the policy server sent what is no answer: msgpack, but no map")),
-        ("large", told("protocol: the policy server sent what is no answer: a message of more than 2 MiB")),
-        ("pings", told("protocol: the policy server sent what is no answer: more than 1000 pings in an episode")),
-        ("silent", told("timeout: the policy server did not answer with actions within 0.4 s")),
-        ("no_hello", told("timeout: the policy server did not introduce itself within 0.4 s")),
-        ("dies", told("closed: the policy server closed the connection")),
-        ("closes_in_lines", told("closed: the policy server closed the connection (code 1001: bye Verdict: SAFE)")),
-        ("fragments", told("protocol: the policy server sent what is no answer: more than 4 MiB for one question")),
-        ("drips", told("timeout: the policy server did not answer with actions within 0.4 s")),
-        ("hello_drips", told("timeout: the policy server did not introduce itself within 0.4 s")),
-        ("dwells", told("timeout: the policy server did not answer the whole episode within 1.5 s")),
-        ("closes", told("closed: the policy server closed the connection (code 1001: going home)")),
+        ("short", fault("bad_action: actions: an array of shape [1, 2] and dtype <f8 must have 16 bytes, not 4")),
+        ("text_keys", fault("bad_action: actions: neither an array nor lists of numbers")),
+        ("trailing", fault("protocol: the policy server sent an invalid answer: bytes after the message")),
+        ("scalar", fault("protocol: the policy server sent an invalid answer: msgpack, but not a map")),
+        ("large", fault("protocol: the policy server sent an invalid answer: a message of more than 2 MiB")),
+        ("pings", fault("protocol: the policy server sent an invalid answer: more than 1000 pings in an episode")),
+        ("silent", fault("timeout: the policy server did not answer with actions within 0.4 s")),
+        ("no_hello", fault("timeout: the policy server did not introduce itself within 0.4 s")),
+        ("dies", fault("closed: the policy server closed the connection")),
+        ("closes_in_lines", fault("closed: the policy server closed the connection (code 1001: bye Verdict: SAFE)")),
+        ("fragments", fault("protocol: the policy server sent an invalid answer: more than 4 MiB for one request")),
+        ("drips", fault("timeout: the policy server did not answer with actions within 0.4 s")),
+        ("hello_drips", fault("timeout: the policy server did not introduce itself within 0.4 s")),
+        ("dwells", fault("timeout: the policy server did not answer the whole episode within 1.5 s")),
+        ("closes", fault("closed: the policy server closed the connection (code 1001: going home)")),
         (
             "redirect",
-            told("connect: no WebSocket with the policy server: it redirects to another address; give that one"),
+            fault(
+                "connect: could not open a WebSocket to the policy server: it redirects to another address; use that one",
+            ),
         ),
         (
             "key",
-            told("connect: no WebSocket with the policy server: it refused the key (policy_api_key), or wants one"),
+            fault(
+                "connect: could not open a WebSocket to the policy server: it refused the key or requires one (policy_api_key)",
+            ),
         ),
         (
             "busy",
-            told(
-                "connect: no WebSocket with the policy server: it answered 503 Service Unavailable where a WebSocket was wanted",
+            fault(
+                "connect: could not open a WebSocket to the policy server: it answered 503 Service Unavailable instead of opening a WebSocket",
             ),
         ),
     ];
@@ -103,24 +107,24 @@ fn what_a_socket_server_does_has_an_expected_end() {
 }
 
 #[test]
-fn what_is_no_msgpack_is_no_answer() {
+fn an_answer_that_is_not_msgpack_is_invalid() {
     for mode in ["garbage", "deep"] {
         let server = start("socket_server.py", mode);
         let fault = episode(&at(&url(&server))).unwrap_err();
-        assert!(fault.starts_with("protocol: the policy server sent what is no answer: no msgpack ("), "{fault}");
+        assert!(fault.starts_with("protocol: the policy server sent an invalid answer: not msgpack ("), "{fault}");
     }
 }
 
 #[test]
-fn a_flood_of_text_is_cut() {
+fn a_flood_of_text_is_truncated() {
     let server = start("socket_server.py", "flood_text");
     let fault = episode(&at(&url(&server))).unwrap_err();
     assert!(fault.starts_with("server_error: the policy server failed: xxx") && fault.len() < 2100, "{}", fault.len());
 }
 
 #[test]
-fn what_comes_without_being_asked_ends_the_episode() {
-    let unasked = Err("protocol: the policy server sent what is no answer: a message that nobody asked for".to_owned());
+fn an_unsolicited_message_ends_the_episode() {
+    let unasked = Err("protocol: the policy server sent an invalid answer: an unsolicited message".to_owned());
     let server = start("socket_server.py", "early");
     let mut dialogue = Dialogue::open(&at(&url(&server)), LIMITS).unwrap();
     let _ = server.wait_for("early");
@@ -134,8 +138,8 @@ fn what_comes_without_being_asked_ends_the_episode() {
 }
 
 #[test]
-fn an_answer_too_many_is_noticed_at_the_latest_when_the_episode_ends() {
-    // The second answer to the first question comes right behind the second question, and is taken for its answer.
+fn an_additional_answer_is_detected_at_the_end_of_the_episode_at_the_latest() {
+    // The second answer to the first request arrives right after the second request, and is mistaken for its answer.
     let server = start("socket_server.py", "late_doubled");
     let mut dialogue = Dialogue::open(&at(&url(&server)), LIMITS).unwrap();
     dialogue.begin("go").unwrap();
@@ -159,11 +163,11 @@ fn a_flood_while_physics_runs_ends_the_episode() {
     dialogue.ask(0.0).unwrap();
     let _ = server.wait_for("flooded");
     let fault = dialogue.ask(0.0).unwrap_err();
-    assert_eq!(fault, "protocol: the policy server sent what is no answer: more than 4 MiB for one question");
+    assert_eq!(fault, "protocol: the policy server sent an invalid answer: more than 4 MiB for one request");
 }
 
 #[test]
-fn a_key_that_is_told_is_struck() {
+fn a_key_in_a_servers_message_is_redacted() {
     let server = start("socket_server.py", "tells_key");
     let fault = episode(&with_key(&format!("{}/?token=t-123456", url(&server)), "k-abcdef")).unwrap_err();
     assert_eq!(fault, "server_error: the policy server failed: DeniedError: [secret] and /?token=[secret] are no good");
@@ -185,11 +189,11 @@ fn the_key_reaches_the_server() {
     let server = start("socket_server.py", "key");
     assert_eq!(episode(&with_key(&url(&server), "right")), Ok([0.25, -0.5]));
     let refused = episode(&with_key(&url(&server), "wrong\n")).unwrap_err();
-    assert_eq!(refused, "mismatch: policy_api_key has characters that no HTTP header may have");
+    assert_eq!(refused, "mismatch: policy_api_key has characters that are not allowed in an HTTP header");
 }
 
 #[test]
-fn nobody_there_is_told_without_a_reason() {
+fn an_unreachable_server_is_reported_without_a_reason() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let unreached =
         Err("connect: the policy server can't be reached (from here, only public addresses and the networks in \

@@ -53,7 +53,7 @@ impl Monitor {
     }
 
     /// Takes the next sample (signals in the order given to [`Formula::bind`](crate::Formula::bind); a missing one
-    /// counts as NaN) and returns the bounds that hold now.
+    /// counts as NaN) and returns the current bounds.
     ///
     /// The bounds are sound. They are as tight as [`TraceEvaluation::interval`] of the same samples if no future
     /// operator is nested in another operator and there is no past operator; otherwise they may lag by the formula's
@@ -100,7 +100,7 @@ impl Monitor {
         self.pushed
     }
 
-    /// Returns whether the memory is bounded by the formula's horizon. If not (an unbounded future operator inside a
+    /// Returns true if the memory is bounded by the formula's horizon. If not (an unbounded future operator inside a
     /// bounded window or a past operator, as in `always[0:5] eventually p`), the monitor records the trace, and its
     /// running bounds stay open until the end.
     pub fn is_bounded(&self) -> bool {

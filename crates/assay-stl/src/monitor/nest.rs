@@ -97,7 +97,7 @@ impl Nest {
         std::mem::swap(&mut self.table, &mut self.next_table);
     }
 
-    /// Returns the least and the greatest value over all continuations.
+    /// Returns the minimum and the maximum value over all continuations.
     pub(crate) fn bounds(&self) -> (f64, f64) {
         (self.table[0], self.table[self.table.len() - 1])
     }
@@ -108,8 +108,8 @@ impl Nest {
         look_up(&self.table, &found)
     }
 
-    /// Returns the value if the values that the stream emitted at sample `t` repeat for ever.
-    pub(crate) fn for_ever(&mut self, stream: &Stream, t: usize) -> f64 {
+    /// Returns the value if the values that the stream emitted at sample `t` repeat forever.
+    pub(crate) fn forever(&mut self, stream: &Stream, t: usize) -> f64 {
         self.read(stream, t);
         let empty: Vec<f64> = self.operators.iter().map(|fold| fold.empty()).collect();
         self.evaluate(|operator| empty[operator]);
@@ -180,7 +180,7 @@ impl NestBuilder<'_> {
         let part = if self.plan.facts[op].delay.is_some() {
             NestNode::Settled(self.stream.node(self.plan, op))
         } else {
-            // An operator whose every window could be empty would need a third value in the table.
+            // An operator all of whose windows could be empty would need a third value in the table.
             match &self.plan.ops[op] {
                 Op::Extremum { fold, operands } => {
                     let operands = operands.iter().map(|operand| self.part(*operand, false)).collect::<Option<_>>()?;

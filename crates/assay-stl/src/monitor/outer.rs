@@ -151,7 +151,7 @@ impl Anchor {
                 }
             }
             Anchor::Nest(nest) => match input {
-                // The stream emits nothing more here; the nested operators must not fold an empty sample.
+                // The stream emits no further values, and the nested operators must not fold an empty sample.
                 StepInput::Past { length, after: Continuation::Nothing } if t >= length + nest.delay() => {}
                 _ => nest.step(stream, t),
             },
@@ -177,7 +177,7 @@ impl Anchor {
         }
     }
 
-    /// Returns the value once all has settled; `last` is the last step.
+    /// Returns the value once everything has settled; `last` is the last step.
     fn end(&mut self, stream: &Stream, last: usize, after: Continuation) -> f64 {
         match self {
             Anchor::First { value, empty, .. } => {
@@ -194,7 +194,7 @@ impl Anchor {
                 if best.is_nan() { fold.empty() } else { best }
             }
             Anchor::Nest(nest) if after == Continuation::Nothing => nest.ended(),
-            Anchor::Nest(nest) => nest.for_ever(stream, last),
+            Anchor::Nest(nest) => nest.forever(stream, last),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! A literal implementation of the definition: quadratic, on `Option`s, sharing only the formula's text with the crate.
+//! A literal implementation of the definition: quadratic, on `Option`s. It shares only the formula's text with the
+//! crate.
 use proptest::prelude::*;
 
 pub(crate) type Kid = Box<F>;
@@ -74,7 +75,7 @@ pub(crate) fn traces(most: usize) -> impl Strategy<Value = (Vec<f64>, Vec<f64>)>
         .prop_map(|samples| samples.into_iter().map(|(a, b)| (f64::from(a), f64::from(b))).unzip())
 }
 
-/// Returns the greatest sum of finite windows along a path.
+/// Returns the maximum sum of finite windows along a path.
 pub(crate) fn reach(f: &F) -> usize {
     let of = |w: &Window| w.map_or(0, |(a, b)| b.unwrap_or(a));
     match f {
@@ -101,7 +102,7 @@ pub(crate) struct Trace<'a> {
     /// Number of samples; with assumed ones, up to the sample from which all values repeat.
     pub(crate) length: usize,
     pub(crate) rest: Rest,
-    /// Whether unbounded windows stop at the last recorded sample.
+    /// True if unbounded windows stop at the last recorded sample.
     pub(crate) stops: bool,
 }
 

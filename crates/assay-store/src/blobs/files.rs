@@ -1,4 +1,5 @@
-//! The files of the evidence folder: stored whole or not at all, packed in place, listed and removed.
+//! File operations of the evidence folder: files are stored completely or not at all, packed in place, listed and
+//! removed.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -30,14 +31,14 @@ pub(super) fn replace_with_packed(stored: &Path, incoming: &Path) -> io::Result<
     let packed = match packed(stored) {
         Ok(Some(packed)) => packed,
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        // Packing gains nothing, it was packed before, or it was removed.
+        // The file would not become smaller, was packed before, or was removed.
         _ => return Ok(()),
     };
     let mut file = NamedTempFile::new_in(incoming)?;
     file.write_all(&packed)?;
     file.as_file().sync_all()?;
     match replace(stored, file) {
-        // The folder was erased meanwhile.
+        // The folder was erased concurrently.
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         replaced => replaced,
     }
@@ -48,13 +49,13 @@ fn replace(stored: &Path, packed: NamedTempFile) -> io::Result<()> {
     packed.persist(&to)?;
     stored.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())?;
     match fs::remove_file(stored) {
-        // It was erased concurrently, by a thread that did not know of the packed file.
+        // The artifact was erased concurrently, by a thread that did not know of the packed file.
         Err(error) if error.kind() == ErrorKind::NotFound => fs::remove_file(to),
         removed => removed,
     }
 }
 
-/// Writes a file among the incoming ones, which are deleted after a kill, and moves it to its place once it is durable.
+/// Writes a file to the folder of incoming files, which are deleted after a kill, and moves it once it is durable.
 pub(super) fn write_atomically(
     to: &Path,
     incoming: &Path,
@@ -106,7 +107,7 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     existing(fs::remove_file(path)).map(drop)
 }
 
-/// Removes a folder, if it is there and empty.
+/// Removes a folder, if it exists and is empty.
 pub(super) fn remove_if_empty(folder: &Path) -> io::Result<()> {
     match fs::remove_dir(folder) {
         Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Ok(()),
@@ -157,7 +158,7 @@ pub(super) fn usage(jobs: &Path) -> io::Result<HashMap<JobId, u64>> {
     Ok(usage)
 }
 
-/// Returns `None` for what is not there, or was removed concurrently.
+/// Converts a missing file or folder to `None`: it does not exist, or was removed concurrently.
 fn existing<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

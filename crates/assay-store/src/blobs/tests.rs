@@ -31,7 +31,7 @@ async fn artifacts_are_kept_by_job_and_hash() {
     assert_eq!(text(&blobs, job(1), one, 0..8).await.unwrap(), "evidence");
     assert_eq!(text(&blobs, job(1), one, 2..4).await.unwrap(), "id");
     let missing = text(&blobs, job(2), two, 0..8).await;
-    assert!(matches!(missing, Err(BlobError::Missing)), "each job has its own");
+    assert!(matches!(missing, Err(BlobError::Missing)), "each job has its own artifacts");
 
     let copy = data.path().join("copy");
     blobs.copy_to(job(1), one, &copy).await.unwrap();
@@ -46,12 +46,12 @@ async fn artifacts_are_kept_by_job_and_hash() {
     blobs.erase(job(1)).await.unwrap();
     blobs.erase(job(1)).await.unwrap();
     assert!(matches!(blobs.size(job(1), two).await, Err(BlobError::Missing)));
-    assert_eq!(blobs.size(job(2), one).await.unwrap(), 8, "another job's stay");
+    assert_eq!(blobs.size(job(2), one).await.unwrap(), 8, "the artifacts of another job are kept");
     assert!(!data.path().join(format!("blobs/jobs/{}", job(1))).exists(), "no empty folder is left");
 }
 
 #[tokio::test]
-async fn what_packs_well_is_kept_small_and_read_as_it_was() {
+async fn compressible_artifacts_are_packed_and_read_unchanged() {
     let data = tempfile::tempdir().unwrap();
     let blobs = Blobs::folder(data.path()).unwrap();
     let incoming = blobs.incoming().unwrap();
@@ -82,14 +82,14 @@ async fn what_packs_well_is_kept_small_and_read_as_it_was() {
     assert!(matches!(text(&blobs, job(1), hash, 0..4).await, Err(BlobError::Damaged(_))));
     std::fs::write(&kept, good).unwrap();
     blobs.retain(job(1), HashSet::from([hash])).await.unwrap();
-    assert_eq!(blobs.size(job(1), hash).await.unwrap(), json.len() as u64, "it is kept by the name it was put under");
+    assert_eq!(blobs.size(job(1), hash).await.unwrap(), json.len() as u64, "it is kept under its original name");
     blobs.erase(job(1)).await.unwrap();
     assert!(matches!(blobs.size(job(1), hash).await, Err(BlobError::Missing)));
     assert!(matches!(text(&blobs, job(1), hash, 0..4).await, Err(BlobError::Missing)));
 }
 
 #[tokio::test]
-async fn what_is_erased_while_it_is_packed_does_not_come_back() {
+async fn an_artifact_erased_while_it_is_packed_stays_erased() {
     let data = tempfile::tempdir().unwrap();
     let blobs = Blobs::folder(data.path()).unwrap();
     let incoming = blobs.incoming().unwrap();
@@ -107,7 +107,7 @@ async fn what_is_erased_while_it_is_packed_does_not_come_back() {
 }
 
 #[tokio::test]
-async fn what_is_incoming_is_kept_without_a_copy_and_anything_else_with_one() {
+async fn incoming_files_are_stored_without_a_copy_and_others_with_one() {
     let data = tempfile::tempdir().unwrap();
     let elsewhere = tempfile::tempdir_in("/dev/shm").unwrap();
     let blobs = Blobs::folder(data.path()).unwrap();
@@ -124,14 +124,14 @@ async fn what_is_incoming_is_kept_without_a_copy_and_anything_else_with_one() {
     let nothing = blobs.put(job(1), Sha256Digest::of("nothing"), &incoming.path().join("nothing")).await;
     assert!(matches!(nothing, Err(BlobError::Io(_))));
 
-    // As after a kill: what was incoming goes, what was kept stays.
+    // After a kill, incoming files are removed and stored ones are kept.
     let left = incoming.keep();
     let blobs = Blobs::folder(data.path()).unwrap();
     assert!(!left.exists());
     assert_eq!(text(&blobs, job(1), near, 0..4).await.unwrap(), "near");
 }
 #[tokio::test]
-async fn what_is_written_lies_among_the_incoming_until_it_is_whole() {
+async fn files_stay_in_the_incoming_folder_until_they_are_complete() {
     let data = tempfile::tempdir().unwrap();
     let blobs = Blobs::folder(data.path()).unwrap();
     let (incoming, to) = (data.path().join(INCOMING), blobs.job_folder(job(1)).join(Sha256Digest::of("a").to_string()));
@@ -145,14 +145,14 @@ async fn what_is_written_lies_among_the_incoming_until_it_is_whole() {
     write_atomically(&to, &incoming, |file| file.write_all(b"whole")).unwrap();
     assert_eq!((fs::read_to_string(&to).unwrap(), count(&incoming)), ("whole".to_owned(), 0));
 
-    // As version 0.1.0 left it.
+    // As left by version 0.1.0.
     fs::write(to.with_extension("pack#1"), "half").unwrap();
     blobs.erase(job(1)).await.unwrap();
     assert!(!to.parent().unwrap().exists());
 }
 
 #[tokio::test]
-async fn one_artifact_is_removed_packed_or_not() {
+async fn an_artifact_is_removed_whether_packed_or_not() {
     let data = tempfile::tempdir().unwrap();
     let blobs = Blobs::folder(data.path()).unwrap();
     let file = data.path().join("file");

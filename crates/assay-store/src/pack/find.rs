@@ -8,7 +8,7 @@ pub(super) struct NumberRun {
     pub(super) offset: usize,
     /// Number of numbers.
     pub(super) count: usize,
-    /// Numbers per row: the distance to the number that a number resembles.
+    /// Numbers per row, which is the distance to the most similar earlier number.
     pub(super) lag: usize,
 }
 
@@ -18,7 +18,7 @@ const MIN_COUNT: usize = 4;
 const NPY: &[u8] = b"\x93NUMPY\x01\x00";
 /// Maximum nesting depth of skipped structures in a page header.
 const MAX_DEPTH: usize = 4;
-/// Longest NPY header that is read, in bytes.
+/// Maximum length of a NPY header, in bytes.
 const MAX_HEADER: usize = 4096;
 
 /// Returns the runs of numbers in a file, in order and without overlap.
@@ -186,7 +186,7 @@ mod tests {
     use super::{NumberRun, page, runs};
 
     #[test]
-    fn arrays_are_found_wherever_they_are() {
+    fn arrays_are_found_at_any_position() {
         let text = format!("{:<117}\n", "{'descr': '<i8', 'fortran_order': False, 'shape': (5,), }");
         let mut array = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
         array.extend_from_slice(text.as_bytes());
@@ -194,7 +194,7 @@ mod tests {
         let file = [&b"PK\x03\x04name"[..], &array[..], b"between", &array[..]].concat();
         let expected = [136, 136 + 40 + 7 + 128].map(|offset| NumberRun { offset, count: 5, lag: 1 });
         assert_eq!(runs(&file), expected);
-        assert!(runs(&file[..170]).is_empty(), "the first one is cut off");
+        assert!(runs(&file[..170]).is_empty(), "the first one is truncated");
         assert!(runs(b"text").is_empty() && runs(b"").is_empty());
     }
 

@@ -1,4 +1,4 @@
-//! Prediction of a double from preceding ones, so that only the residuals need to be stored.
+//! Predicts a double from preceding ones, so that only the residuals need to be stored.
 //!
 //! The arithmetic is part of the file format: sums and products of two doubles, rounded as IEEE 754 requires, in this
 //! order.
@@ -7,11 +7,11 @@ use std::collections::HashSet;
 
 use super::find::NumberRun;
 
-/// Bytes of a run in the table.
+/// Size of a run in the table, in bytes.
 pub(super) const ENTRY_BYTES: usize = 32;
-/// No source run.
+/// Value for a missing source run.
 const NONE: u32 = u32::MAX;
-/// Rows that must agree for a run to count as the integral of another.
+/// Number of rows that must agree for a run to count as the integral of another.
 const SAMPLES: usize = 24;
 /// Number of following runs that are searched for a position's velocity.
 const REACH: usize = 512;
@@ -94,18 +94,18 @@ impl PredictedRun {
             (Prediction::Integral, .., Some(rate)) => one + self.step * f64::from_bits(at(rate, row)),
             _ => one,
         };
-        // The bits of a computed NaN are unspecified; those of a number that was read are not.
+        // The bits of a computed NaN are unspecified, unlike those of a number that was read.
         ordered(if guess.is_finite() { guess } else { one }.to_bits())
     }
 }
 
-/// Maps the bits of a double to an integer with the same order. Its own inverse.
+/// Maps the bits of a double to an integer with the same order. The function is its own inverse.
 fn ordered(bits: u64) -> i64 {
     let signed = bits.cast_signed();
     signed ^ ((signed >> 63).cast_unsigned() >> 1).cast_signed()
 }
 
-/// Zigzag encoding: small numbers of either sign become small numbers.
+/// Encodes an integer in zigzag form, in which small numbers of either sign become small numbers.
 fn folded(miss: i64) -> u64 {
     ((miss << 1) ^ (miss >> 63)).cast_unsigned()
 }
@@ -164,14 +164,14 @@ fn integral(file: &[u8], runs: &[PredictedRun], index: usize) -> Option<(Predict
         return None;
     }
     let rows = || (1..=SAMPLES).map(|sample| sample * (run.count - 1) / SAMPLES);
-    // Almost constant numbers are predicted well by anything.
+    // Every prediction works for almost constant numbers, so they prove nothing.
     if rows().all(|row| bits(file, run, row) == bits(file, run, row - 1)) {
         return None;
     }
     let follows = |(of, rate): (usize, &PredictedRun)| {
         let tried = PredictedRun { kind: Prediction::Integral, of: u32::try_from(of).ok()?, step, ..*run };
         let near = |row: &usize| 64 - miss(file, &tried, Some(rate), *row).leading_zeros() <= NEAR;
-        // A contact may change a quantity between two rows; nearly all must agree.
+        // A contact may change a quantity between two rows, so only nearly all rows must agree.
         let fits =
             rate.count == run.count && rate.kind != Prediction::Integral && rows().filter(near).count() + 2 > SAMPLES;
         fits.then_some((tried, of))
@@ -198,10 +198,10 @@ pub(super) fn check(runs: &[PredictedRun], length: usize) -> Result<(), &'static
     for run in runs {
         let sums = run.summed(runs).is_some_and(|rate| rate.kind != Prediction::Integral && rate.count == run.count);
         if run.offset < end || run.end() > length || run.lag == 0 {
-            return Err("a run outside of the file");
+            return Err("a run is outside of the file");
         }
         if run.kind == Prediction::Integral && !sums {
-            return Err("an integral of nothing");
+            return Err("an integral has no source");
         }
         end = run.end();
     }

@@ -57,7 +57,7 @@ pub(super) fn forget(db: &Connection, id: &str, episode: u32) -> SqlResult<()> {
 fn insert(db: &Connection, id: &str, note: &AttemptNote) -> SqlResult<()> {
     let sql = "SELECT coalesce(max(number), 0) FROM attempt_notes WHERE job_id = ?1 AND episode = ?2";
     let last: u32 = value(db, sql, (id, note.episode()))?;
-    // A violation is always kept: each clause has one an attempt, and attempts are bounded.
+    // Violations are always kept: there is at most one per clause and attempt, and attempts are bounded.
     if last >= MAX_ATTEMPT_NOTES && matches!(note, AttemptNote::Replaced(_)) {
         return Ok(());
     }

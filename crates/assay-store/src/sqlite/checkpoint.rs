@@ -18,12 +18,12 @@ const WORTH_IT_PAGES: i64 = 1024;
 const TOO_LONG_PAGES: i64 = 16 * 1024;
 /// Minimum time between two checkpoints.
 const PAUSE: Duration = Duration::from_millis(200);
-/// A short log is moved too after this time without a write.
+/// Time without a write after which even a short log is moved.
 const IDLE: Duration = Duration::from_secs(30);
 /// Interval of attempts to reserve disk space that was not available.
 const HOLD_AGAIN: Duration = Duration::from_secs(5);
 
-/// Wakes the checkpointing thread; dropping it ends the thread.
+/// Handle that wakes the checkpointing thread; dropping it ends the thread.
 #[derive(Debug)]
 pub(super) struct Checkpointer {
     nudges: Option<SyncSender<()>>,
@@ -42,7 +42,7 @@ impl Checkpointer {
     /// Reports a commit.
     pub(super) fn nudge(&self) {
         if let Some(nudges) = &self.nudges {
-            // A full channel means that a report is pending.
+            // If the channel is full, a report is already pending.
             let _ = nudges.try_send(());
         }
     }
@@ -54,7 +54,7 @@ impl Drop for Checkpointer {
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
-            tracing::error!("the checkpointing thread panicked");
+            tracing::error!("checkpoint thread panicked");
         }
     }
 }
@@ -68,21 +68,21 @@ fn run(db: &Connection, nudged: &Receiver<()>, (reserve, health): (&Reserve, &St
             (true, false) => Duration::MAX,
         };
         // Truncating the log frees its blocks, which the next commit would have to allocate again.
-        let anew = if reserve.is_wanted() { "RESTART" } else { "TRUNCATE" };
+        let restart_mode = if reserve.is_wanted() { "RESTART" } else { "TRUNCATE" };
         match nudged.recv_timeout(wait) {
             Ok(()) => {
                 pending = true;
-                // The file keeps its greatest length; only the database knows how much of it is valid.
+                // The file keeps its maximum length; only the database knows how much of it is valid.
                 let (pages, moved) = checkpoint(db, "NOOP", health).unwrap_or_default();
                 if pages - moved >= WORTH_IT_PAGES {
-                    checkpoint(db, if pages < TOO_LONG_PAGES { "PASSIVE" } else { anew }, health);
+                    checkpoint(db, if pages < TOO_LONG_PAGES { "PASSIVE" } else { restart_mode }, health);
                     renew(reserve, health);
                     std::thread::sleep(PAUSE);
                 }
             }
             Err(RecvTimeoutError::Timeout) => {
                 // A full disk may have prevented the checkpoint.
-                let moved = checkpoint(db, if reserve.is_held() { anew } else { "PASSIVE" }, health).is_some();
+                let moved = checkpoint(db, if reserve.is_held() { restart_mode } else { "PASSIVE" }, health).is_some();
                 renew(reserve, health);
                 pending = pending && !moved;
             }
@@ -108,7 +108,7 @@ fn checkpoint(db: &Connection, mode: &'static str, health: &StorageHealth) -> Op
     let result = moved.map_err(|e| database("moving the log into the database", e));
     match &result {
         Err(error) => health.checkpoint_failed(error),
-        // `NOOP` moves nothing, so its success proves nothing.
+        // `NOOP` moves nothing, so its success does not show that checkpoints work.
         Ok(_) if mode == "NOOP" => {}
         Ok(_) => health.checkpoints_work(),
     }
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_that_was_moved_is_left_alone_until_it_is_long_again() {
+    fn a_moved_log_is_not_moved_again_until_it_is_long() {
         let folder = tempfile::tempdir().unwrap();
         let open = || super::super::connection::connect(&folder.path().join("db")).unwrap();
         let db = open();

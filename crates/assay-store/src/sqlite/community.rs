@@ -132,7 +132,7 @@ fn may_publish(
         return Ok(PublishOutcome::VersionExists);
     }
     let Some(others) = max_a_day.checked_sub(1) else { return Ok(PublishOutcome::TooMany { frees_at: None }) };
-    // Once all but the last `others` are a day old, one more fits.
+    // One more version is allowed once all but the last `others` are a day old.
     let recent = "SELECT id, published_at FROM community_versions WHERE account = ?1 AND published_at > ?2
                   ORDER BY published_at DESC LIMIT 1 OFFSET ?3";
     let filling = first(db, recent, (account, day_before(now), others), |row| time(row, "published_at"))?;
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_text_that_is_no_digest_is_a_corrupt_row() {
+    async fn an_invalid_digest_is_a_corrupt_row() {
         let folder = tempfile::tempdir().unwrap();
         let records = SqliteRecords::open(folder.path(), "a test").unwrap();
         let sql = "INSERT INTO installed_versions (digest, id, version, kept_at) VALUES ('5F', 'reach', '1.0.0', 0)";

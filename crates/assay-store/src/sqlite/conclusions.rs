@@ -31,7 +31,7 @@ impl ConclusionRecords for SqliteRecords {
         now: Timestamp,
         lease: SignedDuration,
     ) -> Result<Lease, StoreError> {
-        self.write_lease("prolonging a lease", move |db| heartbeat(db, fence, now, lease)).await
+        self.write_lease("renewing a lease", move |db| heartbeat(db, fence, now, lease)).await
     }
 
     async fn return_conclusion(
@@ -41,7 +41,7 @@ impl ConclusionRecords for SqliteRecords {
         now: Timestamp,
     ) -> Result<ReturnOutcome, StoreError> {
         let reason = reason.map(str::to_owned);
-        self.write("handing a conclusion back", move |db| hand_back(db, fence, reason.as_deref(), now)).await
+        self.write("returning a conclusion", move |db| hand_back(db, fence, reason.as_deref(), now)).await
     }
 
     async fn add_judgement(
@@ -65,7 +65,7 @@ impl ConclusionRecords for SqliteRecords {
     }
 
     async fn signed_document(&self, job: JobId, document: SignedDocument) -> Result<Option<Vec<u8>>, StoreError> {
-        self.query("reading what was signed", |db| signed_documents::get(db, job, document))
+        self.query("reading a signed document", |db| signed_documents::get(db, job, document))
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn create_folder(folder: &Path) -> Result<PathBuf, OpenError> {
 
 /// Opens the database for writing; creates it if there is none.
 pub(super) fn connect_writable(file: &Path) -> Result<Connection, OpenError> {
-    // SQLite would make a new file readable for everyone, and gives the files beside it the same mode.
+    // SQLite would make a new file readable for all users. It gives the files next to it the same mode.
     match File::options().write(true).create_new(true).mode(0o600).open(file) {
         Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => return Err(OpenError::file("create", file, e)),
         _ => {}
@@ -48,7 +48,7 @@ pub(super) fn connect(file: &Path) -> rusqlite::Result<Connection> {
     db.pragma_update(None, "foreign_keys", true)?;
     db.pragma_update(None, "wal_autocheckpoint", 0)?;
     db.pragma_update(None, "journal_size_limit", MAX_LOG_BYTES)?;
-    // A savepoint's journal is small; a file for it would be one more change that the next fsync waits for.
+    // A savepoint's journal is small, and a file for it would be one more change for which the next fsync waits.
     db.pragma_update(None, "temp_store", "MEMORY")?;
     // Otherwise the plan depends on bound values, such as that of `LIMIT ?`, and SQLite prepares the statement anew
     // each time.

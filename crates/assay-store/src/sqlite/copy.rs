@@ -1,4 +1,4 @@
-//! A copy of the records, made beside a running server, and the list of files that the copied records need.
+//! Copy of the records, made next to a running server, and the list of files that the copied records need.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -51,7 +51,7 @@ impl RecordsCopy {
         if found < known {
             return Err(OpenError::OlderSchema { file, found, known });
         }
-        // SQLite accepts an empty file, but would create one that everyone can read.
+        // SQLite accepts an empty file, but would create one that all users can read.
         let made = File::options().write(true).create_new(true).mode(0o600).open(to);
         made.map_err(|e| OpenError::file("create", to, e))?;
         let copied = source.execute("VACUUM INTO ?1", [&to.to_string_lossy()]);
@@ -97,7 +97,7 @@ impl RecordsCopy {
     pub fn policy_paths(&self) -> Result<BTreeSet<String>, StoreError> {
         let sql = "SELECT DISTINCT policy_path FROM jobs WHERE policy_path IS NOT NULL AND policy_removed_at IS NULL";
         let read = |db: &Connection| all(db, sql, [], |row| Ok(row.get(0)?));
-        Ok(self.query("reading what policies there are", read)?.into_iter().collect())
+        Ok(self.query("listing policies", read)?.into_iter().collect())
     }
 
     /// Returns the jobs with episodes to run whose policy is a server, and whose credentials are therefore kept.
@@ -106,7 +106,7 @@ impl RecordsCopy {
     /// They can't be read.
     pub fn policy_server_jobs(&self) -> Result<Vec<JobId>, StoreError> {
         let sql = "SELECT job_id FROM jobs WHERE status IN ('QUEUED', 'RUNNING') AND policy_path IS NULL";
-        self.query("reading whose policy is a server", |db| all(db, sql, [], |row| parsed(row, "job_id")))
+        self.query("listing jobs with a policy server", |db| all(db, sql, [], |row| parsed(row, "job_id")))
     }
 
     /// Returns the digests of the scenario versions whose files are kept.
@@ -125,7 +125,7 @@ impl RecordsCopy {
     /// It can't be read.
     pub fn evidence(&self) -> Result<BTreeSet<(JobId, Sha256Digest)>, StoreError> {
         let mut found = BTreeSet::new();
-        self.query("reading what evidence there is", |db| {
+        self.query("listing evidence", |db| {
             let kept = "FROM jobs JOIN {} USING (job_id) WHERE evidence_removed_at IS NULL";
             let results = format!("SELECT job_id, result {}", kept.replace("{}", "episodes"));
             each(db, &results, |row| add(&mut found, row, &json::<EpisodeResult>(row, "result")?.evidence))?;
@@ -173,7 +173,7 @@ mod tests {
     use crate::SqliteRecords;
 
     #[test]
-    fn records_are_copied_beside_the_server_that_holds_them() {
+    fn records_are_copied_while_a_server_holds_them() {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
         let _server = SqliteRecords::open(&data, "a test").unwrap();

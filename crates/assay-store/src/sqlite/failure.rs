@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::{DatabaseProblem, StoreError};
 
-/// The failure of a statement or of the operation around it, before its purpose is known; lets `?` take both.
+/// The error of a statement or of the operation around it, before its purpose is known; lets `?` convert both.
 #[derive(Debug)]
 pub(super) enum SqlFailure {
     Sql(rusqlite::Error),
@@ -41,7 +41,7 @@ impl SqlFailure {
 pub(super) fn database(doing: &'static str, source: rusqlite::Error) -> StoreError {
     let problem = problem(&source);
     let source: Arc<dyn Error + Send + Sync> = match problem {
-        // Recognised by `is_disk_full`, which knows no engine.
+        // `is_disk_full` recognises this error, since it does not know the engine's errors.
         DatabaseProblem::DiskFull => Arc::new(io::Error::new(ErrorKind::StorageFull, source)),
         _ => Arc::new(source),
     };
@@ -66,7 +66,7 @@ fn problem(error: &rusqlite::Error) -> DatabaseProblem {
     }
 }
 
-/// Returns whether the statement failed on a key that exists.
+/// Returns true if the statement failed because the key exists.
 pub(super) fn is_taken(error: &rusqlite::Error) -> bool {
     use rusqlite::ffi::{SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_UNIQUE};
     let code = error.sqlite_error().map(|e| e.extended_code);

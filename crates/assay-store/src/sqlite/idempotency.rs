@@ -51,7 +51,7 @@ impl IdempotencyRecords for SqliteRecords {
     }
 
     async fn finish_request(&self, once: IdempotencyClaim, answer: StoredResponse) -> Result<bool, StoreError> {
-        self.write("keeping an answer", move |db| finish(db, &once, &answer)).await
+        self.write("storing a response", move |db| finish(db, &once, &answer)).await
     }
 
     async fn abandon_request(&self, once: IdempotencyClaim) -> Result<(), StoreError> {
@@ -59,11 +59,11 @@ impl IdempotencyRecords for SqliteRecords {
         let delete = move |db: &Connection| {
             change(db, sql, (once.account.as_str(), once.key.as_str(), once.attempt.to_string())).map(drop)
         };
-        self.write("giving a request up", delete).await
+        self.write("abandoning a request", delete).await
     }
 
     async fn purge_responses(&self, now: Timestamp) -> Result<u64, StoreError> {
-        self.write("forgetting answers", move |db| forget(db, now)).await
+        self.write("purging responses", move |db| forget(db, now)).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! The table of jobs: accepting, reading, listing, ending.
+//! The table of jobs: creates, reads, lists and ends them.
 
 use assay_model::{AccountId, EpisodeResult, JobEvent, JobHeader, JobId, JobKind, JobStatus};
 use async_trait::async_trait;
@@ -66,7 +66,7 @@ impl JobRecords for SqliteRecords {
 pub(super) fn create(db: &Connection, job: &NewJob) -> SqlResult<u32> {
     let episodes = job.header.episodes_to_run();
     if job.header.plan.episodes == 0 {
-        return Err(StoreError::Invalid("a job has at least one episode".into()).into());
+        return Err(StoreError::Invalid("a job must have at least one episode".into()).into());
     }
     let ask = quotas::admit(db, job)?;
     let id = job.header.job_id.to_string();
@@ -95,7 +95,7 @@ pub(super) fn create(db: &Connection, job: &NewJob) -> SqlResult<u32> {
         Err(e) if is_taken(&e) => return Err(StoreError::Exists { what: "job", id }.into()),
         Err(e) => return Err(e.into()),
     }
-    // Only a single worker can count the connections that a server allows.
+    // One shard, because only a single worker can count the connections that a server allows.
     let remote = job.policy_path.is_none();
     let size = if remote { episodes } else { job.shard_episodes.get() };
     let shards = shards(&job.header, size);
@@ -108,7 +108,7 @@ pub(super) fn create(db: &Connection, job: &NewJob) -> SqlResult<u32> {
     Ok(u32::try_from(shards.len()).unwrap_or(u32::MAX))
 }
 
-/// Returns the first episode and the end of each shard. The showcase has the first shard to itself: its world is public
+/// Returns the first episode and the end of each shard. The showcase has its own shard, the first: its world is public
 /// and the others are not, and the time at which it runs must reveal nothing about them.
 fn shards(header: &JobHeader, size: u32) -> Vec<(u32, u32)> {
     let (counted, episodes) = (header.plan.episodes, header.episodes_to_run());
@@ -180,7 +180,7 @@ fn matching(filter: &JobFilter) -> String {
     format!("kind = '{}' AND {}", filter.kind.as_str(), conditions.join(" AND "))
 }
 
-/// Chooses a separate text for each case: with `?1 IS NULL OR` SQLite would not use the index of accounts, and a column
+/// Selects a separate text for each case: with `?1 IS NULL OR` SQLite would not use the index of accounts, and a column
 /// that is merely named would be read from every counted row.
 fn wanted<'a>(is_given: bool, condition: &'a str, nothing: &'a str) -> &'a str {
     if is_given { condition } else { nothing }
@@ -236,7 +236,7 @@ pub(super) fn cancel(
     Ok(CancelOutcome::Done)
 }
 
-/// Cancels a submission whose end (in the state `from`) is not published: as far as its owner can know it still runs,
+/// Cancels a submission whose end (in the state `from`) is not published: to its owner it seems to be running,
 /// so the request succeeds. Neither the response nor later reads reveal that it had ended.
 fn cancel_hidden_end(db: &Connection, id: JobId, from: JobStatus, now: Timestamp) -> SqlResult<()> {
     if from == JobStatus::Failed {

@@ -1,4 +1,4 @@
-//! A cache of API keys: every request needs one, and they hardly ever change.
+//! Cache of API keys: every request needs one, and they hardly ever change.
 //!
 //! An entry is valid until the next commit of this process, and for at most [`MAX_AGE`], within which a key that
 //! another process has revoked may still be accepted.

@@ -1,4 +1,4 @@
-//! The lock that limits a data folder to one server.
+//! Lock that limits a data folder to one server.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};
@@ -13,7 +13,7 @@ const FILE_NAME: &str = "assay.lock";
 /// Maximum number of bytes of the lock file that are shown.
 const MAX_HOLDER_BYTES: u64 = 200;
 
-/// Holds the data folder until dropped (or until the process dies, however it dies).
+/// Holds the data folder until dropped, or until the process ends in any way.
 #[derive(Debug)]
 pub struct DataLock {
     _file: File,
@@ -23,7 +23,7 @@ impl DataLock {
     /// Locks the folder for `holder` (such as `assay serve`).
     ///
     /// # Errors
-    /// [`OpenError::Locked`] names who has it; [`OpenError::File`] if the lock file can't be used.
+    /// [`OpenError::Locked`] names the holder; [`OpenError::File`] if the lock file can't be used.
     pub fn take(folder: &Path, holder: &str) -> Result<Self, OpenError> {
         let path = folder.join(FILE_NAME);
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);

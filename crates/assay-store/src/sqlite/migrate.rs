@@ -41,7 +41,7 @@ pub(super) fn version(db: &Connection) -> Result<u32, OpenError> {
         .map_err(|e| database("reading the schema version", e).into())
 }
 
-/// Refuses a database that a newer version wrote.
+/// Rejects a database written by a newer version.
 pub(super) fn refuse_newer(file: &Path, found: u32, migrations: &[&str]) -> Result<(), OpenError> {
     let known = newest(migrations);
     if found > known { Err(OpenError::NewerSchema { file: file.to_owned(), found, known }) } else { Ok(()) }
@@ -68,9 +68,9 @@ pub(super) fn migrate(db: &mut Connection, file: &Path, migrations: &[&str]) -> 
         step().map_err(|e| database("migrating the schema", e))?;
     }
     match found {
-        0 => tracing::info!(schema = newest(migrations), "made the database"),
+        0 => tracing::info!(schema = newest(migrations), "database created"),
         _ => {
-            tracing::info!(before = found, schema = newest(migrations), "brought the database to this version's schema")
+            tracing::info!(before = found, schema = newest(migrations), "database migrated")
         }
     }
     Ok(())
@@ -95,7 +95,7 @@ fn copy_before(db: &Connection, file: &Path, new: u32) -> Result<(), OpenError> 
     if let Some(folder) = file.parent() {
         File::open(folder).and_then(|f| f.sync_all()).map_err(io)?;
     }
-    tracing::info!(copy = %copy.display(), "copied the database before its migration");
+    tracing::info!(copy = %copy.display(), "database copied before migration");
     Ok(())
 }
 
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_fails_changes_nothing() {
+    fn a_failed_step_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("assay.db");
         let mut db = Connection::open(&file).unwrap();

@@ -1,4 +1,4 @@
-//! Opening the records of a data folder.
+//! Opens the records of a data folder.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ impl SqliteRecords {
         let lock = DataLock::take(folder, holder)?;
         let mut db = connect_writable(&file)?;
         migrate(&mut db, &file, MIGRATIONS)?;
-        // A new file is durable only once its folder is.
+        // A new file is durable only once its folder has been synced.
         let synced = File::open(folder).and_then(|f| f.sync_all());
         synced.map_err(|e| OpenError::file("sync", folder, e))?;
         recovery::expire_all(&db).map_err(|failure| failure.while_doing("expiring old leases"))?;
@@ -39,11 +39,11 @@ impl SqliteRecords {
         Self::assemble(db, file, Some(lock))
     }
 
-    /// Opens the records for a short task beside a server that may be running (`assay keys`). Creates and migrates them
+    /// Opens the records for a short task while a server may be running (`assay keys`). Creates and migrates them
     /// only if no server holds the folder.
     ///
     /// # Errors
-    /// As [`SqliteRecords::open`], and [`OpenError::OlderSchema`] while an older server is running.
+    /// As for [`SqliteRecords::open`], and [`OpenError::OlderSchema`] while an older server is running.
     pub fn open_beside(folder: &Path, holder: &str) -> Result<Self, OpenError> {
         let file = create_folder(folder)?;
         let lock = match DataLock::take(folder, holder) {

@@ -1,4 +1,4 @@
-//! The error of opening or copying the records of a data folder.
+//! Error of opening or copying the records of a data folder.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub enum OpenError {
         known: u32,
     },
     /// A file of the data folder could not be used.
-    #[error("cannot {doing} {}", path.display())]
+    #[error("could not {doing} {}", path.display())]
     File {
         /// The operation.
         doing: &'static str,

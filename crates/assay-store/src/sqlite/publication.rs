@@ -36,11 +36,11 @@ pub(super) fn status(now: &str) -> String {
     )
 }
 
-/// SQL condition: the season of a row of the table of jobs is closed.
+/// SQL condition that the season of a row of the table of jobs is closed.
 const IS_CLOSED: &str = "EXISTS (SELECT 1 FROM seasons WHERE seasons.scenario = jobs.scenario
                                      AND seasons.number = jobs.season AND seasons.state = 'CLOSED')";
 
-/// Returns whether a job is a submission of an open or closing season whose end is not published.
+/// Returns true if a job is a submission of an open or closing season whose end is not published.
 pub(super) fn is_hidden_end(db: &Connection, id: JobId, now: Timestamp) -> SqlResult<bool> {
     let published_at = at("jobs");
     let sql = format!(
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_statement_says_what_the_type_says() {
+    fn the_statement_agrees_with_the_type() {
         let db = Connection::open_in_memory().unwrap();
         let time = |micros: i64| Timestamp::from_microsecond(1_750_000_000_123_000 + micros).unwrap();
         let sql = format!("SELECT {} FROM (SELECT ?1 AS created_at, ?2 AS completed_at) AS jobs", at("jobs"));

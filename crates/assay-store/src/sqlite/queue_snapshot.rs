@@ -17,14 +17,14 @@ use crate::{EpisodeDuration, Fence, HiddenSubmission, OpenShard, QueueReader, Qu
 const WINDOW: u32 = 20;
 /// Ratio of the limit of later jobs to that of shards; listing them is cheap.
 const LATER: u32 = 10;
-/// Rows that are read before yielding the processor.
+/// Number of rows to read before yielding the processor.
 const ROWS_AT_ONCE: usize = 32;
 
 #[async_trait]
 impl QueueReader for SqliteRecords {
     async fn queue_snapshot(&self, limit: u32, now: Timestamp) -> Result<QueueSnapshot, StoreError> {
-        // Many rows: not on a thread of the async runtime.
-        self.read_blocking("looking at the line", move |db| line(db, limit, now)).await
+        // Reads many rows, so it must not run on a thread of the async runtime.
+        self.read_blocking("reading the queue", move |db| snapshot(db, limit, now)).await
     }
 
     async fn queued_between(&self, after: Option<JobId>, last: JobId) -> Result<u32, StoreError> {
@@ -35,13 +35,13 @@ impl QueueReader for SqliteRecords {
     }
 }
 
-fn line(db: &Connection, limit: u32, now: Timestamp) -> SqlResult<QueueSnapshot> {
+fn snapshot(db: &Connection, limit: u32, now: Timestamp) -> SqlResult<QueueSnapshot> {
     let lacks = "s.end_episode - s.first_episode - CASE j.episodes_done WHEN 0 THEN 0 ELSE
                     (SELECT count(*) FROM episodes AS e WHERE e.job_id = s.job_id AND e.episode >= s.first_episode
                      AND e.episode < s.end_episode) END";
     let columns = format!("s.job_id, j.status = 'QUEUED', s.account, j.scenario, s.remote, {lacks}, s.since");
     let mut names = Names { db, accounts: HashMap::new(), scenarios: HashMap::new() };
-    // Read through its index: shards that are done stay in the table and are the majority.
+    // Uses the index: shards that are done stay in the table and are the majority.
     let sql = format!(
         "SELECT {columns} FROM shards AS s JOIN jobs AS j USING (job_id) WHERE s.state = 'LEASED'
                            AND j.kind <> 'submission' ORDER BY s.job_id, s.shard"
@@ -142,7 +142,7 @@ fn of_showcases(db: &Connection, scenario: &ScenarioId, now: Timestamp) -> SqlRe
 /// Texts shared by many rows.
 struct Names<'a> {
     db: &'a Connection,
-    /// With the account's turn.
+    /// Accounts, each with its turn.
     accounts: HashMap<String, (Arc<AccountId>, u64)>,
     scenarios: HashMap<String, Arc<ScenarioId>>,
 }

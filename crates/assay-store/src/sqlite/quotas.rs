@@ -21,7 +21,7 @@ impl QuotaRecords for SqliteRecords {
 /// Returns the demand of a job that is about to be accepted, or fails if it exceeds a cap of its account.
 pub(super) fn admit(db: &Connection, job: &NewJob) -> SqlResult<JobDemand> {
     let Some(quota) = job.quota else { return Ok(JobDemand::default()) };
-    // An archive that the account has sent before needs no more space.
+    // An archive that the account has sent before needs no additional space.
     let sql = "SELECT EXISTS (SELECT 1 FROM jobs WHERE account = ?1 AND policy_path = ?2
                                            AND policy_removed_at IS NULL)";
     let known: bool = value(db, sql, (job.account.as_str(), &job.policy_path))?;
@@ -77,7 +77,7 @@ fn hidden(db: &Connection, account: &AccountId, now: Timestamp) -> SqlResult<Acc
     Ok(first(db, &sql, (account.as_str(), since, micros(now), day(now)), read)?.unwrap_or_default())
 }
 
-/// Counts a job again that stopped counting when it FAILED.
+/// Counts a job again that was no longer counted since it FAILED.
 pub(super) fn take_back(db: &Connection, id: JobId) -> SqlResult<()> {
     let sql = "UPDATE account_days SET jobs = jobs + 1 WHERE (account, day) IN (
                    SELECT account, created_at / 86400000000 FROM jobs

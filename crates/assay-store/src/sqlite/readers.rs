@@ -63,7 +63,7 @@ impl Readers {
         };
         let result = query(&db).map_err(|fail| fail.while_doing(doing));
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        // A connection that could not end its transaction would keep showing an old state.
+        // A connection that could not end its transaction is dropped, since it would keep showing an old state.
         if idle.len() < MAX_IDLE && db.is_autocommit() {
             idle.push(db);
         }
@@ -78,7 +78,7 @@ impl Readers {
 }
 
 fn in_snapshot<T>(db: &Connection, query: impl FnOnce(&Connection) -> SqlResult<T>) -> SqlResult<T> {
-    // Cached, since parsing them would take as long as a short query.
+    // The statements are cached, since parsing them would take as long as a short query.
     db.prepare_cached("BEGIN")?.execute([])?;
     let value = query(db);
     db.prepare_cached("COMMIT")?.execute([])?;

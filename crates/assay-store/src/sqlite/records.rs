@@ -9,6 +9,6 @@ use crate::{Records, StoreError};
 #[async_trait]
 impl Records for SqliteRecords {
     async fn ping(&self) -> Result<(), StoreError> {
-        self.read("asking the database", |db| value::<i64>(db, "SELECT count(*) FROM sqlite_schema", []).map(drop))
+        self.read("pinging the database", |db| value::<i64>(db, "SELECT count(*) FROM sqlite_schema", []).map(drop))
     }
 }

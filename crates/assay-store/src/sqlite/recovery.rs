@@ -1,4 +1,4 @@
-//! Expired leases, and claimable work.
+//! Requeues work with expired leases, and lists claimable work.
 
 use assay_model::{Blame, JobId};
 use async_trait::async_trait;

@@ -1,4 +1,4 @@
-//! The columns of jobs about removed files.
+//! Columns of the table of jobs that describe removed files.
 
 use assay_model::{AccountId, JobId};
 use async_trait::async_trait;
@@ -10,7 +10,7 @@ use super::row::{all, change, expect_one, first, micros, parsed, status, time_or
 use super::{SqliteRecords, renders, signed_documents, webhooks};
 use crate::{EraseOutcome, REMOVAL_SETTLE_TIME, Removal, RemovalRecords, RemovalTimes, StoreError};
 
-/// SQL condition: no season that is not closed still needs the job.
+/// SQL condition that no season that is not closed still needs the job.
 const UNNEEDED: &str = "(season IS NULL OR EXISTS (SELECT 1 FROM seasons
     WHERE seasons.scenario = jobs.scenario AND seasons.number = jobs.season AND seasons.state = 'CLOSED'))";
 
@@ -71,12 +71,12 @@ impl RemovalRecords for SqliteRecords {
                    WHERE job_id = ?1 AND completed_at <= ?2
                          AND max(coalesce(erased_at, 0), coalesce(evidence_removed_at, 0)) <= ?2";
         let done = move |db: &Connection| change(db, sql, (id.to_string(), micros(settled))).map(drop);
-        self.write("noting a removal", done).await
+        self.write("recording a removal", done).await
     }
 
     async fn is_policy_needed(&self, policy_path: &str) -> Result<bool, StoreError> {
         let sql = "SELECT EXISTS (SELECT 1 FROM jobs WHERE policy_path = ?1 AND policy_removed_at IS NULL)";
-        self.read("looking who needs a policy", |db| value(db, sql, [policy_path]))
+        self.read("checking whether a policy is needed", |db| value(db, sql, [policy_path]))
     }
 }
 
@@ -95,7 +95,7 @@ fn erase(db: &Connection, account: Option<&AccountId>, id: JobId, now: Timestamp
     let sql = "UPDATE jobs SET erased_at = ?2, evidence_removed_at = coalesce(evidence_removed_at, ?2),
                policy_removed_at = coalesce(policy_removed_at, ?2), removing = 1 WHERE job_id = ?1";
     expect_one(change(db, sql, (&id, micros(now)))?, "a job to erase")?;
-    // Its rerun, with the same policy.
+    // Also erases its rerun, which has the same policy.
     change(db, &sql.replace("job_id = ?1", "rerun_of = ?1"), (&id, micros(now)))?;
     signed_documents::delete(db, &id)?;
     renders::erase(db, &id)?;

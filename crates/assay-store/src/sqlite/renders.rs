@@ -15,8 +15,8 @@ use crate::{
 };
 
 /// Note for an episode whose renderers disappeared too often.
-const DISAPPEARED: &str = "it could not be drawn: the processes that drew it disappeared too often";
-/// Longest stored note, in bytes.
+const DISAPPEARED: &str = "it could not be rendered: its renderers disappeared too often";
+/// Maximum length of a stored note, in bytes.
 const MAX_NOTE_BYTES: usize = 2048;
 
 #[async_trait]
@@ -29,7 +29,7 @@ impl RenderRecords for SqliteRecords {
         lease: SignedDuration,
     ) -> Result<Option<RenderClaim>, StoreError> {
         let worker = worker.to_owned();
-        self.write_lease("claiming something to draw", move |db| claim(db, &worker, job, now, lease)).await
+        self.write_lease("claiming a rendering", move |db| claim(db, &worker, job, now, lease)).await
     }
 
     async fn heartbeat_render(
@@ -38,7 +38,7 @@ impl RenderRecords for SqliteRecords {
         now: Timestamp,
         lease: SignedDuration,
     ) -> Result<Lease, StoreError> {
-        self.write_lease("prolonging a lease", move |db| heartbeat(db, fence, now, lease)).await
+        self.write_lease("renewing a lease", move |db| heartbeat(db, fence, now, lease)).await
     }
 
     async fn record_render(
@@ -47,21 +47,21 @@ impl RenderRecords for SqliteRecords {
         files: Vec<Artifact>,
         notes: Vec<String>,
     ) -> Result<bool, StoreError> {
-        self.write("recording what was drawn", move |db| record(db, fence, &files, &notes)).await
+        self.write("recording rendered files", move |db| record(db, fence, &files, &notes)).await
     }
 
     async fn return_render(&self, fence: RenderFence, note: Option<&str>) -> Result<RenderReturnOutcome, StoreError> {
         let note = note.map(|note| assay_model::sanitise(note, MAX_NOTE_BYTES));
-        self.write("handing back something to draw", move |db| hand_back(db, fence, note.as_deref())).await
+        self.write("returning a rendering", move |db| hand_back(db, fence, note.as_deref())).await
     }
 
     async fn renders(&self, job: JobId) -> Result<Vec<RenderedEpisode>, StoreError> {
         let sql = "SELECT job_id, episode, state, files, notes FROM renders WHERE job_id = ?1 ORDER BY episode";
-        self.query("reading what was drawn", |db| all(db, sql, [job.to_string()], rendering))
+        self.query("reading rendered files", |db| all(db, sql, [job.to_string()], rendering))
     }
 
     async fn request_renders(&self, job: JobId, record: Record) -> Result<RenderRequestOutcome, StoreError> {
-        self.write("queueing what is to be drawn", move |db| request(db, job, record)).await
+        self.write("queueing renderings", move |db| request(db, job, record)).await
     }
 }
 
@@ -94,7 +94,7 @@ fn claim(
     let id = job_id.to_string();
     let sql = "UPDATE renders SET state = 'LEASED', attempt = attempt + 1, worker = ?3, lease_until = ?4
                WHERE job_id = ?1 AND episode = ?2 AND state = 'QUEUED'";
-    expect_one(change(db, sql, (&id, episode, worker, until(now, lease)))?, "something queued to be drawn")?;
+    expect_one(change(db, sql, (&id, episode, worker, until(now, lease)))?, "a queued rendering")?;
     let sql = "SELECT r.job_id, r.part, r.attempt, r.files, j.header, e.result
                FROM renders AS r JOIN jobs AS j USING (job_id) JOIN episodes AS e USING (job_id, episode)
                WHERE r.job_id = ?1 AND r.episode = ?2";
@@ -159,7 +159,7 @@ fn record(db: &Connection, fence: RenderFence, files: &[Artifact], notes: &[Stri
     Ok(true)
 }
 
-/// Ends a part: the log is followed by the video, the video by nothing.
+/// Ends a part. The log is followed by the video; the video is the last part.
 fn finish_part(
     db: &Connection,
     (job, episode): (JobId, u32),

@@ -1,6 +1,6 @@
-//! Disk space reserved for the records, so that they commit when nothing else can be written: blocks allocated beyond
-//! the end of their files, into which SQLite grows without further allocation. No other process can take them, so there
-//! is nothing to release in an emergency and no race.
+//! Reserves disk space for the records, so that they can commit when nothing else can be written: blocks allocated
+//! beyond the end of their files, into which SQLite grows without further allocation. No other process can take them,
+//! so there is nothing to release in an emergency and no race.
 //!
 //! The space lies behind the write-ahead log, to which every commit is written; the log's index gets the blocks for a
 //! log of that length. None lies behind the database, because a checkpoint truncates that file to its length and would
@@ -22,7 +22,7 @@ const FRAME_BYTES: u64 = 4096 + 24;
 /// A block of the index of the log, in bytes, and the pages that it lists.
 const INDEX_BLOCK: (u64, u64) = (32 << 10, 4062);
 
-/// Bytes allocated at once.
+/// Number of bytes allocated at once.
 const STEP_BYTES: u64 = 1 << 20;
 
 /// The space reserved for one database.
@@ -32,7 +32,7 @@ pub(super) struct Reserve {
     /// Stays open for as long as the process: closing any descriptor of this file ends all locks that SQLite holds on
     /// it.
     index: ManuallyDrop<File>,
-    /// Bytes to reserve behind the end of the log; 0 for none.
+    /// Number of bytes to reserve after the end of the log; 0 for none.
     bytes: AtomicU64,
     is_held: AtomicBool,
     held: Mutex<AllocatedEnds>,
@@ -67,7 +67,7 @@ impl Reserve {
         self.renew()
     }
 
-    /// Allocates what is missing. Cheap if nothing is.
+    /// Allocates the missing part of the reserve. Cheap if nothing is missing.
     ///
     /// # Errors
     /// As [`Self::hold`].
@@ -78,7 +78,7 @@ impl Reserve {
         }
         let held = self.allocate(bytes);
         if held.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Unsupported) {
-            // A file system without support for it stays without.
+            // File systems that do not support allocation are not tried again.
             self.bytes.store(0, Ordering::SeqCst);
             return held;
         }
@@ -87,7 +87,7 @@ impl Reserve {
     }
 
     fn allocate(&self, bytes: u64) -> io::Result<()> {
-        // Nothing of SQLite's locks lies on the log: this descriptor may be closed.
+        // SQLite holds no locks on the log, so this descriptor may be closed.
         let log = File::options().write(true).open(&self.log)?;
         // What is written next may follow the log's end, and while something reads an old state of the records it has
         // to.
@@ -99,12 +99,12 @@ impl Reserve {
         extend(&self.index, &mut held.index, index)
     }
 
-    /// Returns whether a reserve is configured; the log is then not truncated, which would free its blocks.
+    /// Returns true if a reserve is configured. The log must then not be truncated, which would free its blocks.
     pub(super) fn is_wanted(&self) -> bool {
         self.bytes.load(Ordering::SeqCst) > 0
     }
 
-    /// Returns whether all of it was allocated at the last check.
+    /// Returns true if the reserve was completely allocated at the last check.
     pub(super) fn is_held(&self) -> bool {
         self.is_held.load(Ordering::SeqCst)
     }

@@ -164,7 +164,7 @@ pub(super) fn status_in(row: &Row<'_>, column: impl ColumnRef) -> SqlResult<JobS
         .ok_or_else(|| StoreError::corrupt(name(row), "status", std::io::Error::other(format!("{text:?}"))))?)
 }
 
-/// Returns the end of a lease that begins now, as stored in a column.
+/// Returns the end of a lease that begins at `now`, as stored in a column.
 pub(super) fn until(now: Timestamp, lease: SignedDuration) -> i64 {
     micros(now.saturating_add(lease).unwrap_or(Timestamp::MAX))
 }

@@ -42,7 +42,7 @@ impl SeasonRecords for SqliteRecords {
     }
 
     async fn unfinished_season_jobs(&self, scenario: &ScenarioId, season: u32) -> Result<u64, StoreError> {
-        self.read("counting what a season waits for", |db| unfinished(db, scenario, season))
+        self.read("counting a season's unfinished jobs", |db| unfinished(db, scenario, season))
     }
 
     async fn begin_reruns(
@@ -53,7 +53,7 @@ impl SeasonRecords for SqliteRecords {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let scenario = scenario.clone();
-        self.write("queueing a season's last runs", move |db| begin_reruns(db, &scenario, season, &reruns, now)).await
+        self.write("queueing a season's reruns", move |db| begin_reruns(db, &scenario, season, &reruns, now)).await
     }
 
     async fn finish_closing_season(
@@ -63,7 +63,7 @@ impl SeasonRecords for SqliteRecords {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let scenario = scenario.clone();
-        self.write("closing a season for good", move |db| finish_closing(db, &scenario, season, now)).await
+        self.write("finishing the closing of a season", move |db| finish_closing(db, &scenario, season, now)).await
     }
 }
 
@@ -79,7 +79,9 @@ pub(super) fn open(db: &Connection, new: &NewSeason) -> SqlResult<OpenSeasonOutc
     let values = (new.scenario.as_str(), number, to_json(&new.pins)?, secret, micros(new.opened_at));
     expect_one(change(db, sql, values)?, "a new season")?;
     let made = get(db, &new.scenario, Some(number))?;
-    Ok(OpenSeasonOutcome::New(made.ok_or_else(|| StoreError::Invalid("a season that was just opened is gone".into()))?))
+    Ok(OpenSeasonOutcome::New(
+        made.ok_or_else(|| StoreError::Invalid("a season that was just opened does not exist".into()))?,
+    ))
 }
 
 pub(super) fn get(db: &Connection, scenario: &ScenarioId, number: Option<u32>) -> SqlResult<Option<Season>> {
@@ -137,7 +139,7 @@ pub(super) fn begin_reruns(
         jobs::create(db, &rerun.job)?;
         let sql = "UPDATE jobs SET rerun_of = ?2 WHERE job_id = ?1 AND kind = 'rerun'";
         let ids = (rerun.job.header.job_id.to_string(), rerun.of.to_string());
-        expect_one(change(db, sql, ids)?, "a job that runs a submission again")?;
+        expect_one(change(db, sql, ids)?, "a job that reruns a submission")?;
     }
     Ok(true)
 }

@@ -11,7 +11,7 @@ use super::row::{all, change, expect_one, first, json, micros, parsed, status, t
 use super::{SqliteRecords, attempt_notes, jobs, renders};
 use crate::{Claim, Fence, JobFailure, Lease, MAX_RETRIES, RecordOutcome, ReturnOutcome, ShardRecords, StoreError};
 
-/// Longest reason kept with a shard, in bytes.
+/// Maximum length of a reason stored with a shard, in bytes.
 const MAX_REASON_BYTES: usize = 2048;
 
 /// Selects the oldest shard of the account that holds the fewest shards of that kind and, among several such accounts,
@@ -84,7 +84,7 @@ impl ShardRecords for SqliteRecords {
     }
 
     async fn heartbeat(&self, fence: Fence, now: Timestamp, lease: SignedDuration) -> Result<Lease, StoreError> {
-        self.write_lease("prolonging a lease", move |db| heartbeat(db, fence, now, lease)).await
+        self.write_lease("renewing a lease", move |db| heartbeat(db, fence, now, lease)).await
     }
 
     async fn record_episode(
@@ -111,16 +111,16 @@ impl ShardRecords for SqliteRecords {
     }
 
     async fn release_shard(&self, fence: Fence) -> Result<ReturnOutcome, StoreError> {
-        self.write("handing a shard back", move |db| release(db, fence)).await
+        self.write("releasing a shard", move |db| release(db, fence)).await
     }
 
     async fn fail_shard(&self, fence: Fence, reason: &str, now: Timestamp) -> Result<ReturnOutcome, StoreError> {
         let reason = reason.to_owned();
-        self.write("giving a shard up", move |db| give_up(db, fence, &reason, now)).await
+        self.write("failing a shard", move |db| give_up(db, fence, &reason, now)).await
     }
 }
 
-/// Kind of shards that a claim may take.
+/// The kind of shards that a claim may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ShardKind {
     /// Shards of any job whose policy runs here.
@@ -134,7 +134,7 @@ pub(super) enum ShardKind {
 /// Filter of the shards that a claim may take.
 pub(super) struct ShardFilter {
     kind: ShardKind,
-    /// Accounts whose shards are left to other workers, a JSON list.
+    /// Accounts whose shards are excluded, as a JSON list.
     excluded_accounts: String,
 }
 
@@ -176,8 +176,8 @@ pub(super) fn claim(
     change(db, sql, [&id])?;
 
     let sql = "SELECT job_id, status FROM jobs WHERE job_id = ?1";
-    let from =
-        first(db, sql, [&id], status)?.ok_or_else(|| StoreError::Invalid(format!("a shard without job {id}")))?;
+    let from = first(db, sql, [&id], status)?
+        .ok_or_else(|| StoreError::Invalid(format!("job {id} of a shard does not exist")))?;
     let to = from.after(JobEvent::Started).map_err(|e| StoreError::corrupt(&id, "status", e))?;
     let sql = "UPDATE jobs SET status = ?3, started_at = coalesce(started_at, ?4) WHERE job_id = ?1 AND status = ?2";
     expect_one(change(db, sql, (&id, from.as_str(), to.as_str(), micros(now)))?, "the shard's job")?;
@@ -188,7 +188,7 @@ pub(super) fn claim(
     first(db, sql, (&id, shard), |row| read_claim(db, row, job_id, shard))
 }
 
-/// Returns whether the shard runs in the secret worlds of a season.
+/// Returns true if the shard runs in the secret worlds of a season.
 fn is_secret(db: &Connection, id: &str, shard: u32) -> SqlResult<bool> {
     let sql = "SELECT j.kind = 'submission' AND s.first_episode < j.num_episodes - ?3
                FROM shards AS s JOIN jobs AS j USING (job_id) WHERE s.job_id = ?1 AND s.shard = ?2";
@@ -240,7 +240,7 @@ pub(super) fn record(
         if is_past_the_end(db, &id, result.episode)? {
             return Ok(RecordOutcome::Fenced);
         }
-        let text = format!("episode {} is not of shard {} ({range:?}) of {id}", result.episode, fence.shard);
+        let text = format!("episode {} is not in shard {} ({range:?}) of {id}", result.episode, fence.shard);
         return Err(StoreError::Invalid(text).into());
     }
     // A repetition by the worker that wrote the result (the answer was lost) is no reason to stop; one by another
@@ -278,8 +278,8 @@ fn insert(db: &Connection, id: &str, fence: Fence, result: &EpisodeResult, now: 
     expect_one(change(db, sql, (id, fence.shard, fence.attempt))?, "the leased shard")
 }
 
-/// Ends a certification at its first failure: later episodes are not run, or ignored. Returns one past the last episode
-/// if this result is that failure.
+/// Ends a certification at its first failure: later episodes are not run, or are ignored. Returns one past the last
+/// episode if this result is that failure.
 fn end_plan(db: &Connection, id: &str, result: &EpisodeResult) -> SqlResult<Option<u32>> {
     let header = first(db, "SELECT job_id, header FROM jobs WHERE job_id = ?1", [id], |row| {
         json::<assay_model::JobHeader>(row, "header")
@@ -295,7 +295,7 @@ fn end_plan(db: &Connection, id: &str, result: &EpisodeResult) -> SqlResult<Opti
     change(db, sql, (id, end))?;
     let sql = "UPDATE shards SET end_episode = ?2 WHERE job_id = ?1 AND first_episode < ?2 AND end_episode > ?2";
     change(db, sql, (id, end))?;
-    // The result itself is counted by the caller.
+    // The caller counts the result itself.
     let sql = "UPDATE jobs SET num_episodes = ?2,
                       episodes_done = (SELECT count(*) FROM episodes WHERE job_id = ?1 AND episode <> ?3)
                WHERE job_id = ?1 AND status = 'RUNNING'";
@@ -303,7 +303,7 @@ fn end_plan(db: &Connection, id: &str, result: &EpisodeResult) -> SqlResult<Opti
     Ok(Some(end))
 }
 
-/// Returns whether the job has ended before this episode since the shard was claimed.
+/// Returns true if the end of the job was moved before this episode after the shard was claimed.
 fn is_past_the_end(db: &Connection, id: &str, episode: u32) -> SqlResult<bool> {
     let sql = "SELECT job_id, header, num_episodes FROM jobs WHERE job_id = ?1";
     let planned = first(db, sql, [id], |row| {

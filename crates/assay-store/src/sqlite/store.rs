@@ -17,7 +17,7 @@ use crate::{StorageHealth, StoreError};
 
 /// The records of one data folder.
 pub struct SqliteRecords {
-    // Declared, and so dropped, in this order: the lock goes last.
+    // Fields are dropped in this order: the lock must be released last.
     pub(super) writer: Writer,
     pub(super) readers: Arc<Readers>,
     pub(super) known_keys: KnownKeys,
@@ -40,10 +40,10 @@ impl SqliteRecords {
     /// # Errors
     /// There is no room yet, or the file system cannot allocate space ahead.
     pub fn hold_reserve(&self, bytes: u64) -> Result<(), OpenError> {
-        self.reserve.hold(bytes).map_err(|e| OpenError::file("hold disk space for", self.readers.file(), e))
+        self.reserve.hold(bytes).map_err(|e| OpenError::file("reserve disk space for", self.readers.file(), e))
     }
 
-    /// Returns whether all of [`Self::hold_reserve`] is held.
+    /// Returns true if the whole reserve requested with [`Self::hold_reserve`] is allocated.
     #[must_use]
     pub fn holds_reserve(&self) -> bool {
         self.reserve.is_held()
@@ -78,7 +78,7 @@ impl SqliteRecords {
         self.readers.query(doing, query)
     }
 
-    /// Runs as [`Self::read`], on a blocking thread: for queries of many rows.
+    /// Like [`Self::read`], but on a blocking thread, for queries of many rows.
     pub(super) async fn read_blocking<T: Send + 'static>(
         &self,
         doing: &'static str,
@@ -98,7 +98,7 @@ impl SqliteRecords {
         self.writer.write(Durability::Machine, doing, operation).await
     }
 
-    /// Runs as [`Self::write`], for leases: the change survives this process but not the machine, whose workers die
+    /// Like [`Self::write`], but for leases: the change survives this process but not the machine, whose workers die
     /// with it. Not for a change that causes an event, since a follower that has seen the event would not receive it
     /// again.
     pub(super) async fn write_lease<T: Send + 'static>(

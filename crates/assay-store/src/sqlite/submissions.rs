@@ -28,25 +28,25 @@ impl SubmissionRecords for SqliteRecords {
         season: u32,
         published_by: Option<Timestamp>,
     ) -> Result<Vec<JobRecord>, StoreError> {
-        self.read("reading what counts in a season", |db| standing(db, scenario, season, published_by))
+        self.read("reading a season's standing", |db| standing(db, scenario, season, published_by))
     }
 
     async fn reruns(&self, scenario: &ScenarioId, season: u32) -> Result<Vec<(JobId, JobRecord)>, StoreError> {
-        self.read("reading a season's last runs", |db| reruns(db, scenario, season))
+        self.read("reading a season's reruns", |db| reruns(db, scenario, season))
     }
 }
 
 pub(super) fn submit(db: &Connection, job: &NewJob, daily: u32, day: Timestamp) -> SqlResult<SubmitOutcome> {
     let (scenario, account) = (&job.header.scenario, job.account.as_str());
     let Some(entry) = &job.header.arena else {
-        return Err(StoreError::Invalid("a submission names its season".into()).into());
+        return Err(StoreError::Invalid("a submission must name its season".into()).into());
     };
     let season = seasons::get(db, scenario, Some(entry.season))?;
     if season.is_none_or(|season| season.state != SeasonState::Open) {
         return Ok(SubmitOutcome::NotOpen);
     }
     let published_at = publication::at("jobs");
-    // One that FAILED counts until that is published: otherwise the next one would show when it did.
+    // A FAILED submission counts until its failure is published: otherwise the next one would reveal the time of it.
     let sql = format!(
         "SELECT count(*) FROM jobs
          WHERE account = ?1 AND kind = 'submission' AND scenario = ?2 AND created_at >= ?3

@@ -47,7 +47,7 @@ impl WebhookRecords for SqliteRecords {
         lease: SignedDuration,
     ) -> Result<Option<Delivery>, StoreError> {
         let busy = serde_json::to_string(busy).unwrap_or_default();
-        // Usually none is due, and nothing is written.
+        // Reads first, because usually none is due and nothing needs to be written.
         let Some((id, was_due)) = self.read("looking for webhooks that are due", |db| next(db, &busy, now))? else {
             return Ok(None);
         };
@@ -70,7 +70,7 @@ impl WebhookRecords for SqliteRecords {
         state: DeliveryState,
         due_at: Timestamp,
     ) -> Result<(), StoreError> {
-        self.write("noting a webhook's attempt", move |db| note(db, job, &attempt, state, due_at)).await
+        self.write("recording a delivery attempt", move |db| note(db, job, &attempt, state, due_at)).await
     }
 
     async fn deliveries(&self, filter: &DeliveryFilter) -> Result<(Vec<Delivery>, u64), StoreError> {
@@ -126,7 +126,7 @@ fn note(
 fn list(db: &Connection, filter: &DeliveryFilter) -> SqlResult<(Vec<Delivery>, u64)> {
     let account = filter.account.as_ref().map(AccountId::as_str);
     let (job, state) = (filter.job.map(|id| id.to_string()), filter.state.map(DeliveryState::as_str));
-    // Separate texts, so that SQLite uses the index of accounts.
+    // Uses separate texts, so that SQLite uses the index of accounts.
     let owner = if account.is_some() { "account = ?1" } else { "?1 IS NULL" };
     let wanted = if job.is_some() { "job_id = ?2" } else { "?2 IS NULL" };
     let matching = format!("FROM webhook_deliveries WHERE {owner} AND {wanted} AND (?3 IS NULL OR state = ?3)");

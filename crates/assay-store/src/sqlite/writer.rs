@@ -84,7 +84,7 @@ impl Writer {
             let result = db.and_then(|db| in_savepoint(db, operation).map_err(|fail| fail.while_doing(doing)));
             let outage = result.as_ref().err().filter(|error| error.is_outage()).cloned();
             let answer: WriteReply = Box::new(move |committed| {
-                // The caller may have been dropped.
+                // The caller may no longer wait for the reply.
                 let _ = answer.send(committed.and(result));
             });
             (answer, outage)
@@ -102,7 +102,7 @@ impl Drop for Writer {
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
-            tracing::error!("the database writer panicked");
+            tracing::error!("database writer panicked");
         }
     }
 }
@@ -157,11 +157,11 @@ fn commit(
     }
     let (answers, outages): (Vec<_>, Vec<_>) = batch.drain(..).map(|command| (command.run)(Ok(&mut *db))).unzip();
     let committed = db.execute_batch("COMMIT").map_err(|e| {
-        // Fails if SQLite has already rolled back; there is nothing to do then.
+        // An error means that SQLite has already rolled back, so there is nothing to do.
         let _ = db.execute_batch("ROLLBACK");
         database("committing", e)
     });
-    // A statement may also meet an outage, such as a full disk.
+    // A statement may also fail because of an outage, such as a full disk.
     match outages.iter().flatten().chain(committed.as_ref().err()).next() {
         Some(error) => health.commits_failed(error),
         None => health.commits_work(),

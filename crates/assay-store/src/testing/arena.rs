@@ -35,7 +35,7 @@ fn submission(number: u64, account: &str, season: u32) -> NewJob {
     new
 }
 
-/// Submits and runs it to its end.
+/// Submits a job and runs it to its end.
 async fn completed(records: &dyn Records, new: NewJob) {
     assert!(matches!(records.submit(new, 100, at(0)).await.unwrap(), SubmitOutcome::Accepted { .. }));
     complete(records).await;
@@ -79,7 +79,7 @@ pub(super) async fn seasons_follow_each_other(records: &dyn Records) {
     assert_eq!(records.begin_closing_season(&scenario, 3, fresh.clone(), at(6)).await.unwrap(), None);
     assert!(matches!(records.open_season(season(2)).await.unwrap(), OpenSeasonOutcome::Already(_)));
     assert_eq!(records.season_secrets(&scenario, 1).await.unwrap().unwrap().rerun, Some(fresh));
-    assert!(!records.finish_closing_season(&scenario, 1, at(7)).await.unwrap(), "its last runs were not queued yet");
+    assert!(!records.finish_closing_season(&scenario, 1, at(7)).await.unwrap(), "its reruns were not queued yet");
     assert!(records.begin_reruns(&scenario, 1, vec![], at(7)).await.unwrap());
     assert!(records.finish_closing_season(&scenario, 1, at(8)).await.unwrap());
     assert!(!records.finish_closing_season(&scenario, 1, at(9)).await.unwrap(), "once");
@@ -89,7 +89,7 @@ pub(super) async fn seasons_follow_each_other(records: &dyn Records) {
     assert_eq!(records.season(&scenario, None).await.unwrap(), Some(second));
 }
 
-pub(super) async fn submissions_are_bounded_a_day(records: &dyn Records) {
+pub(super) async fn submissions_per_day_are_bounded(records: &dyn Records) {
     assert_eq!(records.submit(submission(1, "lab", 1), DAILY, at(0)).await.unwrap(), SubmitOutcome::NotOpen);
     records.open_season(season(1)).await.unwrap();
     for number in 1..=2 {
@@ -100,8 +100,8 @@ pub(super) async fn submissions_are_bounded_a_day(records: &dyn Records) {
     assert_eq!(records.submit(submission(3, "lab", 1), DAILY, at(0)).await.unwrap(), SubmitOutcome::TooMany);
     let other = records.submit(submission(4, "other", 1), DAILY, at(0)).await.unwrap();
     assert!(matches!(other, SubmitOutcome::Accepted { .. }), "each account has its own");
-    let ours = JobFailure { blame: Blame::Platform, message: "the disk is full".into() };
-    assert!(records.fail_job(submission(1, "lab", 1).header.job_id, ours, at(1)).await.unwrap());
+    let failure = JobFailure { blame: Blame::Platform, message: "the disk is full".into() };
+    assert!(records.fail_job(submission(1, "lab", 1).header.job_id, failure, at(1)).await.unwrap());
     let later = |number, second| {
         let mut later = submission(number, "lab", 1);
         later.header.created_at = at(second);
@@ -113,7 +113,7 @@ pub(super) async fn submissions_are_bounded_a_day(records: &dyn Records) {
         "the failure is not published yet"
     );
     let again = records.submit(later(5, 15), DAILY, at(0)).await.unwrap();
-    assert!(matches!(again, SubmitOutcome::Accepted { .. }), "what we failed to do is given back");
+    assert!(matches!(again, SubmitOutcome::Accepted { .. }), "a failure of the platform is given back");
     records.cancel_job(None, submission(2, "lab", 1).header.job_id, at(1)).await.unwrap();
     assert_eq!(records.submit(submission(6, "lab", 1), DAILY, at(0)).await.unwrap(), SubmitOutcome::TooMany);
     assert!(matches!(
@@ -223,7 +223,7 @@ pub(super) async fn what_runs_in_secret_worlds_shows_when_it_is_published(record
         let standing = records.season_standing(&scenario, 1, Some(at(second))).await.unwrap().len();
         (line.hidden.len(), line.conclusion_s, usage.active_jobs, usage.queued_sim_s, usage.stored_bytes, standing)
     };
-    // It ended at 13 s, and that is published at 15 s.
+    // It ended at 13 s, which is published at 15 s.
     assert_eq!(seen(14).await, (1, None, 2, 30, 1000, 0));
     assert_eq!(seen(15).await, (0, None, 1, 0, 1000, 1));
     let paces = async |second| records.queue_snapshot(100, at(second)).await.unwrap().episode_durations;
@@ -243,8 +243,8 @@ pub(super) async fn are_listed_by_what_is_published(records: &dyn Records) {
     };
     let (queued, done) = (Some(JobStatus::Queued), Some(JobStatus::Completed));
     let safe = Some(Verdict::Safe);
-    assert_eq!((total(done, safe, None).await, total(queued, None, None).await), (1, 0), "what it is");
-    // It ended at 4 s, and that is published at 15 s.
+    assert_eq!((total(done, safe, None).await, total(queued, None, None).await), (1, 0), "by the actual state");
+    // It ended at 4 s, which is published at 15 s.
     for (second, is_published) in [(4, false), (14, false), (15, true)] {
         let by = Some(at(second));
         let (hidden, shown) = (u64::from(!is_published), u64::from(is_published));
@@ -277,8 +277,8 @@ pub(super) async fn an_end_that_is_not_published_can_be_cancelled(records: &dyn 
 
     records.submit(submission(3, "lab", 1), 100, at(0)).await.unwrap();
     let id = submission(3, "lab", 1).header.job_id;
-    let ours = JobFailure { blame: Blame::Platform, message: "the disk is full".into() };
-    assert!(records.fail_job(id, ours, at(1)).await.unwrap());
+    let failure = JobFailure { blame: Blame::Platform, message: "the disk is full".into() };
+    assert!(records.fail_job(id, failure, at(1)).await.unwrap());
     assert_eq!(records.cancel_job(None, id, at(2)).await.unwrap(), CancelOutcome::Done);
     assert_eq!(records.account_usage(&"lab".parse().unwrap(), at(20)).await.unwrap().jobs_today, 3);
     assert_eq!(records.submit(submission(4, "lab", 1), 3, at(0)).await.unwrap(), SubmitOutcome::TooMany, "it counts");

@@ -38,10 +38,10 @@ pub(super) async fn a_violation_outlives_the_worker_that_saw_it(records: &dyn Re
     assert_eq!(noted, &violated(1));
     assert_eq!((lapse.episode, lapse.reason), (1, ReplacementReason::LeaseExpired));
     assert!(lapse.evidence.contains("lease of w "), "{lapse:?}");
-    // Who has lost the lease adds nothing, and foreign episodes have no notes here.
+    // A worker that lost the lease cannot add notes, nor can notes be added to episodes of other shards.
     assert_eq!(records.note_attempt(first.fence, violated(2)).await.unwrap(), Lease::Lost);
     assert_eq!(records.note_attempt(second.fence, violated(3)).await.unwrap(), Lease::Lost);
-    // Those of an episode go with its result, which holds them.
+    // The notes of an episode are removed with its result, which contains them.
     records.record_episode(second.fence, episode(1), at(101)).await.unwrap();
     records.note_attempt(second.fence, replaced(2, "signal 9")).await.unwrap();
     records.release_shard(second.fence).await.unwrap();

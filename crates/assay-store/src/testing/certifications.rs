@@ -1,4 +1,4 @@
-//! Plans without failures: the first one ends them, whoever else is further.
+//! Certifications: the first failure ends them, even if other workers are further ahead.
 
 use assay_model::{EpisodeResult, EpisodeStatus, JobStatus};
 
@@ -28,7 +28,7 @@ pub(super) async fn end_at_their_first_failure(records: &dyn Records) {
         record(records, &shards[2], episode(index)).await;
     }
     record(records, &shards[1], episode(3)).await;
-    // Episode 4 fails: 5 to 8 do not count any more, 0 to 2 still do.
+    // Episode 4 fails: 5 to 8 no longer count, 0 to 2 still do.
     assert_eq!(record(records, &shards[1], failure(4)).await, RecordOutcome::New { left_in_shard: 0, left_in_job: 3 });
     assert_eq!(record(records, &shards[2], episode(8)).await, RecordOutcome::Fenced, "behind the end");
     assert_eq!(records.heartbeat(shards[2].fence, at(2), LEASE).await.unwrap(), Lease::Lost);

@@ -1,4 +1,4 @@
-//! Scenarios that accounts publish: versions stay, names are never given again.
+//! Scenarios that accounts publish: versions are permanent, and names are never reused.
 
 use assay_model::{ScenarioCard, ScenarioId, Sha256Digest};
 

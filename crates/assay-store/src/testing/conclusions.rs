@@ -1,4 +1,4 @@
-//! From JUDGING to the end.
+//! Conclusions: from JUDGING to the end of a job.
 
 use assay_model::{Artifact, JobId, Judgement, Sha256Digest};
 

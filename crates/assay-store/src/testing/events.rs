@@ -15,7 +15,7 @@ async fn run_to_judging(records: &dyn Records, id: JobId) {
     }
 }
 
-fn told(events: &[EventRecord]) -> Vec<(u32, JobStatus, u32)> {
+fn summaries(events: &[EventRecord]) -> Vec<(u32, JobStatus, u32)> {
     events.iter().map(|event| (event.number, event.status, event.episodes_done)).collect()
 }
 
@@ -39,7 +39,7 @@ pub(super) async fn tell_of_every_change(records: &dyn Records) {
         (6, Judging, 3),
         (7, Completed, 3),
     ];
-    assert_eq!(told(&events), expected);
+    assert_eq!(summaries(&events), expected);
     assert_eq!(events.iter().map(|event| event.at).collect::<Vec<_>>(), [0, 1, 10, 11, 22, 22, 99].map(at));
     assert!(events.iter().all(|event| event.episodes_total == 3 && event.failure.is_none()));
     assert_eq!(events[6].verdict, Some(found.conclusion.verdict));
@@ -75,7 +75,7 @@ pub(super) async fn are_not_told_twice(records: &dyn Records) {
     records.cancel_job(None, id, at(6)).await.unwrap();
     let events = records.events(id, 0, 100).await.unwrap();
     use JobStatus::{Cancelled, Queued, Running};
-    assert_eq!(told(&events), [(1, Queued, 0), (2, Running, 0), (3, Running, 1), (4, Cancelled, 1)]);
+    assert_eq!(summaries(&events), [(1, Queued, 0), (2, Running, 0), (3, Running, 1), (4, Cancelled, 1)]);
 }
 
 pub(super) async fn of_several_jobs_are_read_together(records: &dyn Records) {

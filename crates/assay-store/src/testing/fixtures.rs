@@ -13,13 +13,13 @@ use crate::{JobOutcome, KeyId, KeyRecord, NewJob, SignedDocuments};
 /// The lease of all tests.
 pub(super) const LEASE: SignedDuration = SignedDuration::from_secs(10);
 
-/// `seconds` after an arbitrary moment.
+/// Returns the time `seconds` after an arbitrary moment.
 #[must_use]
 pub fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_750_000_000 + seconds).unwrap()
 }
 
-/// Job number `number` of `account`, in shards of `shard` episodes. Higher numbers are younger.
+/// Returns job number `number` of `account`, in shards of `shard` episodes. Higher numbers are younger.
 #[must_use]
 pub fn job(number: u64, account: &str, episodes: u32, shard: u32) -> NewJob {
     let id = uuid::Builder::from_unix_timestamp_millis(1_750_000_000_000 + number, &[7; 10]).into_uuid();
@@ -49,7 +49,7 @@ pub fn job(number: u64, account: &str, episodes: u32, shard: u32) -> NewJob {
     }
 }
 
-/// A result of episode `index`.
+/// Returns a result of episode `index`.
 #[must_use]
 pub fn episode(index: u32) -> EpisodeResult {
     EpisodeResult {
@@ -113,7 +113,7 @@ pub fn fingerprint() -> Fingerprint {
     }
 }
 
-/// A key with this id.
+/// Returns a key with this id.
 #[must_use]
 pub fn key(id: &str, account: &str) -> KeyRecord {
     KeyRecord {

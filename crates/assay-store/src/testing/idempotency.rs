@@ -1,4 +1,4 @@
-//! Requests that are done once.
+//! Requests that take effect once.
 
 use uuid::Uuid;
 
@@ -54,7 +54,7 @@ pub(super) async fn come_with_their_job(records: &dyn Records) {
     assert_eq!(records.jobs(&JobFilter { limit: 1, ..Default::default() }).await.unwrap().1, 0, "no job without a key");
     let created = records.create_job_idempotently(job(1, "lab", 4, 2), mine.clone(), answer("early")).await.unwrap();
     assert_eq!(created, Some(2), "shards");
-    // From here on the request is done, whatever becomes of whoever did it.
+    // From here on the request is done, even if the server that processed it dies.
     records.abandon_request(mine.clone()).await.unwrap();
     assert_eq!(
         records.begin_request(once("lab", "k", 1, 3), at(1)).await.unwrap(),
@@ -65,7 +65,7 @@ pub(super) async fn come_with_their_job(records: &dyn Records) {
         records.begin_request(once("lab", "k", 1, 4), at(1)).await.unwrap(),
         IdempotencyStart::Done(answer("late"))
     );
-    // A job that can't be leaves no answer.
+    // A job that cannot be created leaves no response.
     let next = once("lab", "l", 1, 5);
     assert_eq!(records.begin_request(next.clone(), at(1)).await.unwrap(), IdempotencyStart::New);
     records.create_job_idempotently(job(1, "lab", 4, 2), next, answer("taken")).await.unwrap_err();

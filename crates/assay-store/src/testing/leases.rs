@@ -1,4 +1,4 @@
-//! Workers that vanish and come back.
+//! Leases of workers that disappear and return.
 
 use super::fixtures::{LEASE, at, episode, job};
 use super::shards::claim;

@@ -1,4 +1,4 @@
-//! The conformance suites: what every backend must do. Run [`records`] and [`queue`] from a backend's tests.
+//! Conformance suites for backends. Run [`records`] and [`queue`] from a backend's tests.
 #![expect(clippy::unwrap_used, reason = "a suite of tests")]
 
 mod arena;
@@ -30,7 +30,7 @@ use crate::Records;
 /// Runs every case against a fresh store that `make` returns.
 ///
 /// # Panics
-/// When the backend does not conform.
+/// Panics if the backend does not conform.
 pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
     macro_rules! run {
         ($($case:path),* $(,)?) => { $( $case(&make().await).await; )* };
@@ -103,7 +103,7 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         idempotency::block_nobody_for_ever,
         idempotency::are_forgotten,
         arena::seasons_follow_each_other,
-        arena::submissions_are_bounded_a_day,
+        arena::submissions_per_day_are_bounded,
         arena::kinds_are_listed_apart,
         arena::the_latest_counts_or_the_chosen,
         arena::a_season_closes_after_its_last_runs,

@@ -6,13 +6,13 @@ use std::time::Duration;
 use super::fixtures::job;
 use crate::{Queue, Work};
 
-/// Longer than any machine needs to pass a message on.
+/// Longer than any machine needs to deliver a message.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs every case against fresh queues that `make` returns.
 ///
 /// # Panics
-/// When the backend does not conform.
+/// Panics if the backend does not conform.
 pub async fn queue<Q: Queue + 'static, M: AsyncFn() -> Q>(make: M) {
     hints_arrive_in_order(&make().await).await;
     an_empty_queue_times_out(&make().await).await;

@@ -12,10 +12,10 @@ pub(super) async fn tells_who_waits_and_who_works(records: &dyn Records) {
     records.record_episode(claim.fence, episode(0), at(13)).await.unwrap();
     let line = records.queue_snapshot(100, at(20)).await.unwrap();
     assert!(line.later.is_empty());
-    let told: Vec<_> =
+    let shards: Vec<_> =
         line.shards.iter().map(|shard| (shard.job_id, shard.is_queued_job, shard.episodes_left, shard.since)).collect();
     let (one, two) = (first.header.job_id, second.header.job_id);
-    assert_eq!(told, [(one, false, 1, Some(at(13))), (one, false, 2, None), (two, true, 3, None)]);
+    assert_eq!(shards, [(one, false, 1, Some(at(13))), (one, false, 2, None), (two, true, 3, None)]);
     assert_eq!(*line.shards[2].account, second.account);
     let short = records.queue_snapshot(1, at(20)).await.unwrap();
     assert_eq!((short.shards, short.later), (line.shards[..2].to_vec(), vec![two]), "the oldest of those that wait");

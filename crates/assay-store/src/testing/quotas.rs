@@ -47,7 +47,7 @@ pub(super) async fn of_a_day_come_again(records: &dyn Records) {
     records.fail_job(ids[1], failure(Blame::Scenario), at(1)).await.unwrap();
     over(records, within(4, caps)).await;
     records.fail_job(ids[2], failure(Blame::Platform), at(1)).await.unwrap();
-    assert_eq!(usage(records, 1).await.jobs_today, 2, "what failed through our fault is given back");
+    assert_eq!(usage(records, 1).await.jobs_today, 2, "a job that failed because of the platform is given back");
     records.create_job(within(4, caps)).await.unwrap();
     over(records, within(6, caps)).await;
     let mut tomorrow = within(7, caps);
@@ -71,7 +71,7 @@ pub(super) async fn of_jobs_that_have_not_ended_are_given_back(records: &dyn Rec
         records.cancel_job(None, id(1), at(1)).await.unwrap();
         records.create_job(within(first + 3, caps)).await.unwrap();
         over(records, within(first + 4, caps)).await;
-        // The second one, to its end: only that frees its place.
+        // Runs the second one to its end, which alone frees its place.
         let claim = records.claim_shard("w", at(1), LEASE).await.unwrap().unwrap();
         records.record_episode(claim.fence, episode(0), at(2)).await.unwrap();
         over(records, within(first + 4, caps)).await;
@@ -108,7 +108,7 @@ pub(super) async fn of_the_disk_count_an_archive_once(records: &dyn Records) {
     assert_eq!(usage(records, 2).await.stored_bytes, 2500);
     records.create_job(same(6)).await.unwrap();
     over(records, within(7, caps)).await;
-    // What is removed needs no room.
+    // Removed files use no space.
     let id = claim.fence.job_id;
     records.cancel_job(None, id, at(3)).await.unwrap();
     assert!(records.drop_evidence(id, at(4)).await.unwrap());

@@ -6,7 +6,7 @@ use super::conclusions::{judging, take};
 use super::fixtures::{at, job, outcome, signed};
 use crate::{CancelOutcome, EraseOutcome, NewJob, Records, RemovalTimes, SignedDocument};
 
-/// Job `number` with the archive `policy`, cancelled at second `ended`.
+/// Creates job `number` with the archive `policy`, cancelled at second `ended`.
 async fn ended(records: &dyn Records, number: u64, policy: &str, ended: i64) -> JobId {
     let new = NewJob { policy_path: Some(policy.into()), ..job(number, "lab", 2, 2) };
     let id = new.header.job_id;

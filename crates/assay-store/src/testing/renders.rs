@@ -15,7 +15,7 @@ fn file(episode: u32, name: &str) -> Artifact {
     Artifact { name: format!("episodes/{episode:03}/{name}"), sha256: Sha256Digest::new([0xab; 32]), size_bytes: 100 }
 }
 
-/// A result with a recording, in which something was violated or not.
+/// Returns a result with a recording, with or without a violation.
 fn recorded(index: u32, violated: bool) -> EpisodeResult {
     let violation = Violation {
         clause: "speed".into(),
@@ -32,7 +32,7 @@ fn recorded(index: u32, violated: bool) -> EpisodeResult {
     EpisodeResult { violations, evidence: vec![file(index, files::TRACE)], ..episode(index) }
 }
 
-/// Job `number` with these results, and its conclusion not written yet.
+/// Creates job `number` with these results, whose conclusion is not written yet.
 async fn judging(records: &dyn Records, number: u64, record: Record, results: &[EpisodeResult]) -> JobId {
     let episodes = u32::try_from(results.len()).unwrap();
     let new = job(number, "lab", episodes, episodes);
@@ -119,13 +119,13 @@ pub(super) async fn a_dead_renderer_is_replaced(records: &dyn Records) {
     assert!(!records.record_render(stale.fence, vec![file(0, files::LOG)], Vec::new()).await.unwrap());
     assert_eq!(records.return_render(stale.fence, Some("late")).await.unwrap(), RenderReturnOutcome::Fenced);
     assert_eq!(records.renders(id).await.unwrap()[0].files, []);
-    // Handed back by a worker that leaves: as often as it likes.
+    // A stopping worker may return it any number of times.
     let mut held = fresh;
     for _ in 0..=MAX_RENDER_RETRIES {
         assert_eq!(records.return_render(held.fence, None).await.unwrap(), RenderReturnOutcome::Requeued);
         held = take(records, 23).await.unwrap();
     }
-    // A renderer that takes its worker with it, again and again.
+    // A renderer that kills its worker each time.
     let mut now = 100;
     for _ in 0..2 * MAX_LAPSES {
         records.reconcile(at(now)).await.unwrap();
@@ -179,7 +179,7 @@ pub(super) async fn go_with_their_job(records: &dyn Records) {
     let id = judging(records, 1, Record::All, &[recorded(0, true)]).await;
     assert_eq!(records.cancel_job(None, id, at(3)).await.unwrap(), CancelOutcome::Done);
     assert_eq!((take(records, 4).await, counts(records, id).await), (None, (0, 0)));
-    // Its evidence goes, by age or size: what was drawn stays listed.
+    // When its evidence is removed by age or size, the rendered files stay listed.
     let id = completed(records, 2, Record::All, &[recorded(0, true), recorded(1, true)]).await;
     for _ in [RenderPart::Log, RenderPart::Log, RenderPart::Video] {
         let claim = take(records, 5).await.unwrap();

@@ -1,4 +1,4 @@
-//! Claiming, recording, giving back.
+//! Shards: claimed, recorded, returned.
 
 use std::collections::BTreeSet;
 
@@ -54,7 +54,7 @@ pub(super) async fn are_fair_between_accounts(records: &dyn Records) {
     assert_eq!(order, ["greedy", "modest", "greedy", "modest", "greedy"]);
 }
 
-/// One with a hundred jobs keeps nobody waiting, also where no two shards ever run at the same time.
+/// An account with a hundred jobs does not keep others waiting, even if no two shards run at the same time.
 pub(super) async fn take_turns_on_a_single_lane(records: &dyn Records) {
     for number in 1..=100 {
         records.create_job(job(number, "greedy", 1, 1)).await.unwrap();
@@ -146,7 +146,7 @@ pub(super) async fn parallel_claims_never_meet(records: &dyn Records) {
     assert_eq!(running.report(&[]).status, JobStatus::Running);
 }
 
-/// Polls all at once, so that they are under way together.
+/// Polls all futures concurrently.
 async fn join_all<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
     let mut pending: Vec<_> = futures.map(|f| (Box::pin(f), None)).collect();
     std::future::poll_fn(|context| {
@@ -170,8 +170,8 @@ pub(super) async fn of_policy_servers_are_claimed_apart(records: &dyn Records) {
     assert_eq!(records.create_job(remote(1)).await.unwrap(), 1, "one shard, whatever was asked for");
     records.create_job(job(2, "lab", 1, 1)).await.unwrap();
     records.create_job(NewJob { account: "other".parse().unwrap(), ..remote(3) }).await.unwrap();
-    let ours = records.claim_shard("w", at(0), LEASE).await.unwrap().unwrap();
-    assert_eq!(ours.fence.job_id, job(2, "lab", 1, 1).header.job_id);
+    let local = records.claim_shard("w", at(0), LEASE).await.unwrap().unwrap();
+    assert_eq!(local.fence.job_id, job(2, "lab", 1, 1).header.job_id);
     assert!(records.claim_shard("w", at(0), LEASE).await.unwrap().is_none());
     let first = records.claim_server_shard("w", at(0), LEASE).await.unwrap().unwrap();
     assert_eq!((first.policy_path, first.episodes), (None, vec![0, 1, 2, 3, 4]));

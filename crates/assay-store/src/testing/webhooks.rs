@@ -59,8 +59,8 @@ pub(super) async fn are_due_when_their_job_has_ended(records: &dyn Records) {
     let due = records.claim_delivery(&[], at(6), LEASE).await.unwrap().unwrap();
     assert_eq!((due.job_id, due.account.as_str(), due.attempts), (id, "lab", 0));
     assert_eq!(due.url.reveal(), "https://lab.test/hook?token=t");
-    assert!(records.claim_delivery(&[], at(15), LEASE).await.unwrap().is_none(), "somebody is at it");
-    assert!(records.claim_delivery(&[], at(16), LEASE).await.unwrap().is_some(), "who has died since");
+    assert!(records.claim_delivery(&[], at(15), LEASE).await.unwrap().is_none(), "it is claimed");
+    assert!(records.claim_delivery(&[], at(16), LEASE).await.unwrap().is_some(), "the claim has expired");
 
     records.record_delivery_attempt(id, failed(17), DeliveryState::Pending, at(30)).await.unwrap();
     assert!(records.claim_delivery(&[], at(29), LEASE).await.unwrap().is_none());
@@ -108,7 +108,7 @@ pub(super) async fn are_listed_and_bounded(records: &dyn Records) {
 
 pub(super) async fn wait_until_an_end_is_published(records: &dyn Records) {
     let id = arena::ended_in_an_open_season(records, reported).await;
-    // It ended at 4 s; that is published at 15 s.
+    // It ended at 4 s, which is published at 15 s.
     assert!(records.claim_delivery(&[], at(14), LEASE).await.unwrap().is_none());
     assert_eq!(records.claim_delivery(&[], at(15), LEASE).await.unwrap().unwrap().job_id, id);
 }

@@ -1,4 +1,4 @@
-//! An engine for tests that start no process.
+//! Engine for tests that start no process.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::os::unix::fs::symlink;

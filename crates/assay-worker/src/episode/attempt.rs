@@ -28,7 +28,7 @@ use crate::episode::session_events::SessionEvents;
 
 /// Maximum time for which a policy's process may be stopped from outside.
 const STOP_LIMIT: Duration = Duration::from_secs(20);
-/// Minimum time asleep before a policy counts as sleeping.
+/// Minimum total sleep before a policy counts as sleeping.
 const SLEEPER: Duration = Duration::from_secs(1);
 
 /// An error that ended an attempt without an outcome.
@@ -37,7 +37,7 @@ pub(crate) enum EpisodeAttemptError {
     /// The lane could not be started, or failed.
     #[error(transparent)]
     Lane(#[from] LaneError),
-    /// The policy could not be prepared, for a reason that is not the policy's.
+    /// The policy could not be prepared, and the cause is not the policy.
     #[error(transparent)]
     Preparation(#[from] SessionError),
 }
@@ -52,7 +52,7 @@ pub(crate) enum Attempted {
     NotBegun(String),
 }
 
-/// Reason for ending a policy's process during an episode.
+/// Reason for killing a policy's process during an episode.
 #[derive(Debug)]
 enum EndedBy {
     /// It slept too long before one action.
@@ -108,7 +108,7 @@ impl LaneEvents for Supervisor<'_> {
 }
 
 impl Supervisor<'_> {
-    /// Ends the policy's process once it has slept, or was stopped, for too long.
+    /// Kills the policy's process once it has slept, or has been stopped, for too long.
     fn end_if_over(&mut self) {
         let now = self.host.now();
         if self.ended_by.is_some() || self.sleep.due_in(now).is_none() {
@@ -165,10 +165,13 @@ impl LaneSession<'_> {
                 return Ok(Attempted::NotBegun(evidence));
             }
             PolicyStart::GivenUp(_) => {
-                return Err(SessionError::internal("an import was given up in an episode").into());
+                return Err(SessionError::internal(
+                    "the import was abandoned although the episode set no time limit for it",
+                )
+                .into());
             }
         };
-        let stream = policy.take_stream().ok_or_else(|| SessionError::internal("a policy without a stream"))?;
+        let stream = policy.take_stream().ok_or_else(|| SessionError::internal("the policy has no stream"))?;
         let folder = format!("{episode:03}");
         let destination = job.folder.as_ref().map(|to| to.join(evidence::folder_of(episode)));
         let run = RunEpisode {
@@ -205,7 +208,7 @@ impl LaneSession<'_> {
             episode,
             asleep_s = asleep.as_secs_f64(),
             cost = %serde_json::to_string(&done.cost).unwrap_or_default(),
-            "an episode ended"
+            "episode ended"
         );
         let written =
             destination.map(|destination| LaneOutput { scratch: lane.scratch(), inside: folder, destination });
@@ -225,7 +228,7 @@ struct EndedEpisode {
 }
 
 impl EndedEpisode {
-    /// Returns the result, or the evidence for which the attempt is replaced. `wall_budget` is the episode's.
+    /// Returns the result, or the evidence that requires replacing the attempt. `wall_budget` is the episode's budget.
     fn judge(mut self, ended_by: Option<EndedBy>, wall_budget: Duration) -> Attempted {
         // The reason for killing the process does not apply to a policy that exited before.
         let exited = self.result.error.as_ref().is_some_and(|error| error.code == PolicyErrorCode::Exited);
@@ -246,7 +249,7 @@ impl EndedEpisode {
                 let limit = wall_budget.as_secs_f64();
                 let message = format!(
                     "the policy slept for more than {limit:.0} s of this episode while the simulator waited for its \
-                     answers, the most that an episode allows"
+                     answers; an episode allows no more"
                 );
                 time_out(&mut self.result, PolicyErrorCode::WallBudget, message);
                 self.finished(PolicyState::Running)
@@ -284,7 +287,7 @@ fn replaced(episode: u32, reason: ReplacementReason, written: Option<LaneOutput>
     Attempted::Replaced(ReplacedAttempt::new(episode, reason, evidence))
 }
 
-/// Sets the result of a policy whose process was ended because it slept.
+/// Marks the result as a timeout of a policy whose process was killed because it slept.
 fn time_out(result: &mut EpisodeResult, code: PolicyErrorCode, message: String) {
     (result.status, result.termination) = (EpisodeStatus::PolicyTimeout, Termination::PolicyTimeout);
     result.error = Some(EpisodeError { code, message, log_tail: String::new() });

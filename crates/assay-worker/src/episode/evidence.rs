@@ -1,4 +1,4 @@
-//! Copying evidence out of a jail's scratch folder. Its contents were written by an untrusted process: a link or a pipe
+//! Copies evidence out of a jail's scratch folder. Its contents were written by an untrusted process: a link or a pipe
 //! in place of a file must not redirect or block the copy.
 
 use std::fs::{self, File};
@@ -36,7 +36,7 @@ pub(crate) fn folder_of(episode: u32) -> String {
 /// artifact.
 ///
 /// # Errors
-/// Anything but a regular file of at most [`MAX_FILE_BYTES`].
+/// The entry is not a regular file of at most [`MAX_FILE_BYTES`], or the copy fails.
 pub(crate) fn take(scratch: &Path, folder: &str, name: &str, to: &Path) -> io::Result<Artifact> {
     let file = open(scratch, folder, name)?;
     fs::create_dir_all(to)?;
@@ -46,7 +46,7 @@ pub(crate) fn take(scratch: &Path, folder: &str, name: &str, to: &Path) -> io::R
     Ok(Artifact { name: name.to_owned(), sha256, size_bytes })
 }
 
-/// Removes an episode's folder from `job`, if it exists.
+/// Removes an episode's folder from the folder `job`, if it exists.
 ///
 /// # Errors
 /// The folder cannot be removed.
@@ -89,7 +89,10 @@ fn open(scratch: &Path, folder: &str, name: &str) -> io::Result<io::Take<File>> 
     let file = File::from(openat(&folder, name, SAFE, Mode::empty())?);
     let about = file.metadata()?;
     if !about.is_file() || about.len() > MAX_FILE_BYTES {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{name} is no file of a sensible size")));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("{name} is not a regular file of at most {MAX_FILE_BYTES} bytes"),
+        ));
     }
     Ok(file.take(MAX_FILE_BYTES))
 }
@@ -103,7 +106,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn a_jobs_room_is_shared_out() {
+    fn a_jobs_space_is_divided_among_its_episodes() {
         assert_eq!(episode_share(1000, 3), 333);
         assert_eq!(episode_share(DEFAULT_JOB_BYTES, 1), MAX_EPISODE_BYTES);
         assert_eq!(episode_share(1000, 0), 1000);

@@ -24,14 +24,14 @@ use crate::{Cancel, Job, SessionError};
 pub(crate) struct Finished {
     pub(crate) result: EpisodeResult,
     pub(crate) world_seed: u64,
-    /// The lane's output, if evidence is kept.
+    /// Output of the lane, if evidence is kept.
     pub(crate) written: Option<LaneOutput>,
     pub(crate) policy: PolicyState,
 }
 
 /// The state of the policy after its episode.
 pub(crate) enum PolicyState {
-    /// There was no policy.
+    /// No policy was started.
     None,
     /// Its process or connection is still open.
     Running(Box<dyn PolicyConnection>),
@@ -50,7 +50,7 @@ pub(crate) struct LaneOutput {
 }
 
 impl LaneOutput {
-    /// Copies and stores the files concurrently: the disk works on one while others are copied.
+    /// Copies and stores the files concurrently: the disk writes one while others are copied.
     fn take(&self, result: &mut EpisodeResult, events: &dyn SessionEvents) -> Result<(), SessionError> {
         let episode = result.episode;
         let take = |name| {
@@ -59,7 +59,7 @@ impl LaneOutput {
             events.keep(episode, &file)?;
             Ok(file)
         };
-        let panicked = |_| Err(SessionError::internal("taking a file over panicked"));
+        let panicked = |_| Err(SessionError::internal("the thread that copies evidence panicked"));
         thread::scope(|scope| {
             for file in files::STEPPED.map(|name| scope.spawn(move || take(name))) {
                 result.evidence.push(file.join().unwrap_or_else(panicked)?);
@@ -171,7 +171,7 @@ impl EpisodeFinalizer<'_> {
             }
             Err(error) => {
                 // The details are for the operator only, since they may describe this machine.
-                tracing::warn!(episode = result.episode, "a showcase is not drawn: {}", ErrorChain(&error));
+                tracing::warn!(episode = result.episode, "could not render showcase: {}", ErrorChain(&error));
                 result.evidence_notes.push(drawing::missing(part).to_owned());
                 Vec::new()
             }
@@ -179,9 +179,9 @@ impl EpisodeFinalizer<'_> {
     }
 }
 
-/// Ends the policy's process; where it failed, the result gets the end of its log and the way it ended.
+/// Ends the policy's process. If the episode has an error, adds how the process ended and the end of its log.
 pub(crate) fn end_policy(policy: Box<dyn PolicyConnection>, result: &mut EpisodeResult) -> Option<AnswerCounts> {
-    tell(end(policy, is_timed_out(result)), result)
+    add_policy_end(end(policy, is_timed_out(result)), result)
 }
 
 fn is_timed_out(result: &EpisodeResult) -> bool {
@@ -196,17 +196,17 @@ fn end(policy: Box<dyn PolicyConnection>, timed_out: bool) -> PolicyEnd {
 /// Waits for the policy's end, and adds it to the result.
 fn ended(ending: Option<ScopedJoinHandle<'_, PolicyEnd>>, result: &mut EpisodeResult) -> Result<(), SessionError> {
     let Some(ending) = ending else { return Ok(()) };
-    let end = ending.join().map_err(|_| SessionError::internal("ending a policy panicked"))?;
-    tell(end, result);
+    let end = ending.join().map_err(|_| SessionError::internal("the thread that ends the policy panicked"))?;
+    add_policy_end(end, result);
     Ok(())
 }
 
-fn tell(end: PolicyEnd, result: &mut EpisodeResult) -> Option<AnswerCounts> {
+fn add_policy_end(end: PolicyEnd, result: &mut EpisodeResult) -> Option<AnswerCounts> {
     let unasked = end.answers.map_or(0, |answers| answers.unasked);
     if unasked > 0 {
         result.evidence_notes.push(format!(
-            "the policy server sent {unasked} messages more than it was asked for: an answer may have been taken for that \
-             to a later observation"
+            "the policy server sent {unasked} more messages than it was asked for: an answer may have been mistaken for \
+             the answer to a later observation"
         ));
     }
     let Some(error) = &mut result.error else { return end.answers };

@@ -21,13 +21,13 @@ const IMPORT_TICK: Duration = Duration::from_micros(100);
 
 /// Provides everything that a session needs from its machine.
 pub(crate) trait EpisodeHost: Debug + Send + Sync {
-    /// Returns the scenario's files in a place that lanes can read.
+    /// Copies the scenario's files to a place that lanes can read, and returns that place.
     fn staged(&self, scenario: &Scenario) -> Result<Staged, StageError>;
 
     /// Starts a lane on processor `core`. The calling thread must outlive the lane.
     fn lane(&self, scenario: &Scenario, staged: &Staged, core: usize) -> Result<Box<dyn Lane>, LaneError>;
 
-    /// Begins to prepare the job's policy for `episode`, on processor `core`.
+    /// Starts to prepare the job's policy for `episode`, on processor `core`.
     fn policy(&self, job: &Job, episode: u32, core: usize) -> Result<Box<dyn PreparedPolicy + '_>, SessionError>;
 
     /// Renders a part of an episode that is published with the verdict.
@@ -85,7 +85,7 @@ impl EpisodeHost for Engine {
     }
 }
 
-/// A policy that an engine prepares.
+/// A policy that is being prepared by an engine.
 struct EnginePolicy<'a> {
     engine: &'a Engine,
     pending: PendingPolicy,

@@ -72,15 +72,15 @@ impl LaneEvents for IgnoredEvents {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LaneError {
     /// The lane cannot be started.
-    #[error("a lane can't be started")]
+    #[error("could not start a lane")]
     Spawn(#[from] assay_jail::SpawnError),
     /// The scenario cannot be run.
     #[error("the scenario can't be run: {0}")]
     Refused(String),
-    /// The lane exited or had to be killed; `step` is the last control step that it reported.
-    #[error("a lane died ({exit}) after control step {step}: {log}")]
+    /// The lane exited or had to be killed.
+    #[error("the lane died ({exit}) after control step {step}: {log}")]
     Died {
-        /// The exit of the process.
+        /// Exit status of the process.
         exit: String,
         /// It was killed or stopped by another process, such as an operator's command, or by the kernel when memory ran
         /// out. This is not evidence against the scenario.
@@ -91,10 +91,10 @@ pub(crate) enum LaneError {
         log: String,
     },
     /// The lane failed.
-    #[error("a lane failed: {0}")]
+    #[error("the lane failed: {0}")]
     Failed(String),
-    /// The lane's answer is not a message.
-    #[error("a lane's answer is not valid JSON")]
+    /// The lane's answer is not a valid message.
+    #[error("the lane's answer is not valid JSON")]
     Answer(#[source] serde_json::Error),
     /// A violation could not be recorded.
     #[error(transparent)]
@@ -106,6 +106,6 @@ pub(crate) enum LaneError {
     #[error("cancelled")]
     Cancelled,
     /// A socket or folder of the worker failed.
-    #[error("the lane's socket or folder")]
+    #[error("the lane's socket or folder failed")]
     Io(#[from] io::Error),
 }

@@ -19,9 +19,9 @@ use crate::engine::Staged;
 use crate::episode::lane::{IgnoredEvents, Lane, LaneError, LaneEvents, TICK};
 use crate::{Cancel, Engine};
 
-/// Minimum interval between two checks of a policy: the kernel takes a timeout of 0 for none.
+/// Minimum interval between two checks of a policy: the kernel treats a timeout of 0 as no timeout.
 const LEAST_TICK: Duration = Duration::from_millis(1);
-/// CPU time after which a lane that compiles a scenario, or sends nothing, is killed.
+/// CPU time after which a lane that compiles a scenario or sends nothing is killed.
 const SILENCE_CPU: Duration = Duration::from_secs(60);
 /// The same limit in wall-clock time, much larger: a busy machine may delay a lane, but must not end it.
 const SILENCE_LIMIT: Duration = Duration::from_secs(600);
@@ -38,9 +38,9 @@ pub(crate) struct LaneProcess {
     child: Child,
     control: UnixStream,
     scratch: Arc<TempDir>,
-    /// The lane has compiled its scenario.
+    /// True once the lane has compiled its scenario.
     ready: bool,
-    /// The lane was given a Landlock ruleset to apply to itself.
+    /// True if the lane was given a Landlock ruleset to apply to itself.
     has_landlock: bool,
 }
 
@@ -50,9 +50,9 @@ impl LaneProcess {
     pub(crate) fn start(engine: &Engine, scenario: &Scenario, staged: &Staged, core: usize) -> Result<Self, LaneError> {
         let scratch = Arc::new(engine.scratch("lane")?);
         give_to_jail(scratch.path())?;
-        let (control, theirs) = UnixStream::pair()?;
+        let (control, lane_end) = UnixStream::pair()?;
         let mut spec = engine.lane_spec(stepping(scenario), "step", staged, scratch.path());
-        spec.stdin = Some(OwnedFd::from(theirs));
+        spec.stdin = Some(OwnedFd::from(lane_end));
         spec.core = Some(core);
         let child = engine.jail().spawn(spec)?;
         Ok(Self { child, control, scratch, ready: false, has_landlock: engine.jail().has_landlock() })
@@ -65,7 +65,9 @@ impl LaneProcess {
         }
         match self.receive(0, cancel, &mut IgnoredEvents)? {
             Reply::Sealed { landlock } if landlock || !self.has_landlock => {}
-            Reply::Sealed { .. } => return Err(LaneError::Failed("it did not seal itself with Landlock".to_owned())),
+            Reply::Sealed { .. } => {
+                return Err(LaneError::Failed("it did not seal itself with Landlock".to_owned()));
+            }
             other => return Err(LaneError::Failed(format!("unexpected answer {other:?}"))),
         }
         match self.receive(0, cancel, &mut IgnoredEvents)? {
@@ -86,9 +88,9 @@ impl LaneProcess {
         if !descriptors.is_empty() {
             ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
         }
-        // A command is far smaller than a socket's buffer, so it goes in one piece.
+        // A command is far smaller than a socket's buffer, so it is sent in one piece.
         let sent = sendmsg(&self.control, &[IoSlice::new(&message)], &mut ancillary, SendFlags::NOSIGNAL)?;
-        if sent == message.len() { Ok(()) } else { Err(io::Error::other("a command was cut")) }
+        if sent == message.len() { Ok(()) } else { Err(io::Error::other("a command was sent only in part")) }
     }
 
     fn receive(&mut self, step: u32, cancel: &Cancel, events: &mut dyn LaneEvents) -> Result<Reply, LaneError> {
@@ -97,7 +99,7 @@ impl LaneProcess {
         self.fill(&mut length, (&mut silence, step), cancel, events)?;
         let length = u32::from_le_bytes(length);
         if length > MAX_MESSAGE_BYTES {
-            return Err(LaneError::Failed("an answer longer than allowed".to_owned()));
+            return Err(LaneError::Failed("its answer is longer than allowed".to_owned()));
         }
         let mut body = vec![0; length as usize];
         self.fill(&mut body, (&mut silence, step), cancel, events)?;
@@ -132,7 +134,7 @@ impl LaneProcess {
     }
 
     fn died(&mut self, step: u32) -> LaneError {
-        // A lane that another process stopped or froze is no more to blame than one that was killed.
+        // A lane that was stopped or frozen by another process is treated like one that was killed by another process.
         let stopped = self.child.activity() == Some(Activity::Stopped);
         let exit = self.child.wait_deadline(EXIT_LIMIT).unwrap_or_else(|| self.child.kill());
         let log = String::from_utf8_lossy(&self.child.output_tail()).into_owned();
@@ -170,7 +172,9 @@ impl Lane for LaneProcess {
                 }
                 Reply::Done(done) => return Ok(*done),
                 Reply::Refused { message } => return Err(LaneError::Failed(message)),
-                Reply::Ready { .. } | Reply::Sealed { .. } => return Err(LaneError::Failed("ready twice".to_owned())),
+                Reply::Ready { .. } | Reply::Sealed { .. } => {
+                    return Err(LaneError::Failed("it reported twice that it is ready".to_owned()));
+                }
             }
         }
     }
@@ -239,7 +243,7 @@ impl Engine {
         spec.binds.extend(program.binds.iter().cloned());
         spec.binds.extend(places(staged, scratch));
         spec.env.extend(program.env.iter().cloned());
-        // The same code paths in libm on every processor; Mesa keeps no cache that one job could leave to another.
+        // Selects the same libm code paths on every processor, and keeps Mesa from leaving one job's cache to another.
         spec.env.push(("GLIBC_TUNABLES".into(), "glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4".into()));
         spec.env.push(("MESA_SHADER_CACHE_DISABLE".into(), "true".into()));
         if profile == Profile::StepWithCameras {

@@ -1,4 +1,4 @@
-//! The state of a lane's work on a job. [`super::session`] runs the episodes, [`super::attempt`] one try at an episode.
+//! State of a lane's work on a job. [`super::session`] runs the episodes, [`super::attempt`] a single attempt at one.
 
 use assay_model::AttemptNote;
 
@@ -15,13 +15,13 @@ pub(crate) struct LaneSession<'a> {
     pub(crate) cancel: &'a Cancel,
     pub(crate) staged: Staged,
     pub(crate) lane: Option<Box<dyn Lane>>,
-    /// Facts that outlive the attempts at episodes without a result.
+    /// Notes of earlier attempts at episodes that have no result yet.
     pub(crate) notes: Vec<AttemptNote>,
-    /// An attempt is under way, and its policy may have received something.
+    /// True while an attempt is under way and its policy may have received something.
     pub(crate) begun: bool,
-    /// No other worker will retry its episodes.
+    /// True if no other worker will retry the episodes.
     pub(super) is_last_try: bool,
-    /// Set when no further episode should begin.
+    /// Set when no further episode should start.
     pub(super) stopping: Cancel,
 }
 
@@ -47,12 +47,12 @@ impl<'a> LaneSession<'a> {
         Self { notes, ..self }
     }
 
-    /// Sets whether the job is given up if an episode cannot be run.
+    /// Sets whether the job fails if an episode cannot be run.
     pub(crate) fn last_try(self, is_last_try: bool) -> Self {
         Self { is_last_try, ..self }
     }
 
-    /// Begins no further episode once `stopping` is raised.
+    /// Sets the flag that keeps further episodes from starting.
     pub(crate) fn stopping(self, stopping: Cancel) -> Self {
         Self { stopping, ..self }
     }

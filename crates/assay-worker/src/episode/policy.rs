@@ -1,4 +1,4 @@
-//! The location of a job's policy, and its preparation for an episode.
+//! Location of a job's policy, and its preparation for an episode.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -83,7 +83,7 @@ pub(crate) enum PolicyStart {
     Failed(Box<PolicyFailure>),
     /// Another process stopped or killed it before it was imported; the caller should try again.
     Disturbed(String),
-    /// Its import exceeded the caller's patience; contains the CPU time used until then.
+    /// Its import exceeded the caller's time limit; contains the CPU time used until then.
     GivenUp(Duration),
 }
 
@@ -118,7 +118,7 @@ impl PendingPolicy {
                 ConnectOutcome::Ready(policy) => Ok(PolicyStart::Ready(policy)),
                 ConnectOutcome::Failed(failure) => Ok(PolicyStart::Failed(failure)),
             },
-            Self::Server(_) => Err(SessionError::internal("a policy server that nobody connected to")),
+            Self::Server(_) => Err(SessionError::internal("the policy server was never connected to")),
         }
     }
 }

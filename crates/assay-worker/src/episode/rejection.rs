@@ -1,8 +1,8 @@
-//! The reasons for which the receiver of a session's events ends the session.
+//! Reasons for which the receiver of a session's events ends the session.
 
 use std::error::Error;
 
-/// The receiver of a session's events could not accept one.
+/// The reason why an event of a session was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum Rejection {
     /// The episode's shard belongs to another worker now, or its job has ended.

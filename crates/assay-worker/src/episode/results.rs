@@ -29,16 +29,16 @@ pub(crate) fn not_started(
     result
 }
 
-/// The reason why an episode has no end.
+/// The reason why an episode did not reach its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Loss {
-    /// Its simulator died in the same way twice; reported to the scenario's author.
+    /// Its simulator died twice in the same way; reported to the scenario's author.
     SimulatorDied,
     /// Every allowed attempt was interrupted from outside.
     CutOff,
 }
 
-/// Returns the result of an episode without an end; `message` describes the loss.
+/// Returns the result of an episode that did not reach its end; `message` describes the reason.
 pub(crate) fn without_end(
     scenario: &Scenario,
     episode: u32,

@@ -16,9 +16,9 @@ use crate::episode::policy::PolicySource;
 use crate::episode::results::{self, Loss};
 use crate::episode::session_events::SessionEvents;
 
-/// Maximum number of times an episode is restarted on evidence from outside the policy.
+/// Maximum number of restarts of an episode because of interference from outside the policy.
 const MAX_RETRIES: u32 = 3;
-/// Maximum number of episodes that wait to be completed; a faster lane waits.
+/// Maximum number of episodes that wait to be completed; a lane that is further ahead waits.
 const MAX_WAITING: usize = 4;
 
 /// An episode and its policy, which is being prepared.
@@ -38,7 +38,7 @@ impl<'a> LaneSession<'a> {
             let finishing = scope.spawn(move || finisher.run(&receiver, events));
             let outcome = self.run_all(&mut next, &sender, events);
             drop(sender);
-            let panicked = || Err(SessionError::internal("the finishing thread panicked"));
+            let panicked = || Err(SessionError::internal("the thread that completes episodes panicked"));
             outcome.and(finishing.join().unwrap_or_else(|_| panicked()))
         })
     }
@@ -80,7 +80,7 @@ impl<'a> LaneSession<'a> {
         self.host.policy(self.job, episode, self.core)
     }
 
-    /// Runs one episode, restarting it where evidence from outside the policy requires it.
+    /// Runs one episode, and restarts it if evidence from outside the policy requires it.
     fn episode(
         &mut self,
         episode: u32,
@@ -99,7 +99,7 @@ impl<'a> LaneSession<'a> {
                     self.replace(replaced, events)?;
                 }
                 Ok(Attempted::NotBegun(evidence)) => {
-                    tracing::warn!(episode, evidence, "the policy is imported again");
+                    tracing::warn!(episode, evidence, "importing policy again");
                     last = evidence;
                 }
                 Err(EpisodeAttemptError::Lane(LaneError::Died { exit, by_others, step, log })) => {
@@ -107,7 +107,7 @@ impl<'a> LaneSession<'a> {
                         let message = format!("the simulator died twice ({exit}) after control step {step}");
                         return Ok(self.without_end(episode, Loss::SimulatorDied, &message));
                     }
-                    tracing::warn!(episode, step, exit, log, "a lane died");
+                    tracing::warn!(episode, step, exit, log, "lane died");
                     last = format!("the simulator's process ended ({exit}) after control step {step}");
                     let reason = ReplacementReason::LaneDied;
                     self.replace(ReplacedAttempt::new(episode, reason, &last), events)?;
@@ -117,11 +117,11 @@ impl<'a> LaneSession<'a> {
             }
         }
         let tries = MAX_RETRIES + 1;
-        // A worker leaves the episode to the next one if there is one; the last uses the observations made so far.
+        // Another worker may retry the episode. On the last try, the violations recorded so far decide its result.
         let seen = |note: &AttemptNote| matches!(note, AttemptNote::Violated { episode: of, .. } if *of == episode);
         if self.is_last_try && self.notes.iter().any(seen) {
             // Recorded violations stay valid, whatever prevented the rest of the episode.
-            let message = format!("the episode was cut off in {tries} tries; the last: {last}");
+            let message = format!("the episode was interrupted in each of {tries} attempts; the last time: {last}");
             return Ok(self.without_end(episode, Loss::CutOff, &message));
         }
         Err(SessionError::Interrupted { episode, tries, last })
@@ -130,14 +130,14 @@ impl<'a> LaneSession<'a> {
     /// Records a replaced attempt.
     fn replace(&mut self, replaced: ReplacedAttempt, events: &dyn SessionEvents) -> Result<(), SessionError> {
         let (episode, reason) = (replaced.episode, replaced.reason);
-        tracing::warn!(episode, reason = reason.words(), evidence = replaced.evidence, "the episode is run again");
+        tracing::warn!(episode, reason = reason.words(), evidence = replaced.evidence, "running episode again");
         let note = AttemptNote::Replaced(replaced);
         events.note(&note)?;
         self.notes.push(note);
         Ok(())
     }
 
-    /// Ends an attempt that is not replaced here; another worker may restart the episode.
+    /// Converts the error of an attempt that is not repeated here; another worker may restart the episode.
     fn stopped(&mut self, episode: u32, error: EpisodeAttemptError, events: &dyn SessionEvents) -> SessionError {
         let ended = match error {
             EpisodeAttemptError::Lane(LaneError::Cancelled) => SessionError::Cancelled,
@@ -151,9 +151,9 @@ impl<'a> LaneSession<'a> {
                 ReplacementReason::ServiceStopped,
                 "the worker stopped, or its job was cancelled, in the middle of the episode",
             )),
-            SessionError::Outage(_) => Some((ReplacementReason::Outage, "the simulator could not do its part")),
+            SessionError::Outage(_) => Some((ReplacementReason::Outage, "the simulator failed")),
             SessionError::Internal(_) | SessionError::Interrupted { .. } => {
-                Some((ReplacementReason::LaneDied, "the simulator could not do its part"))
+                Some((ReplacementReason::LaneDied, "the simulator failed"))
             }
             SessionError::Scenario(_) | SessionError::Rejected(_) => None,
         };
@@ -161,7 +161,7 @@ impl<'a> LaneSession<'a> {
             && std::mem::take(&mut self.begun)
         {
             let replaced = ReplacedAttempt::new(episode, reason, evidence);
-            // Refused if the job has ended or another worker holds it by now; neither is a problem.
+            // Rejected if the job has ended or now belongs to another worker; neither is a problem.
             drop(events.note(&AttemptNote::Replaced(replaced)));
         }
         ended
@@ -178,7 +178,7 @@ impl<'a> LaneSession<'a> {
         finished
     }
 
-    /// Returns an episode without an end, with the findings of earlier attempts only.
+    /// Returns an episode that did not reach its end, with only the violations seen in earlier attempts.
     fn without_end(&self, episode: u32, loss: Loss, message: &str) -> Finished {
         let seeds = self.job.seeds.episode(episode);
         let result = results::without_end(&self.job.scenario, episode, seeds, (loss, message));

@@ -1,4 +1,4 @@
-//! Errors that prevent a job's episodes from running, and their classification.
+//! Errors that keep a job's episodes from running, and their classification.
 
 use std::error::Error;
 use std::io;
@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use crate::episode::lane::LaneError;
 use crate::episode::rejection::Rejection;
 
-/// System errors that are resolved when space is freed or storage is available again.
+/// System errors that go away when space is freed or storage is available again.
 const SHORTAGES: [Errno; 9] = [
     Errno::IO,
     Errno::NOSPC,
@@ -22,24 +22,24 @@ const SHORTAGES: [Errno; 9] = [
     Errno::NOMEM,
 ];
 
-/// An error that prevents a job's episodes from running. Never the policy's fault.
+/// An error that keeps a job's episodes from running. Never the policy's fault.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// The job was cancelled.
     #[error("cancelled")]
     Cancelled,
-    /// The scenario cannot be run; its author's fault.
+    /// The scenario cannot be run, which is its author's fault.
     #[error("the scenario can't be run: {0}")]
     Scenario(String),
     /// Storage, or another shared resource, is unavailable or exhausted; try again later.
     #[error(transparent)]
     Outage(Box<dyn Error + Send + Sync>),
     /// An episode was interrupted from outside each time it was started.
-    #[error("episode {episode} could not be run in {tries} tries; the last: {last}")]
+    #[error("episode {episode} was interrupted in each of {tries} attempts; the last time: {last}")]
     Interrupted {
         /// The index of the episode.
         episode: u32,
-        /// Number of tries.
+        /// Number of attempts.
         tries: u32,
         /// The evidence for the last interruption.
         last: String,
@@ -53,8 +53,8 @@ pub enum SessionError {
 }
 
 impl SessionError {
-    /// Returns an error of the machine as an outage if storage or another exhausted resource is its cause, otherwise as
-    /// an internal error.
+    /// Converts an error of the machine to an outage if its cause is storage or another exhausted resource, otherwise
+    /// to an internal error.
     pub(crate) fn of(error: impl Error + Send + Sync + 'static) -> Self {
         if is_outage(&error) { Self::Outage(Box::new(error)) } else { Self::Internal(Box::new(error)) }
     }

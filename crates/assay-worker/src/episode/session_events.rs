@@ -8,16 +8,17 @@ use crate::episode::rejection::Rejection;
 pub(crate) trait SessionEvents: Sync {
     /// `step` of `of` control steps are done.
     fn progress(&self, episode: u32, step: u32, of: u32);
-    /// True if an episode is still wanted; called before it begins. If not, the lane's later episodes are not wanted
-    /// either.
+    /// Returns true if an episode is still wanted; called before it begins. If not, the lane's later ones are not
+    /// wanted either.
     fn wanted(&self, _episode: u32) -> bool {
         true
     }
-    /// True if [`Self::keep`] packs files, so that the trace should be written uncompressed.
+    /// Returns true if [`Self::keep`] packs files, so that the trace should be written uncompressed.
     fn packs(&self) -> bool {
         false
     }
-    /// A file of an episode's evidence is at its destination, under its plain name. An error stops the session.
+    /// Called when a file of an episode's evidence is at its destination, under its plain name. An error stops the
+    /// session.
     fn keep(&self, _episode: u32, _file: &Artifact) -> Result<(), Rejection> {
         Ok(())
     }
@@ -25,8 +26,8 @@ pub(crate) trait SessionEvents: Sync {
     fn note(&self, _note: &AttemptNote) -> Result<(), Rejection> {
         Ok(())
     }
-    /// The policy of an episode fell asleep or woke up. While it sleeps, its lane needs no processor.
+    /// Called when the policy of an episode falls asleep or wakes up. While it sleeps, its lane needs no processor.
     fn sleeping(&self, _episode: u32, _asleep: bool) {}
-    /// An episode is complete, with its video if it gets one. An error stops the session.
+    /// Called when an episode is complete, with its video if it gets one. An error stops the session.
     fn finished(&self, result: EpisodeResult) -> Result<(), Rejection>;
 }

@@ -27,7 +27,7 @@ pub(super) const STEPS: u32 = 25;
 const TRY_WALL_MS: u32 = 700;
 /// Maximum wall-clock time of an import: the preflight's result is due within 3 s, while an episode may spend more.
 pub(super) const IMPORT_PATIENCE: Duration = Duration::from_millis(1500);
-/// Maximum CPU time of an import that is repeated.
+/// Maximum CPU time of an import for which the try is repeated.
 const REPEAT_CPU: Duration = Duration::from_millis(300);
 /// No further try is started once the preflight has taken this long.
 const REPEATS_END: Duration = Duration::from_secs(5);
@@ -38,7 +38,7 @@ const LEAST_REPEAT: Duration = Duration::from_millis(300);
 pub(super) const ANSWER_PATIENCE: Duration = Duration::from_millis(1300);
 /// Interval for polling a policy that is being imported.
 const TICK: Duration = Duration::from_millis(1);
-/// Maximum wall-clock time of a try.
+/// Maximum wall-clock times of a try.
 #[derive(Debug, Clone, Copy)]
 struct Patience {
     import: Duration,
@@ -57,7 +57,7 @@ pub(super) fn try_out(engine: &Engine, job: &PreflightJob, limit: &Cancel) -> Re
     let mut attempt = |patience: Patience, black_images| {
         let probe = Probe { max_steps: STEPS, max_wall_ms: TRY_WALL_MS, black_images };
         let prepared = prepare(patience.import)?;
-        try_once(engine, &mut lane, prepared, (seeds, probe), (patience.answer, limit)).map_err(told)
+        try_once(engine, &mut lane, prepared, (seeds, probe), (patience.answer, limit)).map_err(to_session_error)
     };
     // The policy is imported while the lane compiles its scenario.
     let first = attempt(Patience { import: IMPORT_PATIENCE, answer: ANSWER_PATIENCE }, false)?;
@@ -75,7 +75,7 @@ pub(super) fn try_out(engine: &Engine, job: &PreflightJob, limit: &Cancel) -> Re
     Ok(Tries { first, second, blind })
 }
 
-fn told(error: EpisodeAttemptError) -> SessionError {
+fn to_session_error(error: EpisodeAttemptError) -> SessionError {
     match error {
         EpisodeAttemptError::Lane(LaneError::Cancelled) => SessionError::Cancelled,
         EpisodeAttemptError::Lane(LaneError::Refused(message)) => SessionError::Scenario(message),
@@ -112,7 +112,7 @@ fn try_once(
         PolicyStart::Disturbed(evidence) => return Err(LaneError::Failed(evidence).into()),
     };
     let (speaks, import_cpu) = (policy.speaks().map(str::to_owned), policy.import_cpu());
-    let stream = policy.take_stream().ok_or_else(|| SessionError::internal("a policy without a stream"))?;
+    let stream = policy.take_stream().ok_or_else(|| SessionError::internal("the policy has no stream"))?;
     let (nonce, policy_pid) = (policy.nonce(), policy.pid());
     let import_ends_at_ns = policy.import_ends_at().map(nanos);
     let (evidence, plain) = (None, false);

@@ -1,4 +1,4 @@
-//! The facts that a preflight reports besides its findings: tables of the data sent and received.
+//! Facts that a preflight reports in addition to its findings: tables of the data sent and received.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ pub(super) fn preflight(job: &PreflightJob, tries: &Tries, findings: Vec<Finding
     }
 }
 
-/// Returns whether both tries gave the same actions as far as both went; `None` if one of them has none.
+/// Returns whether both tries gave the same actions, up to the end of the shorter; `None` if one of them has none.
 pub(super) fn is_deterministic(first: &Tried, second: &Tried) -> Option<bool> {
     let (first, second) = (&first.probed.actions, &second.probed.actions);
     let both = first.len().min(second.len());

@@ -11,7 +11,7 @@ use super::tries::{Tried, Tries};
 
 /// Share of a budget above which the author is warned.
 const NEAR: f64 = 0.7;
-/// Fewer equal actions than this may be a coincidence.
+/// Minimum number of equal actions that are more than a coincidence.
 const MIN_CONSTANT: usize = 10;
 /// Share of slow steps above which the author is warned; fewer may be caused by other processes.
 const RARE: f64 = 0.05;
@@ -64,8 +64,8 @@ fn clipped(scenario: &Scenario, actions: &[Vec<f64>]) -> Vec<Finding> {
             spec.high,
             actions.len(),
         );
-        let advice = "what is outside is clipped, so the robot does something else than was meant: check the unit, the \
-                      order of the numbers, and whether the output is normalised";
+        let advice = "values outside the range are clipped, so the robot does not do what was intended: check the unit, \
+                      the order of the numbers, and whether the output is normalised";
         (outside > 0).then(|| finding(FindingLevel::Warning, "clipped", message, advice))
     };
     scenario.control.action.iter().enumerate().filter_map(row).collect()
@@ -77,8 +77,8 @@ fn constant(actions: &[Vec<f64>]) -> Option<Finding> {
         return None;
     }
     let message = format!("all {} actions were the same", actions.len());
-    let advice = "does it look at its observation? Keys are those of the table; unknown ones raise a KeyError only where \
-                  they are read without a default";
+    let advice = "check that it uses its observation: the keys are those of the table, and reading an unknown key with a \
+                  default raises no KeyError";
     Some(finding(FindingLevel::Warning, "constant", message, advice))
 }
 
@@ -88,9 +88,9 @@ fn nondeterministic(first: &Tried, second: &Tried) -> Option<Finding> {
     }
     let pairs = first.probed.actions.iter().zip(&second.probed.actions);
     let step = pairs.clone().position(|(a, b)| a != b).unwrap_or_default();
-    let message = format!("the same observations got other actions the second time, from step {step} on");
-    let advice = "its results can't be repeated: take all randomness from the seed that `reset` is given, and neither the \
-                  time nor the order of a set; a server has to forget the episode before";
+    let message = format!("the same observations led to different actions in the second run, from step {step} on");
+    let advice = "its results can't be reproduced: derive all randomness from the seed passed to `reset`, and depend on \
+                  neither the time nor the order of a set; a server has to forget the previous episode";
     Some(finding(FindingLevel::Warning, "nondeterministic", message, advice))
 }
 
@@ -100,43 +100,43 @@ fn unused_images(first: &Tried, blind: &Tried) -> Option<Finding> {
     if steps < MIN_CONSTANT || blind.error.is_some() || is_deterministic(first, blind) != Some(true) {
         return None;
     }
-    let message = format!("black images got the same {steps} actions: the policy has not looked at its images so far");
-    let advice = "if it never does, choose a scenario without images, which runs much faster";
+    let message = format!("black images led to the same {steps} actions: the policy has not used its images so far");
+    let advice = "if it never uses them, choose a scenario without images, which runs much faster";
     Some(finding(FindingLevel::Warning, "unused_images", message, advice))
 }
 
 fn import(scenario: &Scenario, tried: &Tried) -> Option<Finding> {
     let (took, limit) = (tried.import_cpu?.as_secs_f64() * 1e3, budget(scenario).import_cpu_ms);
-    let message = format!("the import took {took:.0} ms of CPU time; at {limit:.0} ms it ends the episode");
-    let advice = "each episode imports the policy anew: move what you can into files that load fast";
+    let message = format!("the import took {took:.0} ms of CPU time; the limit is {limit:.0} ms");
+    let advice = "every episode imports the policy again: move work into files that load fast";
     (took > NEAR * limit).then(|| finding(FindingLevel::Warning, "slow_import", message, advice))
 }
 
-/// Returns the finding for an import that exceeds the preflight's limit; nothing else was tried then.
+/// Returns the finding for an import that exceeds the preflight's limit, after which nothing else was tried.
 fn unfinished_import(scenario: &Scenario, tried: &Tried) -> Option<Finding> {
     let (cpu, patience, limit) = (tried.given_up?, IMPORT_PATIENCE.as_secs_f64(), budget(scenario).import_cpu_ms / 1e3);
     let message = format!(
-        "the import was given up after {patience} s of wall-clock time ({:.1} s of CPU time until then; {limit:.1} s end the \
-         episode), so no step was tried",
+        "the import was stopped after {patience} s of wall-clock time ({:.1} s of CPU time; an episode allows {limit:.1} s), \
+         so no step was run",
         cpu.as_secs_f64()
     );
     let advice =
-        "each episode imports the policy anew: move what you can into files that load fast, and wait for nothing";
+        "every episode imports the policy again: move work into files that load fast, and do not wait for anything";
     Some(finding(FindingLevel::Warning, "slow_import", message, advice))
 }
 
-/// Returns the finding for an answer that exceeds the preflight's limit; nothing more was tried then.
+/// Returns the finding for an answer that exceeds the preflight's limit, after which nothing else was tried.
 fn silent(tried: &Tried) -> Option<Finding> {
-    let message = format!("no answer came within {} s, so that nothing more was tried", ANSWER_PATIENCE.as_secs_f64());
-    let advice = "an evaluation waits longer, but every episode would begin so: do the work of the first call at the import or \
-                  in `reset`; a server loads its model before it serves, and must be reachable from here";
+    let message = format!("no answer within {} s, so no further step was run", ANSWER_PATIENCE.as_secs_f64());
+    let advice = "an evaluation waits longer, but every episode would start this slowly: do the work of the first call during \
+                  the import or in `reset`; a server must load its model before it serves, and be reachable from here";
     tried.silent.then(|| finding(FindingLevel::Warning, "slow_answer", message, advice))
 }
 
 fn first_call(scenario: &Scenario, cpu_ms: &[f64]) -> Option<Finding> {
     let (took, limit) = (*cpu_ms.first()?, scenario.budget.first_cpu_ms);
-    let message = format!("the first call took {took:.0} ms of CPU time; at {limit:.0} ms it ends the episode");
-    let advice = "do the work of the first call in `reset` or at the import";
+    let message = format!("the first call took {took:.0} ms of CPU time; the limit is {limit:.0} ms");
+    let advice = "do the work of the first call in `reset` or during the import";
     (took > NEAR * limit).then(|| finding(FindingLevel::Warning, "slow_first", message, advice))
 }
 
@@ -149,12 +149,12 @@ fn steps(scenario: &Scenario, cpu_ms: &[f64]) -> Option<Finding> {
     }
     let p95 = percentiles(later)?.p95;
     let message = format!(
-        "{near} of {} steps took more than {:.0} ms of CPU time (95 %: {p95:.0} ms); over {limit:.0} ms a step is counted \
-         as a miss",
+        "{near} of {} steps took more than {:.0} ms of CPU time (95th percentile: {p95:.0} ms); a step over {limit:.0} ms \
+         counts as a miss",
         later.len(),
         NEAR * limit
     );
-    let advice = "a slower machine will count misses, and misses ask for a review: do less in a step";
+    let advice = "on a slower machine some steps will be misses, and misses require a review: do less work per step";
     Some(finding(FindingLevel::Warning, "slow_step", message, advice))
 }
 
@@ -163,26 +163,26 @@ fn server(job: &PreflightJob, tried: &Tried) -> Vec<Finding> {
     let Some(answers) = tried.answers.filter(|answers| answers.count > 0) else { return Vec::new() };
     let mut found = Vec::new();
     let chunk = if answers.shortest == answers.longest {
-        format!("{} actions in an answer", answers.longest)
+        format!("{} actions per answer", answers.longest)
     } else {
-        format!("{} to {} actions in an answer", answers.shortest, answers.longest)
+        format!("{} to {} actions per answer", answers.shortest, answers.longest)
     };
     match job.replan_steps() {
         Some(steps) if steps > answers.shortest => found.push(finding(
             FindingLevel::Warning,
             "replan",
-            format!("{chunk}; {steps} are to be carried out before the next is asked for (replan_steps)"),
-            "a shorter answer is carried out whole, and the server is asked earlier than you meant",
+            format!("{chunk}, but {steps} are to be executed before the next request (replan_steps)"),
+            "all actions of a shorter answer are executed, so the server is asked earlier than you intended",
         )),
         Some(steps) => {
-            let message = format!("{chunk}, of which {steps} are carried out (replan_steps)");
-            found.push(finding(FindingLevel::Note, "chunk", message, "the others are dropped"));
+            let message = format!("{chunk}, of which {steps} are executed (replan_steps)");
+            found.push(finding(FindingLevel::Note, "chunk", message, "the rest are dropped"));
         }
         None if answers.longest > 1 => found.push(finding(
             FindingLevel::Note,
             "chunk",
-            format!("{chunk}, all of which are carried out before it is asked again"),
-            "--replan-steps N (replan_steps) asks again after N of them, which most policies want",
+            format!("{chunk}, all of which are executed before the next request"),
+            "with --replan-steps N (replan_steps) the server is asked again after N of them, which suits most policies",
         )),
         None => {}
     }
@@ -194,8 +194,8 @@ fn server(job: &PreflightJob, tried: &Tried) -> Vec<Finding> {
         found.push(finding(
             FindingLevel::Note,
             "slow_server",
-            format!("{mean_ms:.0} ms a control step, which are {period_ms:.0} ms apart: too slow for a real robot"),
-            "here simulated time waits for it; elsewhere longer answers or a faster model are needed",
+            format!("{mean_ms:.0} ms per control step of {period_ms:.0} ms: too slow for a real robot"),
+            "here simulated time waits for the server; a real robot needs more actions per answer or a faster model",
         ));
     }
     found
@@ -247,10 +247,10 @@ mod tests {
         assert_eq!(codes(&job, honest(), Some(honest()), None), none);
         assert_eq!(codes(&job, tried(&[13.0, 0.0]), None, None), ["clipped"]);
         assert_eq!(codes(&job, tried(&[1.0; 12]), None, None), ["constant"]);
-        assert_eq!(codes(&job, tried(&[1.0; 5]), None, None), none, "may be chance");
+        assert_eq!(codes(&job, tried(&[1.0; 5]), None, None), none, "may be a coincidence");
         assert_eq!(codes(&job, honest(), Some(tried(&[0.0, 0.2])), None), ["nondeterministic"]);
-        assert_eq!(codes(&job, honest(), Some(tried(&actions[..3])), None), none, "the second went less far");
-        assert_eq!(codes(&job, honest(), Some(tried(&[-0.0])), None), ["nondeterministic"], "other bits");
+        assert_eq!(codes(&job, honest(), Some(tried(&actions[..3])), None), none, "the second try ended earlier");
+        assert_eq!(codes(&job, honest(), Some(tried(&[-0.0])), None), ["nondeterministic"], "the bits differ");
         let mut importing = honest();
         importing.import_cpu = Some(Duration::from_secs(9));
         assert_eq!(codes(&job, importing, None, None), ["slow_import"]);
@@ -269,7 +269,7 @@ mod tests {
         let mut seeing = honest();
         seeing.probed.observation = vec![ArraySpec { name: "image".into(), dtype: Dtype::U8, shape: vec![4, 4, 3] }];
         assert_eq!(codes(&job, seeing, Some(honest()), Some(honest())), ["unused_images"]);
-        assert_eq!(codes(&job, honest(), Some(honest()), Some(tried(&[0.0, 0.5]))), none, "it looks");
+        assert_eq!(codes(&job, honest(), Some(honest()), Some(tried(&[0.0, 0.5]))), none, "it uses its images");
         let few = || tried(&[0.0, 0.1, 0.2]);
         let mut seeing = few();
         seeing.probed.observation = vec![ArraySpec { name: "image".into(), dtype: Dtype::U8, shape: vec![4, 4, 3] }];
@@ -289,23 +289,23 @@ mod tests {
     }
 
     #[test]
-    fn a_servers_answers_are_compared_with_what_is_carried_out() {
+    fn a_servers_answers_are_compared_with_the_number_of_executed_actions() {
         let answering = |shortest: u32, longest: u32, latency_ms: f64| {
             let mut tried = tried(&[0.0, 0.1, 0.2]);
             tried.answers = Some(AnswerCounts { count: 2, shortest, longest, unasked: 0 });
             tried.probed.latency_ms = vec![latency_ms; 3];
             tried
         };
-        let told = |replan, answers: Tried| codes(&job(replan), answers, None, None);
-        assert_eq!(told(None, answering(1, 1, 1.0)), Vec::<String>::new());
-        assert_eq!(told(None, answering(8, 8, 1.0)), ["chunk"]);
-        assert_eq!(told(Some(4), answering(8, 8, 1.0)), ["chunk"]);
-        assert_eq!(told(Some(9), answering(8, 10, 1.0)), ["replan"]);
-        assert_eq!(told(None, answering(1, 1, 30.0)), ["slow_server"], "50 actions a second");
+        let codes_of = |replan, answers: Tried| codes(&job(replan), answers, None, None);
+        assert_eq!(codes_of(None, answering(1, 1, 1.0)), Vec::<String>::new());
+        assert_eq!(codes_of(None, answering(8, 8, 1.0)), ["chunk"]);
+        assert_eq!(codes_of(Some(4), answering(8, 8, 1.0)), ["chunk"]);
+        assert_eq!(codes_of(Some(9), answering(8, 10, 1.0)), ["replan"]);
+        assert_eq!(codes_of(None, answering(1, 1, 30.0)), ["slow_server"], "50 actions a second");
     }
 
     #[test]
-    fn what_stops_it_comes_first() {
+    fn the_error_that_stops_a_policy_comes_first() {
         let mut failed = tried(&[13.0]);
         let error = |code| assay_model::EpisodeError { code, message: "m".into(), log_tail: "".into() };
         failed.error = Some(error(assay_model::PolicyErrorCode::Exception));

@@ -29,7 +29,7 @@ fn specific(text: &str) -> Option<String> {
     if let Some((before, _)) = text.split_once(NO_LIBRARY) {
         let library = before.rsplit([' ', '\'', '"']).next().unwrap_or(before);
         return Some(format!(
-            "{library} is not in the jail, which has the libraries of Python and numpy alone: leave out what needs it, or \
+            "{library} is not in the jail, which has only the libraries of Python and numpy: remove the code that needs it, or \
              run the policy as a policy server"
         ));
     }
@@ -48,19 +48,19 @@ fn quoted<'a>(text: &'a str, begin: &str) -> Option<&'a str> {
 fn by_code(code: &PolicyErrorCode) -> &'static str {
     match code {
         PolicyErrorCode::ImportError => {
-            "put the module into the archive; beside the standard library there is only numpy"
+            "put the module into the archive; besides the standard library, only numpy is available"
         }
-        PolicyErrorCode::SyntaxError => "mend the line that is named",
+        PolicyErrorCode::SyntaxError => "fix the line named in the message",
         PolicyErrorCode::NoPolicy => "define `policy(observation)`, or a class `Policy` with `act(self, observation)`",
-        PolicyErrorCode::BadAction => "return one finite number for each row of the action's table",
+        PolicyErrorCode::BadAction => "return one finite number for each row of the action table",
         PolicyErrorCode::Exception => "read the end of the log below: it names your line",
-        PolicyErrorCode::Memory => "load less, or in smaller pieces",
+        PolicyErrorCode::Memory => "load less data, or load it in smaller pieces",
         PolicyErrorCode::ImportTimeout => "move work into `reset`, or ship what it computes as a file",
         PolicyErrorCode::Timeout => "answer each observation at once; do not wait for anything",
-        PolicyErrorCode::Connect => "start the server, or give the address that it listens on",
+        PolicyErrorCode::Connect => "start the server, or specify the address that it listens on",
         PolicyErrorCode::Mismatch => "choose another scenario, or another server",
         PolicyErrorCode::ServerError => "read the end of the server's message below",
-        PolicyErrorCode::Protocol => "answer each request once, and print nothing into the stream",
+        PolicyErrorCode::Protocol => "answer each request exactly once, and do not print to the stream",
         PolicyErrorCode::WallBudget
         | PolicyErrorCode::Exited
         | PolicyErrorCode::LogFlood
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn advice_is_about_what_python_says() {
+    fn advice_matches_pythons_message() {
         for (code, message, says) in [
             (
                 PolicyErrorCode::ImportError,

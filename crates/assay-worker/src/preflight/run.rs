@@ -1,4 +1,4 @@
-//! The course of a preflight, within its limit.
+//! Runs a preflight within its time limit.
 
 use std::sync::mpsc::channel;
 use std::thread;
@@ -17,8 +17,8 @@ use crate::{Cancel, Engine};
 /// Maximum wall-clock time of a preflight.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Tries the policy; its failures are in the result. Takes well under 3 s on an idle machine, however long the policy's
-/// import and its answers take; never much longer than 10 s.
+/// Tries the policy; its failures are in the result. Takes well under 3 s on an idle machine, regardless of how long
+/// the policy's import and its answers take, and never much longer than 10 s.
 ///
 /// # Errors
 /// [`SessionError`]: cancelled, or a scenario error or an internal error.
@@ -42,8 +42,8 @@ pub fn preflight(engine: &Engine, job: &PreflightJob, cancel: &Cancel) -> Result
 
 fn too_long() -> EpisodeError {
     let message = format!(
-        "the preflight was given up after {} s of wall-clock time: the policy was not imported, or gave no answer, or the \
-         machine is too busy",
+        "the preflight was stopped after {} s of wall-clock time: the import did not end, the policy did not answer, or the \
+         machine is too busy; try again",
         LIMIT.as_secs()
     );
     EpisodeError { code: PolicyErrorCode::Timeout, message, log_tail: String::new() }

@@ -12,9 +12,9 @@ use assay_policy::remote::AnswerCounts;
 pub(super) struct Tried {
     pub(super) speaks: Option<String>,
     pub(super) import_cpu: Option<Duration>,
-    /// The import was given up after this much CPU time.
+    /// The import was abandoned after this much CPU time.
     pub(super) given_up: Option<Duration>,
-    /// An answer, or a server's first message, took too long.
+    /// True if an answer, or a server's first message, took too long.
     pub(super) silent: bool,
     pub(super) probed: Probed,
     pub(super) answers: Option<AnswerCounts>,
@@ -22,7 +22,7 @@ pub(super) struct Tried {
 }
 
 impl Tried {
-    /// True if the try was completed.
+    /// Returns true if the try was completed.
     pub(super) fn is_whole(&self) -> bool {
         self.error.is_none() && self.given_up.is_none() && !self.silent
     }

@@ -37,7 +37,7 @@ pub struct DrawJob<'a> {
     pub seeds: SeedSource,
     /// SHA-256 of the job's signed statement.
     pub statement_sha256: Sha256Digest,
-    /// Most bytes of an episode's evidence ([`crate::episode_share`]); over it images are left out.
+    /// Maximum size of an episode's evidence in bytes ([`crate::episode_share`]); beyond it images are left out.
     pub max_episode_bytes: u64,
 }
 
@@ -54,16 +54,16 @@ pub struct Drawn {
 #[derive(Debug, thiserror::Error)]
 pub enum RenderingError {
     /// The recording is not the one that the result refers to.
-    #[error("the recording is not the one of the result")]
+    #[error("the recording is not the one that the result refers to")]
     OtherRecording,
     /// The renderer failed.
     #[error(transparent)]
     Render(RendererError),
     /// An input or output file could not be read or written.
-    #[error("a file to draw from, or to write")]
+    #[error("could not read the recording or write the output")]
     Io(#[from] std::io::Error),
     /// The scenario's files could not be made available to a jail.
-    #[error("files for the jail")]
+    #[error("could not make files readable for the jail")]
     Stage(#[from] assay_jail::StageError),
     /// The files could not be signed.
     #[error(transparent)]
@@ -76,11 +76,11 @@ impl From<RendererError> for RenderingError {
     }
 }
 
-/// Returns the note for a part that was given up.
+/// Returns the note for a part that was abandoned.
 pub(crate) fn missing(part: RenderPart) -> &'static str {
     match part {
         RenderPart::Log => "the log is missing: it could not be written",
-        RenderPart::Video => "the video is missing: it could not be drawn",
+        RenderPart::Video => "the video is missing: it could not be rendered",
     }
 }
 
@@ -156,9 +156,9 @@ fn artifact(folder: &Path, name: &str) -> std::io::Result<Artifact> {
 
 /// Receives the events of [`draw_all`]; called from several threads.
 pub trait DrawEvents: Sync {
-    /// That many frames of an episode are rendered.
+    /// Called when this many frames of an episode are rendered.
     fn frames(&self, episode: u32, frames: u32);
-    /// A part of an episode is complete, or was given up.
+    /// Called when a part of an episode is complete, or was abandoned.
     fn finished(&self, episode: u32, part: RenderPart, outcome: &Result<Drawn, RenderingError>);
 }
 
@@ -224,7 +224,7 @@ pub fn draw_all(
     events: &dyn DrawEvents,
 ) -> bool {
     let failed = Cancel::new();
-    // A video may use the space that its log leaves.
+    // Logs come first: a video may use the space that its log leaves.
     let (logs, videos): (Vec<_>, Vec<_>) = parts.into_iter().partition(|(_, part)| *part == RenderPart::Log);
     for parts in [logs, videos] {
         let queue = Mutex::new(VecDeque::from(parts));

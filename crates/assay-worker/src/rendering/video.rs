@@ -39,14 +39,14 @@ const LOG_BYTES: usize = 1000;
 /// An error of a renderer.
 #[derive(Debug, thiserror::Error)]
 pub enum RendererError {
-    /// Its process could not be started.
-    #[error("a renderer can't be started")]
+    /// The process could not be started.
+    #[error("could not start a renderer")]
     Spawn(#[from] SpawnError),
     /// Its input or output could not be read or written.
-    #[error("a renderer's files")]
+    #[error("could not read or write the renderer's files")]
     Io(#[from] std::io::Error),
     /// Its input could not be encoded.
-    #[error("the renderer's order")]
+    #[error("could not encode the renderer's request")]
     Json(#[from] serde_json::Error),
     /// It ended with this message.
     #[error("the renderer failed: {0}")]
@@ -67,11 +67,11 @@ pub enum RendererError {
 pub(crate) enum Urgency {
     /// A verdict or a user waits for it.
     Awaited,
-    /// Nothing waits for it: everything else has priority.
+    /// Everything else has priority.
     Background,
 }
 
-/// Returns the frames per simulated second and the total number of frames for an episode of that many simulated
+/// Returns the frames per simulated second and the total number of frames for an episode of `sim_time_s` simulated
 /// seconds.
 pub(crate) fn frames(sim_time_s: f64) -> (u32, u32) {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is bounded")]
@@ -89,7 +89,7 @@ pub(crate) fn frames(sim_time_s: f64) -> (u32, u32) {
 pub fn check_rendering(engine: &Engine) -> Result<(), Box<dyn std::error::Error>> {
     let scenario = engine.library().scenarios().first().ok_or("there is no scenario")?;
     let staged = engine.staged(scenario)?;
-    // Both kinds of rendering: videos by a renderer, camera images by a stepping lane.
+    // Covers both kinds of rendering: videos by a renderer, camera images by a stepping lane.
     for profile in [Profile::Render, Profile::StepWithCameras] {
         let scratch = engine.scratch("draw")?;
         give_to_jail(scratch.path())?;
@@ -225,7 +225,7 @@ fn read_count(inside: &Path) -> u32 {
 }
 
 /// Waits for a renderer's end, or kills it when it is no longer wanted or hangs.
-fn watch(mut child: Child, cancel: &Cancel, look: &dyn Fn()) -> Result<(), RendererError> {
+fn watch(mut child: Child, cancel: &Cancel, on_poll: &dyn Fn()) -> Result<(), RendererError> {
     let mut busy = (Instant::now(), Duration::ZERO);
     let exit = loop {
         if let Some(exit) = child.wait_deadline(TICK) {
@@ -242,7 +242,7 @@ fn watch(mut child: Child, cancel: &Cancel, look: &dyn Fn()) -> Result<(), Rende
             child.kill();
             return Err(RendererError::Hangs(HANGS));
         }
-        look();
+        on_poll();
     };
     succeeded(&exit, &child)
 }
@@ -268,6 +268,6 @@ mod tests {
             let (fps, count) = frames(seconds);
             assert!(count <= MAX_FRAMES && f64::from(count - 1) / f64::from(fps) >= seconds, "{seconds}");
         }
-        assert_eq!(frames(1e9), (1, MAX_FRAMES), "only the beginning of what nobody simulates");
+        assert_eq!(frames(1e9), (1, MAX_FRAMES), "only the beginning, but no scenario is that long");
     }
 }

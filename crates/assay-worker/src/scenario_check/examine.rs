@@ -1,4 +1,4 @@
-//! Examination of a scenario in a jail: its validity, and pictures of its worlds.
+//! Examines a scenario in a jail: checks its validity, and renders pictures of its worlds.
 
 use std::fs;
 use std::path::Path;
@@ -30,26 +30,26 @@ const WHOLE_WORLD: &str = "scene";
 /// Maximum length of the process's log in a fault, in bytes.
 const LOG_BYTES: usize = 500;
 
-/// The reason why a scenario could not be examined. Never the scenario's fault.
+/// The reason why a scenario could not be examined. Never a fault of the scenario.
 #[derive(Debug, thiserror::Error)]
 pub enum ExamineError {
     /// Its files could not be made available to a jail.
-    #[error("files for the jail")]
+    #[error("could not make files readable for the jail")]
     Stage(#[from] StageError),
     /// A jail could not be started.
-    #[error("a jail can't be started")]
+    #[error("could not start a jail")]
     Spawn(#[from] SpawnError),
     /// A folder for the answer could not be created.
-    #[error("a folder for the answer")]
+    #[error("could not use the folder for the answer")]
     Io(#[from] std::io::Error),
     /// The answer is not valid.
-    #[error("the answer makes no sense")]
+    #[error("the checker's answer is not valid JSON")]
     Json(#[from] serde_json::Error),
     /// The machine cannot render.
-    #[error("a picture could not be rendered")]
+    #[error("could not render a picture")]
     Draw(#[from] RendererError),
     /// The checker reported neither figures nor a fault.
-    #[error("the checker measured nothing")]
+    #[error("the checker reported neither figures nor a fault")]
     NothingMeasured,
     /// It had CPU time left when its wall-clock limit expired or when it was killed from outside.
     #[error("this machine is too busy to look at the scenario in time")]
@@ -103,20 +103,23 @@ pub(crate) fn check_worlds(
     let log = assay_model::sanitise(&String::from_utf8_lossy(&child.output_tail()), LOG_BYTES);
     let what = match exit.signal {
         Some(signal) => {
-            format!("kills the simulator (signal {signal}), which may have {} s of CPU time and 2 GiB", limits.cpu_s)
+            format!(
+                "kills the simulator (signal {signal}), which is limited to {} s of CPU time and 2 GiB",
+                limits.cpu_s
+            )
         }
         None => "kills the simulator".to_owned(),
     };
-    let said = if log.trim().is_empty() { String::new() } else { format!(": {}", log.trim()) };
-    let problem = format!("{what}{said}; make the world smaller");
+    let log_end = if log.trim().is_empty() { String::new() } else { format!(": {}", log.trim()) };
+    let problem = format!("{what}{log_end}; make the world smaller");
     Ok(ScenarioCheck {
         fault: Some(ScenarioFault { file: scenario.world.scene.clone(), key: None, problem }),
         figures: None,
     })
 }
 
-/// True if a process ended before it used its CPU limit. It only computes, so its wall-clock limit expires only when it
-/// is starved of CPU; the kernel kills it with SIGKILL for its CPU time or when the machine runs out of memory.
+/// Returns true if a process ended before it used its CPU time. It only computes, so its wall-clock limit expires only
+/// if it is starved of CPU; the kernel kills it with SIGKILL for its CPU time or when the machine runs out of memory.
 fn was_kept_from_it(exit: &Exit, limits: ExamineLimits) -> bool {
     // The kernel counts CPU time in ticks.
     let had_all = exit.cpu.as_secs_f64() > 0.9 * Duration::from_secs(limits.cpu_s).as_secs_f64();

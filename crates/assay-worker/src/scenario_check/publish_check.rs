@@ -60,7 +60,7 @@ pub fn publish_check(engine: &Engine, scenario: &Scenario) -> Result<PublishChec
     }
     if figures.most_contacts > MOST_CONTACTS {
         let problem = format!(
-            "has {} contacts at a time, at most {MOST_CONTACTS} are taken; exclude pairs that need not collide",
+            "has {} contacts at a time, but at most {MOST_CONTACTS} are allowed; exclude pairs that need not collide",
             figures.most_contacts
         );
         return reject(problem);
@@ -68,14 +68,14 @@ pub fn publish_check(engine: &Engine, scenario: &Scenario) -> Result<PublishChec
     let limits = ExamineLimits { wall: ALL.saturating_sub(began.elapsed()), cpu_s: PICTURE_CPU_S };
     match thumbnail(engine, scenario, SIZE, limits) {
         Ok(picture) => Ok(PublishCheck::Accepted { thumbnail: Some(picture) }),
-        // Without OpenGL no picture can be rendered, whatever the scenario.
+        // Without OpenGL no scenario can be rendered, so this is not the scenario's fault.
         Err(ExamineError::Draw(error)) if check_rendering(engine).is_err() => {
-            tracing::warn!(error = %ErrorChain(&error), "published without a picture");
+            tracing::warn!(error = %ErrorChain(&error), "could not render a picture: scenario is published without one");
             Ok(PublishCheck::Accepted { thumbnail: None })
         }
         Err(ExamineError::Draw(_)) => {
             let problem = format!(
-                "can't be drawn in {PICTURE_CPU_S} s of CPU time and 2 GiB; use smaller meshes and textures, or fewer"
+                "can't be rendered in {PICTURE_CPU_S} s of CPU time and 2 GiB; use smaller or fewer meshes and textures"
             );
             reject(problem)
         }

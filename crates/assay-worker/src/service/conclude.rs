@@ -22,7 +22,7 @@ const REPORT_FILE: &str = "report.json";
 enum ReportSigningError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("the job is gone")]
+    #[error("the job no longer exists")]
     JobGone,
     #[error("the job has ended")]
     JobEnded,
@@ -33,7 +33,7 @@ enum ReportSigningError {
 }
 
 impl WorkerShared {
-    /// Concludes the next job in JUDGING; returns false if there is none.
+    /// Concludes the next job in JUDGING. Returns false if there is none.
     pub(super) fn conclude_next(&self) -> bool {
         let claim = self.options.records.claim_conclusion(&self.name, self.options.clock.now(), LEASE);
         match self.wait(claim) {
@@ -45,18 +45,18 @@ impl WorkerShared {
                 match self.conclude(&mut claim, &cancel) {
                     Ok(Some(verdict)) => {
                         let (scenario, episodes) = (&claim.header.scenario, claim.episodes.len());
-                        tracing::info!(job.id = %id, %verdict, scenario.id = %scenario, episodes, "concluded");
+                        tracing::info!(job.id = %id, %verdict, scenario.id = %scenario, episodes, "job concluded");
                         // Also packs evidence that a killed service left unpacked.
                         self.pack(id, &claim.episodes);
                     }
-                    Ok(None) => tracing::info!("the conclusion was drawn elsewhere"),
-                    Err(error) => error.log("the conclusion could not be written"),
+                    Ok(None) => tracing::info!("job is concluded by another worker or later"),
+                    Err(error) => error.log("could not record conclusion"),
                 }
                 self.claims.remove(&held);
                 true
             }
             Err(error) => {
-                error.log("conclusions could not be claimed");
+                error.log("could not claim conclusion");
                 false
             }
         }
@@ -96,7 +96,7 @@ impl WorkerShared {
 
     /// Hands back a conclusion that could not be signed; repeated failures end the job with blame `platform`.
     fn unsigned(&self, claim: &ConclusionClaim, error: &dyn Error) -> Result<Option<Verdict>, StoreError> {
-        tracing::error!(job.id = %claim.fence.job_id, error = %ErrorChain(error), "the report could not be signed");
+        tracing::error!(job.id = %claim.fence.job_id, error = %ErrorChain(error), "could not sign report");
         let reason = Some("the report could not be signed");
         self.wait(self.options.records.return_conclusion(claim.fence, reason, self.options.clock.now()))?;
         Ok(None)
@@ -121,7 +121,7 @@ impl WorkerShared {
         let scenario = self.options.engine.scenario(&claim.header.scenario, claim.header.scenario_digest);
         let timestep_s = scenario.ok().map(|scenario| scenario.world.timestep_s);
         let text = json::render(&report)?.into_bytes();
-        // Files were hashed when they were copied; no other process could write there since.
+        // Files were hashed when they were copied, and no other process has been able to write to them since.
         let files = claim.episodes.iter().flat_map(|episode| &episode.evidence);
         let mut evidence: Vec<_> = files.map(|file| Evidence::new(&file.name, file.sha256)).collect();
         evidence.push(Evidence::new(REPORT_FILE, Sha256Digest::of(&text)));

@@ -41,7 +41,7 @@ impl From<SessionError> for Undrawn {
 
 impl WorkerShared {
     /// Renders until the service stops.
-    pub(super) fn draw(&self) {
+    pub(super) fn run_renderer(&self) {
         while !self.stopping.is_cancelled() {
             let Some((claim, running)) = self.next_render() else { continue };
             let held = Held::Render(claim.fence);
@@ -53,7 +53,7 @@ impl WorkerShared {
             let span = tracing::info_span!("render", job.id = %claim.fence.job_id, episode = claim.fence.episode);
             let failed = span.in_scope(|| self.render(&claim, &cancel));
             if let Err(error) = failed {
-                error.log("what was drawn could not be recorded");
+                error.log("could not record rendering");
             }
             self.claims.remove(&held);
             drop(running);
@@ -70,7 +70,7 @@ impl WorkerShared {
             match self.wait(records.claim_render(&self.name, None, now, LEASE)) {
                 Ok(Some(claim)) => return Some((claim, running)),
                 Ok(None) => {}
-                Err(error) => error.log("what is to be drawn could not be claimed"),
+                Err(error) => error.log("could not claim rendering"),
             }
             running.hint = false;
         }
@@ -92,18 +92,18 @@ impl WorkerShared {
                 None
             }
             Err(Undrawn::Internal(error)) => {
-                tracing::error!(error = %ErrorChain(&error), "rendering is postponed");
+                tracing::error!(error = %ErrorChain(&error), "rendering postponed");
                 None
             }
             Err(Undrawn::Failed(error)) => {
                 // The details are for the operator only, since they may describe this machine.
-                tracing::warn!(part = claim.part.as_str(), error = %ErrorChain(&*error), "not rendered");
+                tracing::warn!(part = claim.part.as_str(), error = %ErrorChain(&*error), "rendering failed");
                 Some(drawing::missing(claim.part))
             }
         };
         let returned = self.wait(records.return_render(fence, note))?;
         if returned == RenderReturnOutcome::GivenUp {
-            tracing::error!(part = claim.part.as_str(), "given up");
+            tracing::error!(part = claim.part.as_str(), "rendering abandoned");
         }
         if note.is_none() && !cancel.is_cancelled() {
             thread::sleep(POLL);
@@ -121,8 +121,8 @@ impl WorkerShared {
             .wait(self.options.records.signed_document(job, SignedDocument::Statement))
             .map_err(SessionError::of)?;
         let statement = statement.ok_or_else(|| Undrawn::Failed("the job has no statement".into()))?;
-        let desk = self.options.blobs.incoming().map_err(SessionError::of)?;
-        let folder = desk.path().join(evidence::folder_of(result.episode));
+        let workspace = self.options.blobs.incoming().map_err(SessionError::of)?;
+        let folder = workspace.path().join(evidence::folder_of(result.episode));
         std::fs::create_dir_all(&folder).map_err(SessionError::of)?;
         self.fetch(job, &result.evidence, &folder)?;
         let order = DrawJob {
@@ -143,35 +143,36 @@ impl WorkerShared {
             }
             RenderingError::OtherRecording | RenderingError::Render(_) => Undrawn::Failed(error.into()),
         })?;
-        self.keep(claim, drawn, desk.path())
+        self.keep(claim, drawn, workspace.path())
     }
 
     /// Copies the recording into `folder`.
     fn fetch(&self, job: JobId, kept: &[Artifact], folder: &Path) -> Result<(), Undrawn> {
         let recording = kept.iter().find(|file| file.name.ends_with(files::TRACE));
-        let recording = recording.ok_or_else(|| Undrawn::Failed("there is no recording".into()))?;
+        let recording = recording.ok_or_else(|| Undrawn::Failed("the result has no recording".into()))?;
         let copied = self.wait(self.options.blobs.copy_to(job, recording.sha256, &folder.join(files::TRACE)));
         copied.map_err(|error| match error {
-            BlobError::Missing => Undrawn::Failed("the recording is gone".into()),
-            // Another try would read the same bytes.
+            BlobError::Missing => Undrawn::Failed("the recording no longer exists".into()),
+            // Not an outage: another attempt would read the same bytes.
             BlobError::Damaged(_) => Undrawn::Failed("the recording is damaged".into()),
             other => SessionError::of(other).into(),
         })
     }
 
     /// Stores the files, and adds them to the records.
-    fn keep(&self, claim: &RenderClaim, drawn: Drawn, desk: &Path) -> Result<(), Undrawn> {
+    fn keep(&self, claim: &RenderClaim, drawn: Drawn, workspace: &Path) -> Result<(), Undrawn> {
         let (job, blobs) = (claim.fence.job_id, &self.options.blobs);
         let put = || {
             for file in &drawn.files {
-                self.wait(blobs.put(job, file.sha256, &desk.join(&file.name))).map_err(SessionError::of)?;
+                self.wait(blobs.put(job, file.sha256, &workspace.join(&file.name))).map_err(SessionError::of)?;
             }
             if drawn.files.is_empty() { Ok(()) } else { self.wait(blobs.settle(job)).map_err(SessionError::of) }
         };
         put()?;
         let record = self.options.records.record_render(claim.fence, drawn.files.clone(), drawn.notes.clone());
         if self.wait(record).map_err(SessionError::of)? {
-            // The job's clean-up may not have known of the files a moment ago.
+            // A clean-up of the job that ran before the files were recorded may have removed them, so they are stored
+            // again.
             return Ok(put()?);
         }
         // The job is erased, its evidence is gone, or another renderer has the episode: files without a record are

@@ -15,17 +15,17 @@ impl WorkerShared {
         if recorded.len() < wanted as usize {
             return;
         }
-        // A lane may be so late that there are videos already.
+        // A lane may stop so late that videos exist already.
         let drawn = match self.wait(self.options.records.renders(header.job_id)) {
             Ok(drawn) => drawn,
             Err(error) => {
-                return error.log("evidence that does not count stays");
+                return error.log("could not remove evidence that does not count");
             }
         };
         let kept = recorded.iter().flat_map(|episode| &episode.evidence);
         let kept = kept.chain(drawn.iter().flat_map(|drawn| &drawn.files)).map(|file| file.sha256).collect();
         if let Err(error) = self.wait(self.options.blobs.retain(header.job_id, kept)) {
-            tracing::warn!(job.id = %header.job_id, %error, "evidence that does not count stays");
+            tracing::warn!(job.id = %header.job_id, %error, "could not remove evidence that does not count");
         }
     }
 }

@@ -6,11 +6,11 @@ use super::claims::Held;
 use super::intervals::LEASE;
 use super::shared::WorkerShared;
 
-/// Interval for renewing leases. A heartbeat also reports cancelled jobs, so it determines how long their owners wait.
+/// Interval for renewing leases. A renewal also detects cancelled jobs, so it determines how long their owners wait.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
 impl WorkerShared {
-    pub(super) fn beat(&self) {
+    pub(super) fn run_heartbeat(&self) {
         // Leases are renewed until the last claim is released, also while the service drains.
         while !(self.stopping.is_cancelled() && self.claims.is_empty()) {
             self.sleep(HEARTBEAT);
@@ -30,7 +30,7 @@ impl WorkerShared {
             match lease {
                 Ok(assay_store::Lease::Held) => {}
                 Ok(assay_store::Lease::Lost) => cancel.cancel(),
-                Err(error) => error.log("a lease could not be prolonged"),
+                Err(error) => error.log("could not renew lease"),
             }
         }
     }

@@ -44,7 +44,7 @@ impl WorkerShared {
                 }
                 Ok(_) => return Ok(()),
                 Err(error) => {
-                    tracing::warn!(job.id = %claim.header.job_id, "nothing to show the judge: {}", ErrorChain(&error));
+                    tracing::warn!(job.id = %claim.header.job_id, "could not load the scenario for the judge: {}", ErrorChain(&error));
                 }
             }
         }

@@ -6,14 +6,14 @@ use super::shared::WorkerShared;
 use super::warm_lane::WarmLane;
 
 impl WorkerShared {
-    pub(super) fn lane(&self, core: usize) {
+    pub(super) fn run_lane(&self, core: usize) {
         let (mut spare, mut quiet) = (WarmLane::new(core), Quiet::default());
         while !self.stopping.is_cancelled() {
             let worked = self.conclude_next() || self.shard_next(&mut spare, &mut quiet);
             if !worked && !self.stopping.is_cancelled() {
                 spare.start(&*self.host);
                 if !quiet.is_over(self.options.clock.now()) {
-                    // A hint is meant for a lane that may run any work.
+                    // Leave hints to lanes that may run any work.
                     self.sleep(POLL);
                     continue;
                 }

@@ -7,8 +7,8 @@ use assay_model::{JobHeader, Sha256Digest};
 
 use crate::ScenarioGone;
 
-/// Maximum number of versions remembered; others are logged at every try.
-const MOST: usize = 256;
+/// Maximum number of versions remembered; others are logged at every attempt.
+const MAX_DIGESTS: usize = 256;
 
 /// Digests of versions that are missing.
 #[derive(Debug, Default)]
@@ -28,12 +28,12 @@ impl Missing {
                         "{error}: its jobs wait; put the folder scenarios/DIGEST of a backup into the data folder"
                     );
                 }
-                if digests.len() < MOST {
+                if digests.len() < MAX_DIGESTS {
                     digests.insert(*digest);
                 }
             }
             _ if digests.remove(digest) => {
-                tracing::warn!(scenario.id = %header.scenario, scenario.version = version, "its files are there again");
+                tracing::warn!(scenario.id = %header.scenario, scenario.version = version, "scenario files are available again");
             }
             _ => {}
         }

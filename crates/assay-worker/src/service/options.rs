@@ -35,8 +35,8 @@ pub struct ServiceOptions {
     pub live: Arc<dyn LiveProgress>,
     /// Credentials for the policy servers of jobs.
     pub servers: PolicyServerCredentialsStore,
-    /// Health of storage, told when files cannot be stored.
+    /// Health of storage; notified when files cannot be stored.
     pub health: StorageHealth,
-    /// The records' runtime.
+    /// Runtime of the records.
     pub runtime: Handle,
 }

@@ -18,7 +18,7 @@ impl WorkerShared {
                     Ok(_) => {}
                     Err(SessionError::Outage(error)) => health.files_failed(ErrorChain(&*error)),
                     Err(error) => {
-                        tracing::warn!(job.id = %job, %sha256, error = %ErrorChain(&error), "evidence stays as large as it is");
+                        tracing::warn!(job.id = %job, %sha256, error = %ErrorChain(&error), "could not compress evidence");
                     }
                 }
             }

@@ -1,6 +1,6 @@
-//! The time at which a lane that ran secret worlds may run others.
+//! Determines when a lane that ran secret worlds may run others.
 //!
-//! A verification shows when it began, and its policy has a clock. If it began as soon as a submission leaves a lane,
+//! A verification shows when it began, and its policy has a clock. If it began as soon as a submission left a lane,
 //! it would reveal how long that took, and thus something about the submission's observations. So a lane switches from
 //! secret worlds to others only at a point of the submission's grid, where that time is public; from secret worlds to
 //! secret worlds at once.

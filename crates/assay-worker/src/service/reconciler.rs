@@ -1,4 +1,4 @@
-//! The thread that requeues the work of dead workers, and tidies up.
+//! The thread that requeues the work of dead workers and cleans up.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,25 +10,25 @@ const RECONCILE: Duration = Duration::from_secs(3);
 const MAX_PRIMED: u32 = 4096;
 
 impl WorkerShared {
-    pub(super) fn reconcile(&self) {
+    pub(super) fn run_reconciler(&self) {
         let start = SystemTime::from(self.options.clock.now());
         match self.wait(self.options.records.claimable(MAX_PRIMED)) {
             Ok(work) => self.publish(work),
-            Err(error) => error.log("the records could not be read"),
+            Err(error) => error.log("could not read records"),
         }
         while !self.stopping.is_cancelled() {
             match self.wait(self.options.records.reconcile(self.options.clock.now())) {
                 Ok(done) => {
                     for job in &done.failed {
-                        tracing::error!(job.id = %job, "given up: its leases ran out too often");
+                        tracing::error!(job.id = %job, "job failed: its leases expired too often");
                     }
                     self.publish(done.requeued);
                 }
-                Err(error) => error.log("the records could not be put right"),
+                Err(error) => error.log("could not reconcile records"),
             }
             // A full disk, and its recovery, must appear in the log even if no request uses the disk.
             if let Err(error) = self.options.health.free_bytes() {
-                tracing::debug!(%error, "the free space of the disk is not known");
+                tracing::debug!(%error, "could not determine free disk space");
             }
             self.forget_servers(start);
             self.close_seasons();

@@ -13,20 +13,22 @@ pub(super) const MAX_RELIEFS_PER_LANE: usize = 2;
 
 impl WorkerShared {
     /// Runs shards on processor `core` while lanes sleep, until the service stops.
-    pub(super) fn relieve(&self, core: usize) {
+    pub(super) fn run_relief_lane(&self, core: usize) {
         while !self.stopping.is_cancelled() {
             let Some(relief) = self.sleepers.relief() else { continue };
             let now = self.options.clock.now();
-            let claim = self.options.records.claim_shard_of_others(&self.name, &relief.but, now, LEASE);
+            let claim = self.options.records.claim_shard_of_others(&self.name, &relief.excluded, now, LEASE);
             match self.wait(claim) {
                 Ok(Some(claim)) => {
                     let _busy = Busy::lanes(1);
                     let mut spare = WarmLane::new(core);
-                    self.shard(&claim, |desk, cancel| self.run(&claim, &mut spare, desk, cancel));
+                    self.process_shard(&claim, |workspace, cancel| {
+                        self.run_shard(&claim, &mut spare, workspace, cancel)
+                    });
                 }
                 Ok(None) => self.sleep(POLL),
                 Err(error) => {
-                    error.log("shards could not be claimed");
+                    error.log("could not claim shard");
                     self.sleep(POLL);
                 }
             }

@@ -1,4 +1,4 @@
-//! The number of renderers that may run: never more than there are idle lanes.
+//! Limits the number of renderers to the number of idle lanes.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -7,7 +7,7 @@ use super::intervals::POLL;
 /// State shared by the rendering threads.
 #[derive(Debug, Default)]
 pub(super) struct Renderers {
-    /// Lets one thread at a time look for work.
+    /// Held by the one thread that looks for work.
     pub(super) turn: Mutex<()>,
     count: Mutex<Count>,
     changed: Condvar,
@@ -19,7 +19,7 @@ struct Count {
     idle_lanes: usize,
     /// Number of running renderers.
     running: usize,
-    /// There may be something to render.
+    /// True if there may be something to render.
     hint: bool,
 }
 

@@ -20,13 +20,16 @@ impl WorkerShared {
     pub(super) fn seeds(&self, header: &JobHeader) -> Result<SeedSource, SessionError> {
         let Some(entry) = &header.arena else { return Ok(header.job_seeds()) };
         let records = &self.options.records;
-        let ours = |why: String| SessionError::Internal(why.into());
-        let gone = || ours(format!("season {} of {} is not in the records", entry.season, header.scenario));
+        let internal = |why: String| SessionError::Internal(why.into());
+        let gone = || internal(format!("season {} of {} is not in the records", entry.season, header.scenario));
         let season = self.wait(records.season(&header.scenario, Some(entry.season))).map_err(SessionError::of)?;
         let differences = season.ok_or_else(gone)?.pins.fingerprint.differences(self.options.engine.fingerprint());
         if let Some(difference) = differences.first() {
             let what = &difference.name;
-            return Err(ours(format!("season {} was opened with another {what} than this server has", entry.season)));
+            return Err(internal(format!(
+                "season {} was opened with a different {what}; run its entries on a matching server",
+                entry.season
+            )));
         }
         let secrets = self.wait(records.season_secrets(&header.scenario, entry.season)).map_err(SessionError::of)?;
         let secrets = secrets.ok_or_else(gone)?;
@@ -39,12 +42,12 @@ impl WorkerShared {
     pub(super) fn close_seasons(&self) {
         let seasons = match self.wait(self.options.records.seasons(None)) {
             Ok(seasons) => seasons,
-            Err(error) => return error.log("the seasons could not be read"),
+            Err(error) => return error.log("could not read seasons"),
         };
         for season in seasons {
             let SeasonState::Closing { top, reruns_begun, .. } = season.state else { continue };
             if let Err(error) = self.close_season(&season, top, reruns_begun) {
-                error.log(&format!("season {} of {} could not be closed", season.number, season.scenario));
+                error.log(&format!("could not close season {} of {}", season.number, season.scenario));
             }
         }
     }
@@ -58,14 +61,14 @@ impl WorkerShared {
         if !reruns_begun {
             let reruns = self.first_entries(season, top, now)?;
             let shards: Vec<_> = reruns.iter().flat_map(|rerun| shards_of(&rerun.job)).collect();
-            tracing::info!(scenario.id = %scenario, season = number, entries = reruns.len(), "runs first entries again");
+            tracing::info!(scenario.id = %scenario, season = number, entries = reruns.len(), "reruns of first entries queued");
             if self.wait(records.begin_reruns(scenario, number, reruns, now))? {
                 self.publish(shards);
             }
             return Ok(());
         }
         if self.wait(records.finish_closing_season(scenario, number, now))? {
-            tracing::info!(scenario.id = %scenario, season = number, "closed a season");
+            tracing::info!(scenario.id = %scenario, season = number, "season closed");
         }
         Ok(())
     }

@@ -31,7 +31,7 @@ impl WorkerShared {
     pub(super) fn serve_servers(&self) {
         while !self.stopping.is_cancelled() {
             if let Some(claim) = self.server_shard() {
-                self.shard(&claim, |desk, cancel| self.run_server(&claim, desk, cancel));
+                self.process_shard(&claim, |workspace, cancel| self.run_server(&claim, workspace, cancel));
                 // Shards that were handed back are available to any worker, including this one.
                 self.servers.wake();
             }
@@ -46,16 +46,16 @@ impl WorkerShared {
         match self.wait(self.options.records.claim_server_shard(&self.name, self.options.clock.now(), LEASE)) {
             Ok(Some(claim)) => return Some(claim),
             Ok(None) => {}
-            Err(error) => error.log("shards of policy servers could not be claimed"),
+            Err(error) => error.log("could not claim shard of a policy server"),
         }
         self.servers.wait_for_hint();
         None
     }
 
     /// Runs a turn of a shard on several lanes. Returns an error only if the preparations fail.
-    fn run_server(&self, claim: &Claim, desk: &ShardWorkspace, cancel: &Cancel) -> Result<ShardEnd, SessionError> {
-        let job = self.job(claim, desk)?;
-        let recorder = ShardRecorder::new(self, claim, desk.evidence());
+    fn run_server(&self, claim: &Claim, workspace: &ShardWorkspace, cancel: &Cancel) -> Result<ShardEnd, SessionError> {
+        let job = self.job(claim, workspace)?;
+        let recorder = ShardRecorder::new(self, claim, workspace.evidence());
         let lanes = self.servers.lanes(job.policy.lanes(1, claim.episodes.len()));
         let count = lanes.more + 1;
         let _busy = Busy::lanes(u32::try_from(count).unwrap_or(u32::MAX));
@@ -71,7 +71,7 @@ impl WorkerShared {
             session.stopping(self.stopping.clone()).run(next, &recorder)
         };
         let outcome = thread::scope(|scope| {
-            // An error of one lane would affect the others too.
+            // The cause of one lane's error would affect the others too.
             let run = |lane| run(lane).inspect_err(|_| failed.cancel());
             let threads: Vec<_> = (1..count).map(|lane| scope.spawn(move || run(lane))).collect();
             let panicked = || Err(SessionError::internal("a lane's thread panicked"));
@@ -87,7 +87,7 @@ impl WorkerShared {
     /// Returns the policy server of a job.
     pub(super) fn server(&self, header: &JobHeader) -> Result<PolicySource, SessionError> {
         let call = self.options.servers.get(header.job_id).map_err(SessionError::of)?;
-        let gone = || SessionError::internal("the address of the policy server is gone");
+        let gone = || SessionError::internal("the address of the policy server is not stored");
         let call = call.ok_or_else(gone)?;
         let endpoint = ServerEndpoint::parse(call.url.reveal()).map_err(SessionError::of)?;
         let server = PolicyServer { endpoint, api_key: call.api_key, replan_steps: header.replan_steps };
@@ -97,14 +97,15 @@ impl WorkerShared {
     /// Removes the credentials of a job's policy server, including the key: they are no longer needed.
     pub(super) fn forget_server(&self, job: JobId) {
         if let Err(error) = self.options.servers.remove(job) {
-            tracing::error!(job.id = %job, %error, "how its policy server is called could not be removed");
+            tracing::error!(job.id = %job, %error, "could not remove policy server credentials");
         }
     }
 
-    /// Removes them for all jobs that have ended, and for requests from before `start` that became no job.
+    /// Removes the credentials of all jobs that have ended, and of requests from before `start` that never became a
+    /// job.
     pub(super) fn forget_servers(&self, start: SystemTime) {
         let kept = self.options.servers.list().unwrap_or_else(|error| {
-            tracing::error!(%error, "the calls of policy servers could not be listed");
+            tracing::error!(%error, "could not list policy server credentials");
             Vec::new()
         });
         for (job, since) in kept {
@@ -112,13 +113,13 @@ impl WorkerShared {
                 Ok(Some(record)) if !is_needed(record.state.status()) => self.forget_server(job),
                 Ok(None) if since < start => self.forget_server(job),
                 Ok(_) => {}
-                Err(error) => error.log("the records could not be read"),
+                Err(error) => error.log("could not read records"),
             }
         }
     }
 }
 
-/// True if episodes may still have to be run.
+/// Returns true if episodes may still have to be run.
 fn is_needed(status: JobStatus) -> bool {
     matches!(status, JobStatus::Queued | JobStatus::Running)
 }

@@ -10,7 +10,7 @@ const MAX_LANES: usize = 32;
 /// State shared by the threads for policy servers.
 #[derive(Debug, Default)]
 pub(super) struct Servers {
-    /// Lets one thread at a time look for work.
+    /// Held by the one thread that looks for work.
     pub(super) turn: Mutex<()>,
     /// True if there may be work.
     hint: Mutex<bool>,
@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(first.more, 15);
         let second = servers.lanes(MAX_LANES);
         assert_eq!(second.more, MAX_LANES - 15);
-        assert_eq!(servers.lanes(16).more, 0, "one each, whatever else runs");
+        assert_eq!(servers.lanes(16).more, 0, "one lane per job, even if all others are taken");
         drop(second);
         assert_eq!(servers.lanes(3).more, 2);
     }

@@ -21,9 +21,9 @@ use super::warm_lane::WarmLane;
 use crate::episode::lane_session::LaneSession;
 use crate::{Cancel, Job, PolicySource, ScenarioGone, SessionError, episode_share};
 
-/// Pause per claim before a shard that met an outage of storage is tried again,
+/// Pause before a shard is retried after an outage of storage, multiplied by the number of claims.
 const OUTAGE_STEP: SignedDuration = SignedDuration::from_secs(1);
-/// and the maximum of that pause.
+/// Maximum pause before a shard is retried after an outage of storage.
 const OUTAGE_PAUSE: SignedDuration = SignedDuration::from_secs(30);
 /// Folder of an unpacked policy in a shard's work folder.
 const POLICY: &str = "policy";
@@ -55,40 +55,40 @@ impl WorkerShared {
             Ok(None) => false,
             Ok(Some(claim)) => {
                 let _busy = Busy::lanes(1);
-                self.shard(&claim, |desk, cancel| self.run(&claim, spare, desk, cancel));
+                self.process_shard(&claim, |workspace, cancel| self.run_shard(&claim, spare, workspace, cancel));
                 quiet.after(&claim, self.options.clock.now());
                 true
             }
             Err(error) => {
-                error.log("shards could not be claimed");
+                error.log("could not claim shard");
                 false
             }
         }
     }
 
     /// Works on a claimed shard as `run` does, in separate folders, and records the outcome.
-    pub(super) fn shard(
+    pub(super) fn process_shard(
         &self,
         claim: &Claim,
         run: impl FnOnce(&ShardWorkspace, &Cancel) -> Result<ShardEnd, SessionError>,
     ) {
         let fence = claim.fence;
         let _span = tracing::info_span!("shard", job.id = %fence.job_id, account = %claim.account).entered();
-        tracing::info!(job.id = %fence.job_id, shard = fence.shard, attempt = fence.attempt, "claimed");
+        tracing::info!(job.id = %fence.job_id, shard = fence.shard, attempt = fence.attempt, "shard claimed");
         let held = Held::Shard(fence);
         let cancel = self.claims.add(held);
-        let desk = self.desk();
-        // Without a folder to write to, there is no storage.
-        let (desk, ended) = match desk {
-            Ok(desk) => {
-                let ended = run(&desk, &cancel).unwrap_or_else(ShardEnd::from);
-                (Some(desk), ended)
+        let workspace = self.create_workspace();
+        // Without a folder to write to, storage is unavailable.
+        let (workspace, ended) = match workspace {
+            Ok(workspace) => {
+                let ended = run(&workspace, &cancel).unwrap_or_else(ShardEnd::from);
+                (Some(workspace), ended)
             }
             Err(error) => (None, ShardEnd::Outage(Box::new(error))),
         };
-        if let Err(error) = self.settle(claim, ended) {
+        if let Err(error) = self.record_end(claim, ended) {
             // The lease expires, and the reconciler requeues the shard.
-            error.log("could not requeue a shard");
+            error.log("could not record the end of the shard");
         }
         if claim.header.plan.target.is_some() {
             let header = &claim.header;
@@ -97,21 +97,21 @@ impl WorkerShared {
         }
         claim.episodes.iter().for_each(|episode| self.options.live.end(fence.job_id, *episode));
         self.claims.remove(&held);
-        // The verdict has priority over cleaning up.
+        // The verdict has priority over removing the folders.
         self.conclude_next();
-        drop(desk);
+        drop(workspace);
     }
 
-    fn desk(&self) -> io::Result<ShardWorkspace> {
+    fn create_workspace(&self) -> io::Result<ShardWorkspace> {
         Ok(ShardWorkspace { work: self.options.engine.scratch("shard")?, evidence: self.options.blobs.incoming()? })
     }
 
-    fn settle(&self, claim: &Claim, ended: ShardEnd) -> Result<(), StoreError> {
+    fn record_end(&self, claim: &Claim, ended: ShardEnd) -> Result<(), StoreError> {
         let (records, now, fence) = (&self.options.records, self.options.clock.now(), claim.fence);
         let work = Work::Shard { job_id: fence.job_id, shard: fence.shard };
         match ended {
             ShardEnd::Done => self.options.health.files_work(),
-            // A shard that is done by now is fenced, which is no problem.
+            // Has no effect on a shard that has been completed meanwhile.
             ShardEnd::HandBack => {
                 self.wait(records.release_shard(fence))?;
             }
@@ -126,12 +126,12 @@ impl WorkerShared {
                 if !self.missing.has(claim.header.scenario_digest) {
                     self.options.health.files_failed(&message);
                 }
-                tracing::debug!(shard = fence.shard, message, %again, "the shard waits, and nothing is counted against it");
+                tracing::debug!(shard = fence.shard, message, %again, "shard postponed");
                 self.wait(records.postpone_shard(fence, again, &message))?;
             }
             ShardEnd::Failed(error) => {
                 let message = ErrorChain(&error).to_string();
-                tracing::error!(job.id = %fence.job_id, shard = fence.shard, message, "a shard failed");
+                tracing::error!(job.id = %fence.job_id, shard = fence.shard, message, "shard failed");
                 if self.wait(records.fail_shard(fence, &message, now))? == ReturnOutcome::Requeued {
                     self.publish(vec![work]);
                 }
@@ -141,15 +141,15 @@ impl WorkerShared {
     }
 
     /// Runs a shard on one lane. Returns an error only if the preparations fail.
-    pub(super) fn run(
+    pub(super) fn run_shard(
         &self,
         claim: &Claim,
         spare: &mut WarmLane,
-        desk: &ShardWorkspace,
+        workspace: &ShardWorkspace,
         cancel: &Cancel,
     ) -> Result<ShardEnd, SessionError> {
-        let job = self.job(claim, desk)?;
-        let recorder = ShardRecorder::new(self, claim, desk.evidence());
+        let job = self.job(claim, workspace)?;
+        let recorder = ShardRecorder::new(self, claim, workspace.evidence());
         let mut episodes: VecDeque<u32> = claim.episodes.iter().copied().collect();
         let session = LaneSession::new(&*self.host, &job, spare.core(), cancel)?;
         let session = session.with(spare.take(&job.scenario)).with_earlier_notes(claim.notes.clone());
@@ -162,8 +162,9 @@ impl WorkerShared {
         Ok(recorder.ended(outcome))
     }
 
-    /// Returns the job as lanes see it: its scenario from the library; its policy newly unpacked, or its server.
-    pub(super) fn job(&self, claim: &Claim, desk: &ShardWorkspace) -> Result<Job, SessionError> {
+    /// Returns the job for the lanes: with its scenario from the library, and its policy freshly unpacked or its
+    /// server.
+    pub(super) fn job(&self, claim: &Claim, workspace: &ShardWorkspace) -> Result<Job, SessionError> {
         let header = &claim.header;
         let scenario = self.options.engine.scenario(&header.scenario, header.scenario_digest);
         self.missing.note(header, scenario.as_ref().err());
@@ -174,7 +175,7 @@ impl WorkerShared {
         })?;
         let policy = match &claim.policy_path {
             Some(archive) => {
-                let unpacked = desk.work.path().join(POLICY);
+                let unpacked = workspace.work.path().join(POLICY);
                 let archive = self.options.data.join(archive);
                 let taken = intake(&archive, &unpacked, &IntakeLimits::accepted());
                 taken.map_err(SessionError::of)?;
@@ -187,7 +188,7 @@ impl WorkerShared {
             policy,
             seeds: self.seeds(header)?,
             record: header.record,
-            folder: Some(desk.evidence().to_owned()),
+            folder: Some(workspace.evidence().to_owned()),
             max_episode_bytes: episode_share(self.options.max_job_bytes, header.episodes_to_run()),
         })
     }

@@ -28,7 +28,7 @@ pub(super) struct ShardRecorder<'a> {
     shared: &'a WorkerShared,
     fence: Fence,
     account: AccountId,
-    /// True if it runs in the secret worlds of a season.
+    /// True if the shard runs in the secret worlds of a season.
     is_secret: bool,
     plan: Plan,
     /// Episodes from this index on are not wanted: a certification failed before them.
@@ -135,7 +135,7 @@ impl<'a> ShardRecorder<'a> {
     /// Waits until evidence is stored.
     fn kept(&self, episode: u32, keeping: impl Future<Output = Result<(), BlobError>>) -> Result<(), Rejection> {
         self.shared.wait(keeping).map_err(|error| {
-            // Best effort: the records may be unavailable as well.
+            // The result of the note is ignored: the records may be unavailable as well.
             let evidence = "the episode's evidence could not be stored";
             let replaced = ReplacedAttempt::new(episode, ReplacementReason::Outage, evidence);
             drop(
@@ -150,7 +150,7 @@ impl<'a> ShardRecorder<'a> {
         self.offered(|| options.records.record_episode(self.fence, result.clone(), options.clock.now()))
     }
 
-    /// Writes to the records, with retries after a pause when that fails.
+    /// Writes to the records; retries failed writes after a pause.
     fn offered<T, F>(&self, mut write: impl FnMut() -> F) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, StoreError>>,
@@ -159,7 +159,7 @@ impl<'a> ShardRecorder<'a> {
         loop {
             match self.shared.wait(write()) {
                 Err(error) if tries < RECORD_TRIES => {
-                    error.log("the records failed and are asked again");
+                    error.log("write to records failed, retrying");
                     thread::sleep(pause);
                     (tries, pause) = (tries + 1, pause * 2);
                 }

@@ -62,7 +62,7 @@ impl WorkerShared {
         }
     }
 
-    /// Sleeps for that time, or until shortly after the service stops.
+    /// Sleeps for `time`, or until shortly after the service stops.
     pub(super) fn sleep(&self, time: Duration) {
         let until = Instant::now() + time;
         while Instant::now() < until && !(self.stopping.is_cancelled() && self.claims.is_empty()) {

@@ -24,7 +24,7 @@ struct SleeperState {
 pub(super) struct Relief<'a> {
     sleepers: &'a Sleepers,
     /// Accounts whose policies sleep; their shards are excluded.
-    pub(super) but: Vec<AccountId>,
+    pub(super) excluded: Vec<AccountId>,
 }
 
 impl Sleepers {
@@ -49,8 +49,8 @@ impl Sleepers {
             return None;
         }
         state.reliefs += 1;
-        let but: BTreeSet<_> = state.asleep.values().cloned().collect();
-        Some(Relief { sleepers: self, but: but.into_iter().collect() })
+        let excluded: BTreeSet<_> = state.asleep.values().cloned().collect();
+        Some(Relief { sleepers: self, excluded: excluded.into_iter().collect() })
     }
 
     fn lock(&self) -> MutexGuard<'_, SleeperState> {
@@ -82,7 +82,7 @@ mod tests {
         sleepers.set((job(), 0), &account, true);
         sleepers.set((job(), 0), &account, true);
         let relief = sleepers.relief().unwrap();
-        assert_eq!(relief.but, std::slice::from_ref(&account));
+        assert_eq!(relief.excluded, std::slice::from_ref(&account));
         assert!(sleepers.relief().is_none(), "one each");
         drop(relief);
         assert!(sleepers.relief().is_some());

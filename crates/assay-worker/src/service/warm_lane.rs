@@ -19,7 +19,7 @@ pub(super) struct WarmLane {
     /// The scenario that is expected next: the last one that ran without errors.
     expected: Option<Arc<Scenario>>,
     lane: Option<Box<dyn Lane>>,
-    /// The lane that ran last, and is to end.
+    /// The lane that ran last and has yet to be ended.
     retired: Option<Box<dyn Lane>>,
 }
 
@@ -60,7 +60,7 @@ impl WarmLane {
             Ok(lane) => self.lane = Some(lane),
             Err(error) => {
                 // The next shard starts its own lane and reports the error.
-                tracing::debug!(error = %ErrorChain(&error), "no spare lane");
+                tracing::debug!(error = %ErrorChain(&error), "could not start spare lane");
                 self.expected = None;
             }
         }

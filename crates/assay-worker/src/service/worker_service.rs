@@ -1,4 +1,4 @@
-//! The worker's threads: their start and their end.
+//! Starts and stops the worker's threads.
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -28,17 +28,17 @@ impl WorkerService {
         let shared = Arc::new(WorkerShared::new(options, host, name));
         let mut service = Self { shared, threads: Vec::new() };
         for lane in 0..lanes {
-            service.spawn(format!("lane-{lane}"), move |shared| shared.lane(core_of(lane)))?;
-            service.spawn(format!("draw-{lane}"), WorkerShared::draw)?;
+            service.spawn(format!("lane-{lane}"), move |shared| shared.run_lane(core_of(lane)))?;
+            service.spawn(format!("draw-{lane}"), WorkerShared::run_renderer)?;
         }
         for number in 0..relief::MAX_RELIEFS_PER_LANE * lanes {
-            service.spawn(format!("relief-{number}"), move |shared| shared.relieve(core_of(number)))?;
+            service.spawn(format!("relief-{number}"), move |shared| shared.run_relief_lane(core_of(number)))?;
         }
         for number in 0..server_jobs::MAX_JOBS {
             service.spawn(format!("server-{number}"), WorkerShared::serve_servers)?;
         }
-        service.spawn("heartbeat".to_owned(), |shared| shared.beat())?;
-        service.spawn("reconcile".to_owned(), |shared| shared.reconcile())?;
+        service.spawn("heartbeat".to_owned(), |shared| shared.run_heartbeat())?;
+        service.spawn("reconcile".to_owned(), |shared| shared.run_reconciler())?;
         Ok(service)
     }
 
@@ -46,7 +46,7 @@ impl WorkerService {
     /// threads are idle.
     pub fn drain(self, limit: Duration) {
         self.shared.stopping.cancel();
-        // Rendering continues after the next start.
+        // Unfinished renderings are continued after the next start.
         self.shared.claims.cancel_renders();
         let until = Instant::now() + limit;
         while !self.shared.claims.is_empty() && Instant::now() < until {
@@ -55,7 +55,7 @@ impl WorkerService {
         self.shared.claims.cancel_all();
         for thread in self.threads {
             if thread.join().is_err() {
-                tracing::error!("a worker thread panicked");
+                tracing::error!("worker thread panicked");
             }
         }
     }

@@ -24,7 +24,7 @@ pub struct Keyring {
 #[derive(Debug, thiserror::Error)]
 pub enum KeyringError {
     /// A file system error.
-    #[error("the signing keys: {}", path.display())]
+    #[error("could not use the signing keys: {}", path.display())]
     File {
         /// The file or folder.
         path: PathBuf,
@@ -33,7 +33,7 @@ pub enum KeyringError {
         source: io::Error,
     },
     /// The file is not a key.
-    #[error("the signing keys: {}", path.display())]
+    #[error("could not use the signing keys: {}", path.display())]
     Key {
         /// The file.
         path: PathBuf,
@@ -42,7 +42,7 @@ pub enum KeyringError {
         source: KeyError,
     },
     /// The list of public keys is invalid.
-    #[error("{} is no list of keys", path.display())]
+    #[error("{} is not a valid list of keys", path.display())]
     List {
         /// The file.
         path: PathBuf,
@@ -51,7 +51,7 @@ pub enum KeyringError {
         source: serde_json::Error,
     },
     /// The secret key is readable by others.
-    #[error("{} can be read by others: run `chmod 600` on it, or `assay attest rotate` if it may be known", .0.display())]
+    #[error("{} can be read by others: run `chmod 600` on it, or `assay attest rotate` if it may have leaked", .0.display())]
     Exposed(PathBuf),
 }
 
@@ -64,7 +64,7 @@ impl Keyring {
         let keyring = Self { folder: folder.to_owned() };
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|e| keyring.failed("", e))?;
         if !keyring.path(SECRET).exists() {
-            // Of two programs that start at once, one creates the key and the other finds it.
+            // If two programs start at the same time, one creates the key and the other finds it.
             match keyring.write_secret(entropy)?.persist_noclobber(keyring.path(SECRET)) {
                 Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => {
                     return Err(keyring.failed(SECRET, error.error));
@@ -170,7 +170,7 @@ mod tests {
 
     use super::*;
 
-    /// A test source of entropy: each 32 bytes are one higher than the last.
+    /// Deterministic source of entropy: each 32 bytes are one higher than the last.
     #[derive(Debug, Default)]
     struct Counting(std::sync::atomic::AtomicU8);
 
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_made_once_rotated_and_remembered() {
+    fn keys_are_created_once_and_kept_after_a_rotation() {
         let place = tempfile::tempdir().unwrap();
         let (folder, entropy) = (place.path().join("a/signing"), Counting::default());
         let keyring = Keyring::open(&folder, &entropy, at(1)).unwrap();

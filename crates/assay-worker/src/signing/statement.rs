@@ -27,10 +27,10 @@ pub enum SignError {
     #[error(transparent)]
     Statement(#[from] StatementError),
     /// Evidence cannot be read, or the statement cannot be written.
-    #[error("the signed statement")]
+    #[error("could not read evidence or write the signed statement")]
     Io(#[from] io::Error),
     /// The statement cannot be encoded as JSON.
-    #[error("the envelope")]
+    #[error("could not encode the signed statement")]
     Json(#[source] serde_json::Error),
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn state(
 
 fn collect(folder: &Path, prefix: &str, depth: usize, found: &mut Vec<Evidence>) -> io::Result<()> {
     if depth > MAX_DEPTH {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "folders of evidence lie too deep"));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the folders of evidence are nested too deeply"));
     }
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

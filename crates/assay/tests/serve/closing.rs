@@ -19,7 +19,7 @@ const ENTRIES: u32 = 2;
 /// For a step of the closing on a busy machine.
 const STEP_LIMIT: Duration = Duration::from_secs(120);
 /// What the server's log says of a step that the records refused.
-const REFUSED: &str = "could not be closed";
+const REFUSED: &str = "could not close season";
 
 /// The data folder between and beside the lives of its server.
 struct Host {

@@ -160,10 +160,10 @@ fn a_video_that_can_not_be_drawn_leaves_a_note_and_can_be_asked_for_again() {
     });
     assert_eq!((job.status, job.verdict, job.url("/video_url")), (before.status, before.verdict, None));
     for episode in &job.episode_details {
-        let note = "the video is missing: it could not be drawn".to_owned();
+        let note = "the video is missing: it could not be rendered".to_owned();
         assert!(episode.evidence_notes.contains(&note), "{:?}", episode.evidence_notes);
     }
-    let tries = server.log().matches("not drawn").count();
+    let tries = server.log().matches("rendering failed").count();
     assert!(tries <= 2 * 2 * 4, "{tries} tries");
 
     for (file, good) in traces.iter().zip(good) {

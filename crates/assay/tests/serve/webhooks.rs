@@ -178,7 +178,7 @@ fn a_receiver_may_decline_and_a_message_is_given_up() {
     let unencrypted = reported(&client, &declining.replace("http://", "https://"));
     let kept = settled(&client, &unencrypted);
     let error = kept["log"][0]["error"].as_str().unwrap();
-    assert_eq!(error, "no encrypted connection: its certificate is not trusted here, or not its name's");
+    assert_eq!(error, "no encrypted connection: its certificate is not trusted or not valid for its name");
     let (failing, received) = answering(&["500 Broken"]);
     let job = reported(&client, &failing);
     let kept = settled(&client, &job);

@@ -54,14 +54,14 @@ fn each_fault_is_told_with_advice() {
             "import time\ndef policy(o):\n    return [time.time() % 1.0]\n",
             0,
             &[(Warning, "nondeterministic")],
-            "the second time, from step 0 on",
+            "in the second run, from step 0 on",
         ),
         (
             "import time\ndef policy(o):\n    end = time.process_time() + 0.1\n    while time.process_time() < end:\n        \
              pass\n    return [o['time']]\n",
             0,
             &[(Warning, "slow_step")],
-            "a step is counted as a miss",
+            "counts as a miss",
         ),
         ("def policy(o):\n    return o['speed']\n", 1, &[(Problem, "policy_error")], "KeyError: 'speed'"),
         (
@@ -94,7 +94,7 @@ fn a_slow_import_is_told_and_not_waited_for() {
         let (run, found) = check(&assay, path.to_str().unwrap(), &[]);
         assert_eq!((run.code, codes(&found)), (0, vec![(FindingLevel::Warning, "slow_import")]), "{source}");
         let message = &found.findings[0].message;
-        assert!(message.contains("given up after 1.5 s") && message.contains("10.0 s end the episode"), "{message}");
+        assert!(message.contains("stopped after 1.5 s") && message.contains("an episode allows 10.0 s"), "{message}");
         assert_eq!((found.steps, found.deterministic, found.import_cpu_ms), (0, None, None));
         assert!(!found.observation.is_empty() && found.action.len() == 1, "what is known without the policy");
     }

@@ -14,7 +14,7 @@ fn report(run: &assay_testkit::Run) -> JobReport {
     serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{e}: {}", run.stderr))
 }
 
-/// Whether a picture of the size that is asked for has something in each corner.
+/// Returns true if a picture has the requested size and something in each corner.
 fn is_drawn_to_the_edges(file: &[u8]) -> bool {
     let mut reader = png::Decoder::new(std::io::Cursor::new(file)).read_info().unwrap();
     let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
@@ -25,7 +25,7 @@ fn is_drawn_to_the_edges(file: &[u8]) -> bool {
 }
 
 #[test]
-fn a_judge_sees_frames_and_can_only_ask_for_a_person() {
+fn a_judge_sees_frames_and_can_only_recommend_a_review() {
     let assay = assay();
     let policy = example(CARTPOLE, "reference");
     let fake = FakeVision::saying(false, None);
@@ -42,7 +42,7 @@ fn a_judge_sees_frames_and_can_only_ask_for_a_person() {
     let judgement = judged[0].judge.clone().unwrap();
     assert_eq!((judgement.agrees, judgement.tokens, judgement.frames_s.len()), (Some(false), 100, 4));
 
-    // What it saw is kept, and is what it was shown.
+    // The frames are kept, and are the ones that it was shown.
     let asked = &fake.asked()[0];
     let content = asked.body["messages"][1]["content"].as_array().unwrap();
     let shown = content.iter().filter_map(|part| part["image_url"]["url"].as_str());
@@ -55,7 +55,7 @@ fn a_judge_sees_frames_and_can_only_ask_for_a_person() {
         assert!(base64::engine::general_purpose::STANDARD.decode(picture).unwrap() == kept, "{}", file.name);
     }
     assert!(shown[0] != shown[3], "the cart moved");
-    // Nothing that was measured is told, and the key is nowhere.
+    // The measured results are not sent, and the key does not appear anywhere.
     assert!(!asked.body.to_string().contains("SAFE"));
     assert!(!format!("{}{}", run.stdout, run.stderr).contains(KEY));
 
@@ -68,7 +68,7 @@ fn a_judge_sees_frames_and_can_only_ask_for_a_person() {
 }
 
 #[test]
-fn a_judge_that_does_not_answer_holds_nothing_back() {
+fn a_judge_that_does_not_answer_does_not_delay_the_verdict() {
     let assay = assay();
     let policy = example(CARTPOLE, "reference");
     let fake = FakeVision::start(|_, _| Saying::Raw(401, String::new(), format!("{{\"error\": \"{KEY}\"}}")));
@@ -89,7 +89,7 @@ fn wrong_options_are_refused_before_anything_runs() {
     for (arguments, part) in [
         (&["--judge-url", "http://127.0.0.1:9/v1"][..], "--judge-model"),
         (&["--judge-url", "ftp://127.0.0.1/", "--judge-model", "m"], "--judge-url"),
-        (&["--judge-url", "http://judge.example/v1", "--judge-model", "m", "--judge-key", "k"], "only over https"),
+        (&["--judge-url", "http://judge.example/v1", "--judge-model", "m", "--judge-key", "k"], "must use https"),
         (&["--judge-url", "http://127.0.0.1:9/v1", "--judge-model", "m", "--judge-frames", "99"], "--judge-frames"),
     ] {
         let run = verify(&assay, &policy, arguments);

@@ -57,7 +57,7 @@ fn a_server_that_is_not_there_is_the_policys_error_and_told_in_full() {
     // Metadata services stay closed even to the operator.
     let run = verify(&assay, Path::new("http://169.254.169.254"), &["--episodes", "1", "--json"]);
     let message = crate::report(&run).error_message.unwrap();
-    assert!(message.contains("never connected to"), "{message}");
+    assert!(message.contains("never allowed"), "{message}");
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn a_policy_that_sleeps_for_ever_is_to_blame() {
         error.code == PolicyErrorCode::Timeout && error.message.contains("no answer for 20 s: it was asleep"),
         "{error:?}"
     );
-    assert!(!run.stderr.contains("run again"), "{}", run.stderr);
+    assert!(!run.stderr.contains("running episode again"), "{}", run.stderr);
     assay.assert_clean();
 }
 
@@ -60,7 +60,7 @@ fn assert_same_result<T>(disturb: impl FnOnce(&Jailed) -> T, until: impl Fn(&Run
 
 #[test]
 fn a_policy_that_was_stopped_is_run_again_and_the_report_says_so() {
-    let again = "the episode is run again";
+    let again = "running episode again";
     let found = assert_same_result(Jailed::stop, |running| running.stderr().contains(again));
     let [replaced] = &found.replaced_attempts[..] else { panic!("{found:?}") };
     assert_eq!((replaced.episode, replaced.reason), (0, ReplacementReason::PolicyStopped));

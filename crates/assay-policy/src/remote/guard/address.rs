@@ -5,40 +5,40 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// The class of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddressClass {
-    /// On the public Internet.
+    /// An address on the public Internet.
     Public,
-    /// In a network that only the operator can open, by naming it.
+    /// An address in a network that only the operator can open, by naming it.
     Closed(&'static str),
     /// Never open: it leads to credentials of the machine, or is not the address of a single machine.
     Never(&'static str),
 }
 
-/// Ranges of IPv4: network, prefix length, what it is. The first that fits counts.
+/// Ranges of IPv4: network, prefix length, class. The first match applies.
 const V4: [([u8; 4], u32, AddressClass); 18] = [
     ([168, 63, 129, 16], 32, AddressClass::Never("a cloud's metadata service")),
     ([100, 100, 100, 200], 32, AddressClass::Never("a cloud's metadata service")),
     ([192, 0, 0, 192], 32, AddressClass::Never("a cloud's metadata service")),
-    ([169, 254, 0, 0], 16, AddressClass::Never("a link-local address (metadata services live there)")),
-    ([0, 0, 0, 0], 8, AddressClass::Never("no address of a machine")),
+    ([169, 254, 0, 0], 16, AddressClass::Never("a link-local address (used by metadata services)")),
+    ([0, 0, 0, 0], 8, AddressClass::Never("not the address of a machine")),
     ([224, 0, 0, 0], 4, AddressClass::Never("a multicast address")),
     ([240, 0, 0, 0], 4, AddressClass::Never("a reserved address")),
     ([127, 0, 0, 0], 8, AddressClass::Closed("a loopback address")),
     ([10, 0, 0, 0], 8, AddressClass::Closed("a private address")),
     ([172, 16, 0, 0], 12, AddressClass::Closed("a private address")),
     ([192, 168, 0, 0], 16, AddressClass::Closed("a private address")),
-    ([100, 64, 0, 0], 10, AddressClass::Closed("an address of a carrier's network")),
-    ([192, 0, 0, 0], 24, AddressClass::Closed("an address for protocol assignments")),
-    ([192, 0, 2, 0], 24, AddressClass::Closed("an address for documentation")),
-    ([198, 51, 100, 0], 24, AddressClass::Closed("an address for documentation")),
-    ([203, 0, 113, 0], 24, AddressClass::Closed("an address for documentation")),
-    ([198, 18, 0, 0], 15, AddressClass::Closed("an address for benchmarks")),
+    ([100, 64, 0, 0], 10, AddressClass::Closed("an address of a carrier-grade NAT")),
+    ([192, 0, 0, 0], 24, AddressClass::Closed("an address reserved for protocol assignments")),
+    ([192, 0, 2, 0], 24, AddressClass::Closed("an address reserved for documentation")),
+    ([198, 51, 100, 0], 24, AddressClass::Closed("an address reserved for documentation")),
+    ([203, 0, 113, 0], 24, AddressClass::Closed("an address reserved for documentation")),
+    ([198, 18, 0, 0], 15, AddressClass::Closed("an address reserved for benchmarks")),
     ([192, 88, 99, 0], 24, AddressClass::Closed("a relay address")),
 ];
 
-/// Ranges of IPv6: the first 32 bits of the network, prefix length (at most 32), what it is.
+/// Ranges of IPv6: the first 32 bits of the network, prefix length (at most 32), class.
 const V6: [(u32, u32, AddressClass); 4] = [
     (0x2001_0000, 32, AddressClass::Closed("a Teredo address")),
-    (0x2001_0db8, 32, AddressClass::Closed("an address for documentation")),
+    (0x2001_0db8, 32, AddressClass::Closed("an address reserved for documentation")),
     (0x2002_0000, 16, AddressClass::Closed("a 6to4 address")),
     (0x2000_0000, 3, AddressClass::Public),
 ];
@@ -76,7 +76,7 @@ fn v6(ip: Ipv6Addr) -> AddressClass {
         return AddressClass::Never("a cloud's metadata service");
     }
     if ip.is_unspecified() {
-        return AddressClass::Never("no address of a machine");
+        return AddressClass::Never("not the address of a machine");
     }
     if ip.is_loopback() {
         return AddressClass::Closed("a loopback address");
@@ -99,7 +99,7 @@ fn v6(ip: Ipv6Addr) -> AddressClass {
     let first = (ip.to_bits() >> 96) as u32;
     let fits = |network: u32, bits: u32| (first ^ network) >> (32 - bits) == 0;
     let found = V6.iter().find(|(network, bits, _)| fits(*network, *bits));
-    found.map_or(AddressClass::Closed("no public address"), |(_, _, standing)| *standing)
+    found.map_or(AddressClass::Closed("not a public address"), |(_, _, standing)| *standing)
 }
 
 /// Returns the IPv4 address that a translator would extract from `ip`.

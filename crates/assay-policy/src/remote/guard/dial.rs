@@ -16,7 +16,7 @@ use crate::remote::ServerEndpoint;
 /// Maximum number of addresses tried per name.
 const MAX_ADDRESSES: usize = 4;
 
-/// The same for an address that is refused and for one that does not answer, so that it cannot serve as a port scanner.
+/// Message for refused and for unreachable addresses alike, so that the service cannot be used as a port scanner.
 const CLOSED_OR_GONE: &str = "the policy server can't be reached (from here, only public addresses and the networks in \
                               the operator's --policy-networks are)";
 
@@ -32,13 +32,13 @@ pub struct AddressGuard {
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
     /// A port that belongs to another service.
-    #[error("port {0} is where {1} listens, not a policy server")]
+    #[error("port {0} is the port of {1}, not of a policy server")]
     Port(u16, &'static str),
-    /// It is never open.
-    #[error("{0} is {1}: it is never connected to")]
+    /// The address is never open.
+    #[error("{0} is {1}: connections to it are never allowed")]
     Never(IpAddr, &'static str),
-    /// The operator did not open it.
-    #[error("{0} is {1}: name its network in --policy-networks to open it")]
+    /// The address is in a network that the operator did not open.
+    #[error("{0} is {1}: add its network to --policy-networks to allow it")]
     Closed(IpAddr, &'static str),
     /// The name has no address.
     #[error("the name {0} has no address")]
@@ -47,7 +47,7 @@ pub enum DialError {
     #[error("the name {0} could not be looked up")]
     LookUp(String, #[source] io::Error),
     /// Nothing listens, or the packets do not arrive.
-    #[error("no connection to {0}")]
+    #[error("could not connect to {0}")]
     Connect(SocketAddr, #[source] io::Error),
     /// Another address answered.
     #[error("connected to {1} instead of {0}")]
@@ -55,7 +55,7 @@ pub enum DialError {
 }
 
 impl DialError {
-    /// Returns the reason with its causes, in a line.
+    /// Returns the reason with its causes, in one line.
     #[must_use]
     pub fn in_full(&self) -> String {
         match std::error::Error::source(self) {
@@ -91,7 +91,7 @@ impl AddressGuard {
         Self { tells_why: true, ..Self::new(open) }
     }
 
-    /// Checks what is known of an endpoint before a name is looked up: its port, and its address if it is a literal.
+    /// Checks the parts of an endpoint that need no look-up: its port, and its address if it is a literal.
     ///
     /// # Errors
     /// [`DialError`] if it would be refused for any answer of the name service.
@@ -173,7 +173,7 @@ async fn connect(address: SocketAddr) -> Result<TcpStream, DialError> {
     if peer.ip().to_canonical() != address.ip() || peer.port() != address.port() {
         return Err(DialError::Peer(address, peer));
     }
-    // Requests are small, and answered before the next one: waiting to fill a packet only adds delay.
+    // Each small request is answered before the next one, so waiting to fill a packet only adds delay.
     stream.set_nodelay(true).map_err(failed)?;
     Ok(stream)
 }

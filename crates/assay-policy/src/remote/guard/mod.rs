@@ -1,4 +1,4 @@
-//! The address guard: no address that a client supplies makes this machine talk to its own network.
+//! The address guard keeps addresses that a client supplies from making this machine connect to its own network.
 //!
 //! One rule for every transport: resolve once, refuse the name if any of its addresses is refused, connect to an
 //! address that was judged, check the peer, follow no redirect, and judge again at each reconnect. A client learns only

@@ -76,7 +76,7 @@ const DENIED: [(u16, &str); 71] = [
     (27017, "MongoDB"),
 ];
 
-/// Returns the usual service of `port`, if no policy server uses that port.
+/// Returns the usual service of `port`, if a policy server must not use that port.
 #[must_use]
 pub fn denied_port(port: u16) -> Option<&'static str> {
     DENIED.iter().find(|(denied, _)| *denied == port).map(|(_, what)| *what)

@@ -1,11 +1,11 @@
-//! The port to the system's names and addresses; tests use their own. Checking a name makes no connection.
+//! Interface to the system's names and addresses; tests provide their own. Checking a name makes no connection.
 
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::pin::Pin;
 
-/// The addresses of a name, or an error.
+/// Future of the addresses of a name, or an error.
 pub type Resolve<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
 
 /// Looks up names.
@@ -13,7 +13,7 @@ pub trait Resolver: Send + Sync + fmt::Debug {
     /// Returns the addresses of `name`. Never called with a literal address.
     fn resolve<'a>(&'a self, name: &'a str) -> Resolve<'a>;
 
-    /// Returns whether `ip` belongs to this machine.
+    /// Returns true if `ip` belongs to this machine.
     fn is_own(&self, ip: IpAddr) -> bool;
 }
 
@@ -29,8 +29,8 @@ impl Resolver for SystemResolver {
         })
     }
 
-    /// The kernel gives a packet to one's own address that same address as its source. Nothing is sent: a datagram
-    /// socket that connects only looks up the route.
+    /// The kernel chooses the destination as the source address of a packet to an own address. Nothing is sent: a
+    /// datagram socket that connects only looks up the route.
     fn is_own(&self, ip: IpAddr) -> bool {
         let any: IpAddr = if ip.is_ipv4() { [0; 4].into() } else { [0; 16].into() };
         let route = UdpSocket::bind(SocketAddr::new(any, 0)).and_then(|socket| {

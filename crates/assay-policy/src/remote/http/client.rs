@@ -20,14 +20,14 @@ use crate::remote::guard::AddressGuard;
 use crate::remote::limits::MAX_REPLY_BYTES;
 use crate::remote::transport;
 
-/// Part of an answer that an error shows, in bytes.
+/// Maximum length of the part of an answer that an error includes, in bytes.
 const SHOWN_BYTES: usize = 16 * 1024;
-/// Part of it that the error's first line shows, in bytes.
+/// Maximum length of the part of an answer in the error's first line, in bytes.
 const MAX_LINE_BYTES: usize = 400;
 
-/// Part of hyper's message about bytes that came between two requests; there is no other way to recognise it.
+/// Part of hyper's message about bytes received between two requests; there is no other way to recognise this error.
 const UNASKED: &str = "unexpected message";
-/// A driver whose connection was lost ends within this time.
+/// Maximum time for a driver to end after its connection was lost.
 const DRIVER_LIMIT: Duration = Duration::from_millis(100);
 
 /// A client of one server.
@@ -63,8 +63,9 @@ impl HttpClient {
         key: Option<&Secret>,
     ) -> Result<Self, ServerFault> {
         let bearer = |key: &Secret| {
-            let mut value = HeaderValue::from_str(&format!("Bearer {}", key.reveal()))
-                .map_err(|_| ServerFault::mismatch("policy_api_key has characters that no HTTP header may have"))?;
+            let mut value = HeaderValue::from_str(&format!("Bearer {}", key.reveal())).map_err(|_| {
+                ServerFault::mismatch("policy_api_key has characters that are not allowed in an HTTP header")
+            })?;
             value.set_sensitive(true);
             Ok(value)
         };
@@ -114,7 +115,7 @@ impl HttpClient {
                 if error.take_message().is_none() {
                     return Err(broken(error.error()));
                 }
-                // It was closed at the start of the request, and nothing was sent.
+                // The connection was closed before the request was sent.
                 self.reconnect().await?;
                 let message = self.message(method, path, body)?;
                 self.connection.sender.send_request(message).await.map_err(|error| broken(&error))?
@@ -184,7 +185,7 @@ impl HttpAnswer {
     /// Returns the JSON of a successful answer.
     pub(super) fn json(&self) -> Result<Value, ServerFault> {
         self.check()?;
-        serde_json::from_slice(&self.body).map_err(|error| ServerFault::protocol(format!("no JSON ({error})")))
+        serde_json::from_slice(&self.body).map_err(|error| ServerFault::protocol(format!("not JSON ({error})")))
     }
 
     /// Checks that the answer is successful.
@@ -193,10 +194,10 @@ impl HttpAnswer {
         match self.status {
             status if status.is_success() => Ok(()),
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                Err(ServerFault::connect("the policy server refused the key (policy_api_key), or wants one"))
+                Err(ServerFault::connect("the policy server refused the key or requires one (policy_api_key)"))
             }
             status if status.is_redirection() => Err(ServerFault::protocol(format!(
-                "{status}, a redirect, which is never followed; give the address it leads to"
+                "{status}, a redirect, which is never followed; use the address that it leads to"
             ))),
             status => {
                 let shown = sanitise(text.trim(), MAX_LINE_BYTES);
@@ -209,7 +210,7 @@ impl HttpAnswer {
 
 fn broken(error: &hyper::Error) -> ServerFault {
     if error.is_parse() {
-        return ServerFault::protocol(format!("no HTTP ({error})"));
+        return ServerFault::protocol(format!("not HTTP ({error})"));
     }
     ServerFault::closed("")
 }

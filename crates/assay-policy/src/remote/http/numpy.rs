@@ -1,4 +1,4 @@
-//! json_numpy: `{"__numpy__": base64, "dtype": "<f8", "shape": [7]}`, a scalar with `"shape": []`.
+//! json_numpy format: `{"__numpy__": base64, "dtype": "<f8", "shape": [7]}`, a scalar with `"shape": []`.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writes_and_reads_what_json_numpy_does() {
+    fn writes_and_reads_the_format_of_json_numpy() {
         // json_numpy.dumps(np.array([0.5, -1.0])) of json-numpy 2.1.
         let captured = json!({ "__numpy__": "AAAAAAAA4D8AAAAAAADwvw==", "dtype": "<f8", "shape": [2] });
         let bytes: Vec<u8> = [0.5_f64, -1.0].iter().flat_map(|x| x.to_le_bytes()).collect();
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_lists_and_refuses_the_rest() {
+    fn reads_lists_and_rejects_other_values() {
         assert_eq!(
             to_array(&json!([[1, 2.5], [3, 4]])),
             Ok(NumberArray { shape: vec![2, 2], values: vec![1., 2.5, 3., 4.] })

@@ -63,7 +63,7 @@ pub(crate) fn read(status: u16, body: &[u8], action_dim: usize) -> Result<Chunk,
     Chunk::new(actions(&answer.json()?)?, action_dim)
 }
 
-/// Returns whether the server does not have the route.
+/// Returns true if the server does not have the route.
 fn is_absent(status: StatusCode) -> bool {
     matches!(status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED)
 }

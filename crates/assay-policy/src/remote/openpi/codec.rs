@@ -9,9 +9,9 @@ use crate::remote::limits::{MAX_HORIZON, MAX_REPLY_DEPTH};
 /// A value that is not an array of numbers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum MsgpackDecodeError {
-    #[error("no msgpack ({0})")]
+    #[error("not msgpack ({0})")]
     Msgpack(String),
-    #[error("bytes behind the message")]
+    #[error("bytes after the message")]
     Trailing,
     #[error(transparent)]
     Array(#[from] ArrayError),
@@ -121,8 +121,8 @@ mod tests {
         text.bytes().map(|b| format!("{b:02x}")).collect()
     }
 
-    /// What openpi-client 0.1.2 sent for `{"observation/joint_position": float32[0, 1], "g": float64(0.5), "img":
-    /// uint8[1, 2, 3], "prompt": "go"}`.
+    /// Returns the bytes that openpi-client 0.1.2 sent for `{"observation/joint_position": float32[0, 1], "g":
+    /// float64(0.5), "img": uint8[1, 2, 3], "prompt": "go"}`.
     fn captured_request() -> Vec<u8> {
         hex(&format!(
             "84 ba {} 84 c40b {} c3 c404 {} c408 000000000000803f c405 {} a3 {} c405 {} 9102
@@ -158,18 +158,18 @@ mod tests {
             let dtype = (key("dtype"), "<f4".into());
             Value::Map(vec![(key("__npgeneric__"), true.into()), (key("data"), value.into()), dtype])
         };
-        let ours = Value::Map(vec![
+        let request = Value::Map(vec![
             ("observation/joint_position".into(), array("<f4", &[2], &[0, 0, 0, 0, 0, 0, 0x80, 0x3f])),
             ("g".into(), scalar(0.5)),
             ("img".into(), array("|u1", &[1, 2, 3], &[0; 6])),
             ("prompt".into(), "go".into()),
         ]);
-        assert_eq!(encode(&ours), captured_request());
-        assert_eq!(decode(&captured_request()), Ok(ours));
+        assert_eq!(encode(&request), captured_request());
+        assert_eq!(decode(&captured_request()), Ok(request));
     }
 
     #[test]
-    fn reads_what_the_public_server_sends() {
+    fn reads_the_bytes_that_the_public_server_sends() {
         let metadata = decode(&hex(&format!(
             "82 ae {} 02 aa {} 92 cb0000000000000000 cb3ff8000000000000",
             named("action_horizon"),
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn marker_keys_sent_as_text_make_no_array() {
+    fn marker_keys_sent_as_text_do_not_make_an_array() {
         let text = Value::Map(vec![("__ndarray__".into(), true.into()), ("data".into(), Value::Binary(vec![0; 8]))]);
         assert!(!is_array(&text));
         assert_eq!(to_array(&text), Err(MsgpackDecodeError::NoNumbers));
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn hostile_messages_are_refused_without_harm() {
         let deep = [0x91].repeat(100_000);
-        // An array that says it has 2^32 - 1 elements, and a binary that says it has as many bytes.
+        // An array that claims 2^32 - 1 elements, and a binary that claims as many bytes.
         let long = [0xdd, 0xff, 0xff, 0xff, 0xff];
         let wide = [0xc6, 0xff, 0xff, 0xff, 0xff];
         for bytes in [deep.as_slice(), &long, &wide, &[], &[0xa5, b'x']] {

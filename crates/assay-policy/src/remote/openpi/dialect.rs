@@ -7,7 +7,7 @@ use super::codec::{array, get};
 use crate::remote::fault::ServerFault;
 use crate::remote::observation::{Episode, RemoteObservation};
 
-/// Longest name of an action space that is kept.
+/// Maximum length of the name of an action space; the rest is dropped.
 const MAX_NAME_BYTES: usize = 64;
 
 /// The dialect of a server.
@@ -113,7 +113,7 @@ impl Dialect {
     }
 }
 
-/// Returns whether the answer to a reset reports success: text from RoboArena's own server, a map from vLLM-Omni.
+/// Returns true if the answer to a reset reports success: text from RoboArena's own server, a map from vLLM-Omni.
 pub(super) fn is_reset_done(text: &str) -> bool {
     text.trim().eq_ignore_ascii_case("reset successful")
 }

@@ -92,7 +92,7 @@ fn unasked(message: Result<MessageContent, ServerFault>) -> ServerFault {
 
 fn map(bytes: &[u8]) -> Result<Value, ServerFault> {
     let value = decode(bytes).map_err(|error| ServerFault::protocol(error.to_string()))?;
-    if value.is_map() { Ok(value) } else { Err(ServerFault::protocol("msgpack, but no map")) }
+    if value.is_map() { Ok(value) } else { Err(ServerFault::protocol("msgpack, but not a map")) }
 }
 
 /// Reads a message as each of the three kinds that a server sends.
@@ -121,7 +121,7 @@ fn actions(reply: &Value) -> Result<crate::remote::array::NumberArray, ServerFau
         None => {
             let keys: Vec<_> = reply.as_map().into_iter().flatten().filter_map(|(key, _)| key.as_str()).collect();
             let keys = sanitise(&keys.join(", "), MAX_KEYS_BYTES);
-            Err(ServerFault::bad_action(format!("the answer has no key actions; its keys are: {keys}")))
+            Err(ServerFault::bad_action(format!("the answer has no key \"actions\"; its keys are: {keys}")))
         }
     }
 }

@@ -39,8 +39,9 @@ impl Socket {
         let url = endpoint.in_full();
         let mut request = url.into_client_request().map_err(|error| ServerFault::mismatch(error.to_string()))?;
         if let Some(key) = key {
-            let mut value = HeaderValue::from_str(&format!("Api-Key {}", key.reveal()))
-                .map_err(|_| ServerFault::mismatch("policy_api_key has characters that no HTTP header may have"))?;
+            let mut value = HeaderValue::from_str(&format!("Api-Key {}", key.reveal())).map_err(|_| {
+                ServerFault::mismatch("policy_api_key has characters that are not allowed in an HTTP header")
+            })?;
             value.set_sensitive(true);
             request.headers_mut().insert(AUTHORIZATION, value);
         }
@@ -106,7 +107,7 @@ impl Socket {
             }
             self.stream.close(None).await
         };
-        // The connection ends with this value in any case.
+        // Errors are ignored: the connection ends when this value is dropped.
         drop(tokio::time::timeout(CLOSE_LIMIT, farewell).await);
         unasked
     }
@@ -129,14 +130,14 @@ fn refused(error: &Error) -> ServerFault {
     let why = match error {
         Error::Http(response) => match response.status() {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                "it refused the key (policy_api_key), or wants one".to_owned()
+                "it refused the key or requires one (policy_api_key)".to_owned()
             }
-            status if status.is_redirection() => "it redirects to another address; give that one".to_owned(),
-            status => format!("it answered {status} where a WebSocket was wanted"),
+            status if status.is_redirection() => "it redirects to another address; use that one".to_owned(),
+            status => format!("it answered {status} instead of opening a WebSocket"),
         },
         other => other.to_string(),
     };
-    ServerFault::connect(format!("no WebSocket with the policy server: {why}"))
+    ServerFault::connect(format!("could not open a WebSocket to the policy server: {why}"))
 }
 
 /// Returns the fault of a connection that failed later.

@@ -1,4 +1,4 @@
-"""A FastAPI server that behaves as its argument says. Prints its port."""
+"""A FastAPI server whose argument selects its behaviour. Prints its port."""
 
 import json
 import os

@@ -10,7 +10,7 @@ from openpi_server import WebsocketPolicyServer
 
 
 class Policy:
-    """Answers three actions: the joint's first number, doubled, and how often it was asked."""
+    """Answers with three actions: the joint's first number, doubled, and the number of requests."""
 
     def __init__(self):
         self.asked = 0

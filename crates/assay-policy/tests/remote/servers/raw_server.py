@@ -1,4 +1,4 @@
-"""HTTP by hand: servers that break its rules, as the argument says. Prints its port."""
+"""Servers that violate HTTP in the way that the argument selects. Prints its port."""
 
 import socket
 import sys
@@ -14,7 +14,7 @@ def response(body, more=b""):
 
 
 def request(stream):
-    """The path of the next request; its body is read and dropped."""
+    """Returns the path of the next request; reads and drops its body."""
     path, length = stream.readline().split(b" ")[1], 0
     while (line := stream.readline().strip()) != b"":
         name, _, value = line.partition(b":")

@@ -1,4 +1,4 @@
-"""A WebSocket server that behaves as its argument says. Prints its port, and what a test may wait for."""
+"""A WebSocket server whose argument selects its behaviour. Prints its port, and events that a test may wait for."""
 
 import asyncio
 import http
@@ -50,7 +50,7 @@ ANSWERS = {
 
 
 async def flood(socket):
-    """Empty fragments without end: no message, no ping, only work. Tells when nobody reads them any more."""
+    """Sends empty fragments without end: no message, no ping, only work. Reports when they are no longer read."""
     socket.transport.write(b"\x02\x00")
     while True:
         socket.transport.write(b"\x00\x00" * 65536)
@@ -64,7 +64,7 @@ async def flood(socket):
 
 
 async def drip(socket):
-    """A message that never ends, an empty fragment at a time."""
+    """Sends a message that never ends, one empty fragment at a time."""
     socket.transport.write(b"\x02\x00")
     while True:
         await asyncio.sleep(0.02)

@@ -59,7 +59,7 @@ fn a_policy_that_times_out_after_retries_is_still_to_blame() {
 }
 
 #[test]
-fn a_message_that_is_no_action_is_the_policys_fault() {
+fn a_message_that_is_not_an_action_is_the_policys_fault() {
     let run = SessionRun::new(vec![Attempt::policy_error(PolicyErrorCode::BadAction)]);
     let result = run.result();
     let error = result.error.unwrap();
@@ -95,7 +95,7 @@ fn a_full_disk_is_an_outage() {
 }
 
 #[test]
-fn a_lane_that_cannot_do_its_part_is_an_internal_error() {
+fn a_lane_that_fails_is_an_internal_error() {
     let run = SessionRun::new(vec![Attempt::lane_error(LaneError::Failed("no rasteriser".to_owned()))]);
     let error = run.run(1).unwrap_err();
     assert!(matches!(error, SessionError::Internal(_)), "{error:?}");

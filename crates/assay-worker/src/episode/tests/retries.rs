@@ -40,14 +40,14 @@ fn an_attempt_whose_policy_is_killed_from_outside_is_replaced_on_the_same_lane()
 }
 
 #[test]
-fn a_sigkill_that_the_policy_could_bring_about_is_its_own() {
+fn a_sigkill_that_the_policy_could_cause_itself_is_not_retried() {
     let run = SessionRun::new(vec![Attempt::policy_gone(signalled(SIGKILL, CPU_LIMIT))]);
     assert_eq!(run.result().status, EpisodeStatus::PolicyError);
     assert_eq!(run.notes(), []);
 }
 
 #[test]
-fn a_crash_or_an_exit_of_the_policy_is_its_own() {
+fn a_crash_or_an_exit_of_the_policy_is_not_retried() {
     for exit in [signalled(SIGSEGV, Duration::ZERO), exited(0), exited(1), exited(128 + SIGKILL)] {
         let run = SessionRun::new(vec![Attempt::policy_gone(exit.clone())]);
         let result = run.result();
@@ -103,7 +103,7 @@ fn retries_are_bounded_and_leave_the_episode_to_another_worker() {
     let run = SessionRun::new((0..4).map(|_| Attempt::lane_killed()).collect());
     let error = run.run(1).unwrap_err();
     assert!(matches!(error, SessionError::Interrupted { tries: 4, .. }), "{error:?}");
-    assert!(error.to_string().contains("4 tries"), "{error}");
+    assert!(error.to_string().contains("4 attempts"), "{error}");
     assert!(run.host.is_played() && run.results().is_empty(), "the policy gets no result for it");
     assert_eq!(run.replaced(), [ReplacementReason::LaneDied; 4]);
 }
@@ -117,7 +117,7 @@ fn the_last_worker_gives_up_an_episode_without_observations_as_well() {
 }
 
 #[test]
-fn a_simulator_that_dies_twice_alike_makes_the_episode_invalid() {
+fn a_simulator_that_dies_twice_in_the_same_way_makes_the_episode_invalid() {
     let run = SessionRun::new(vec![Attempt::lane_dies("status 1", 12), Attempt::lane_dies("status 1", 12)]);
     let result = run.result();
     assert_eq!(result.status, EpisodeStatus::Invalid);
@@ -134,7 +134,7 @@ fn different_deaths_of_a_simulator_are_retried() {
 }
 
 #[test]
-fn kills_from_outside_are_no_evidence_against_the_scenario() {
+fn kills_from_outside_are_not_evidence_against_the_scenario() {
     let run = SessionRun::new(vec![Attempt::lane_killed(), Attempt::lane_killed(), Attempt::completed()]);
     let result = run.result();
     assert_eq!((result.status, result.replaced_attempts.len()), (EpisodeStatus::Completed, 2));

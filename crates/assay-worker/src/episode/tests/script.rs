@@ -45,13 +45,13 @@ pub(crate) fn scenario() -> Arc<Scenario> {
 
 /// An event of a scripted lane.
 pub(crate) enum Act {
-    /// That many control steps are done.
+    /// This many control steps are done.
     Steps(u32),
     /// A clause is violated.
     Violates(&'static str),
-    /// The policy gives no answer for that time, in that state.
+    /// The policy gives no answer for this time, in this state.
     Waits(Duration, Activity),
-    /// Something happens outside.
+    /// Something happens outside the lane.
     Meanwhile(Box<dyn FnOnce() + Send>),
 }
 
@@ -81,9 +81,9 @@ pub(crate) struct Attempt {
     end: End,
     /// The exit of the policy's process.
     exit: Exit,
-    /// The policy is a process, not a server.
+    /// True if the policy is a process, not a server.
     is_process: bool,
-    /// A link takes the place of the lane's recording.
+    /// True if a link takes the place of the lane's recording.
     links: bool,
 }
 
@@ -112,7 +112,7 @@ impl Attempt {
         Self::new(Start::Ready, End::PolicyGone, exit)
     }
 
-    /// Creates an attempt whose policy sends something that is no action.
+    /// Creates an attempt whose policy sends something that is not an action.
     pub(crate) fn policy_error(code: PolicyErrorCode) -> Self {
         Self::new(Start::Ready, End::PolicyError(code), exited(0))
     }
@@ -156,12 +156,12 @@ impl Attempt {
     }
 }
 
-/// A process that ended by itself.
+/// Returns the exit of a process that ended by itself.
 pub(crate) fn exited(code: i32) -> Exit {
     Exit { code: Some(code), signal: None, reason: ExitReason::Exited, ..signalled(0, Duration::ZERO) }
 }
 
-/// A process that a signal ended, after at most `counted` of CPU time.
+/// Returns the exit of a process that was ended by a signal, after at most `counted` of CPU time.
 pub(crate) fn signalled(signal: i32, counted: Duration) -> Exit {
     Exit {
         code: None,
@@ -174,7 +174,7 @@ pub(crate) fn signalled(signal: i32, counted: Duration) -> Exit {
     }
 }
 
-/// A violation of `clause`.
+/// Returns a violation of `clause`.
 pub(crate) fn violation(clause: &str) -> Violation {
     Violation {
         clause: clause.to_owned(),
@@ -189,7 +189,7 @@ pub(crate) fn violation(clause: &str) -> Violation {
     }
 }
 
-/// What a lane does in one attempt.
+/// The behaviour of a lane in one attempt.
 struct LaneScript {
     acts: Vec<Act>,
     end: End,
@@ -205,7 +205,7 @@ struct Stage {
     log: Vec<String>,
     passed: Duration,
     activity: Option<Activity>,
-    /// The policy of the running episode was killed by the worker.
+    /// True if the worker killed the policy of the running episode.
     killed: bool,
 }
 
@@ -239,13 +239,13 @@ impl ScriptedHost {
         self.log().iter().filter(|line| line.contains(what)).count()
     }
 
-    /// True if every scripted attempt was made.
+    /// Returns true if every scripted attempt was made.
     pub(crate) fn is_played(&self) -> bool {
         let stage = self.stage.lock().unwrap();
         stage.scripts.values().all(VecDeque::is_empty) && stage.lanes.values().all(VecDeque::is_empty)
     }
 
-    fn tell(&self, what: impl Into<String>) {
+    fn record_event(&self, what: impl Into<String>) {
         self.stage.lock().unwrap().log.push(what.into());
     }
 }
@@ -256,7 +256,7 @@ impl EpisodeHost for ScriptedHost {
     }
 
     fn lane(&self, _scenario: &Scenario, _staged: &Staged, _core: usize) -> Result<Box<dyn Lane>, LaneError> {
-        self.tell("lane started");
+        self.record_event("lane started");
         Ok(Box::new(ScriptedLane { host: self.clone(), scratch: Arc::new(tempfile::tempdir()?) }))
     }
 
@@ -273,7 +273,7 @@ impl EpisodeHost for ScriptedHost {
         _part: RenderPart,
         _cancel: &Cancel,
     ) -> Result<RenderOutput, RendererError> {
-        Err(RendererError::Failed("a script draws nothing".to_owned()))
+        Err(RendererError::Failed("the scripted host renders nothing".to_owned()))
     }
 
     fn wall_budget(&self, scenario: &Scenario) -> Duration {
@@ -329,7 +329,7 @@ struct ScriptedPolicy {
 
 impl ScriptedPolicy {
     fn end(self, how: &str) -> PolicyEnd {
-        self.host.tell(how);
+        self.host.record_event(how);
         let killed = self.host.stage.lock().unwrap().killed;
         let exit = if killed { Exit { reason: ExitReason::Killed, ..self.exit } } else { self.exit };
         let exit = self.is_process.then_some(exit);
@@ -359,7 +359,7 @@ impl PolicyConnection for ScriptedPolicy {
     }
 
     fn kill(&mut self) {
-        self.host.tell("policy killed");
+        self.host.record_event("policy killed");
         self.host.stage.lock().unwrap().killed = true;
     }
 
@@ -451,10 +451,10 @@ impl ScriptedLane {
         let Some(folder) = &run.evidence else { return Ok(()) };
         let folder = self.scratch.path().join(folder);
         if folder.exists() {
-            self.host.tell("files of an earlier attempt");
+            self.host.record_event("files of an earlier attempt");
         }
         fs::create_dir_all(&folder)?;
-        self.host.tell("files written");
+        self.host.record_event("files written");
         let attempt = self.host.count("files written");
         for name in files::STEPPED {
             if links && name == files::TRACE {

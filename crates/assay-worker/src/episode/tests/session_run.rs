@@ -23,9 +23,9 @@ pub(super) struct RecordedEvents {
     pub(super) end: AtomicU32,
     /// Cancels the session when a file is kept.
     pub(super) cancels_when_kept: Option<Cancel>,
-    /// Notes are refused, as those of a worker without a lease,
+    /// True if notes are refused, as for a worker without a lease.
     pub(super) refuses_notes: AtomicBool,
-    /// and so are results.
+    /// True if results are refused, as for a worker without a lease.
     pub(super) refuses_results: AtomicBool,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct SessionRun {
     pub(super) events: RecordedEvents,
     pub(super) cancel: Cancel,
     pub(super) stopping: Cancel,
-    /// No other worker would retry its episodes.
+    /// True if no other worker would retry the episodes.
     pub(super) is_last_try: bool,
     pub(super) earlier: Vec<AttemptNote>,
     /// Destination of the evidence.

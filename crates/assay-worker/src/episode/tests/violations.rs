@@ -1,4 +1,4 @@
-//! A critical violation stands, whatever ends the attempt that showed it.
+//! A critical violation stands, regardless of how the attempt that showed it ends.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -18,7 +18,7 @@ fn stands(result: &EpisodeResult) -> bool {
 }
 
 #[test]
-fn whatever_replaces_the_attempt() {
+fn a_violation_stands_when_its_attempt_is_replaced() {
     let killed = || signalled(9, Duration::ZERO);
     for attempt in [Attempt::lane_killed(), Attempt::lane_dies("status 1", 3), Attempt::policy_gone(killed())] {
         let run = SessionRun::new(vec![violates(attempt), Attempt::completed()]);
@@ -29,7 +29,7 @@ fn whatever_replaces_the_attempt() {
 }
 
 #[test]
-fn whatever_the_policy_does_next() {
+fn a_violation_stands_when_the_policy_fails_later() {
     for attempt in [Attempt::policy_gone(exited(0)), Attempt::policy_error(PolicyErrorCode::BadAction)] {
         let result = SessionRun::new(vec![violates(attempt)]).result();
         assert_eq!((result.status, stands(&result)), (EpisodeStatus::PolicyError, true));
@@ -37,7 +37,7 @@ fn whatever_the_policy_does_next() {
 }
 
 #[test]
-fn if_the_episode_is_cut_off_in_every_try() {
+fn a_violation_stands_when_every_attempt_is_interrupted() {
     let attempts = || (0..3).map(|_| Attempt::lane_killed()).chain([violates(Attempt::lane_killed())]);
     let mut last = SessionRun::new(attempts().collect());
     last.is_last_try = true;
@@ -53,27 +53,27 @@ fn if_the_episode_is_cut_off_in_every_try() {
 }
 
 #[test]
-fn if_the_simulator_dies_twice_alike() {
+fn a_violation_stands_when_the_simulator_dies_twice_in_the_same_way() {
     let dies = || Attempt::lane_dies("status 1", 3);
     let result = SessionRun::new(vec![violates(dies()), dies()]).result();
     assert_eq!((result.status, stands(&result)), (EpisodeStatus::Invalid, true));
 }
 
 #[test]
-fn if_an_earlier_worker_saw_it() {
+fn a_violation_recorded_by_an_earlier_worker_stands() {
     let mut run = SessionRun::new(vec![Attempt::completed()]);
     run.earlier = vec![AttemptNote::Violated { episode: 0, violation: violation(CRITICAL) }];
     assert!(stands(&run.result()));
 }
 
 #[test]
-fn once_although_two_attempts_show_it() {
+fn a_violation_seen_in_two_attempts_counts_once() {
     let run = SessionRun::new(vec![violates(Attempt::lane_killed()), violates(Attempt::completed())]);
     assert!(stands(&run.result()));
 }
 
 #[test]
-fn in_its_own_episode_only() {
+fn a_violation_counts_only_in_its_own_episode() {
     let run = SessionRun::of(ScriptedHost::new([(0, vec![violates(Attempt::lane_killed()), Attempt::completed()])]));
     run.run(2).unwrap();
     let results = run.results();
@@ -82,7 +82,7 @@ fn in_its_own_episode_only() {
 }
 
 #[test]
-fn or_the_episode_ends_if_it_cannot_be_recorded() {
+fn the_episode_ends_if_its_violation_cannot_be_recorded() {
     let run = SessionRun::new(vec![violates(Attempt::completed())]);
     run.events.refuses_notes.store(true, Ordering::SeqCst);
     assert!(matches!(run.run(1), Err(SessionError::Rejected(_))));

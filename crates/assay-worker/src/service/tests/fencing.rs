@@ -64,7 +64,7 @@ fn a_shard_that_was_requeued_but_not_claimed_is_lost_as_well() {
     });
     assert!(run.work());
     assert_eq!(run.outside.episodes(run.id), []);
-    assert!(run.work(), "the episode is run again");
+    assert!(run.work(), "the episode runs again");
     assert_eq!(run.outside.episodes(run.id).len(), 1);
     assert!(matches!(run.outside.state(run.id), JobState::Completed { .. }));
 }

@@ -1,4 +1,4 @@
-//! The return of shards: done, handed back, postponed, given up.
+//! The ways in which the work on a shard ends: done, handed back, postponed, abandoned.
 
 use assay_model::{AttemptNote, Blame, EpisodeStatus, ReplacementReason, Verdict};
 use assay_store::{JobState, MAX_RETRIES};

@@ -1,4 +1,4 @@
-//! A service on a scripted machine, without its threads: a test calls what they would do.
+//! A service on a scripted machine, without its threads: tests call the functions that the threads would run.
 
 use std::fs;
 use std::path::Path;
@@ -74,7 +74,7 @@ impl Outside {
         self.worker.get().unwrap().upgrade().unwrap()
     }
 
-    /// Requeues the work of workers whose leases have expired; returns how much there was.
+    /// Requeues the work of workers whose leases have expired. Returns the number of requeued items.
     pub(super) fn reconcile(&self) -> usize {
         self.wait(self.records.reconcile(self.now())).unwrap().requeued.len()
     }
@@ -142,12 +142,12 @@ impl ServiceRun {
         Self { outside, host, id, folder, worker, _runtime: runtime }
     }
 
-    /// Runs the next shard; returns whether there was one.
+    /// Runs the next shard. Returns whether there was one.
     pub(super) fn work(&self) -> bool {
         self.worker.shard_next(&mut WarmLane::new(0), &mut Quiet::default())
     }
 
-    /// Concludes the next job; returns whether there was one.
+    /// Concludes the next job. Returns whether there was one.
     pub(super) fn conclude(&self) -> bool {
         self.worker.conclude_next()
     }
