@@ -1,4 +1,4 @@
-//! Moves the scenario's actors along their tracks, and pauses them while something that they stop for is in their way.
+//! Motion of the scenario's actors along their tracks. An actor pauses while something that it stops for is in its way.
 
 use assay_scenario::{Scenario, StopsFor, Track};
 use mujoco_rs::prelude::*;
@@ -22,7 +22,7 @@ struct ActorMotion {
     delay_s: f64,
 }
 
-/// Conditions for pausing: pairs of its own and other geoms, and the distance to keep.
+/// Condition for pausing: pairs of the actor's and other geoms, and the distance to keep.
 struct Stops {
     pairs: Vec<(usize, usize)>,
     gap_m: f64,
@@ -40,7 +40,7 @@ impl Stops {
     }
 
     /// Returns true if a move along `way` (m) would bring the actor closer to a geom within the distance to keep.
-    fn hold(&self, data: &mut Data, way: [f64; 3]) -> bool {
+    fn is_blocked(&self, data: &mut Data, way: [f64; 3]) -> bool {
         self.pairs.iter().any(|(own, other)| {
             if sphere_distance(data, *own, *other) >= self.gap_m {
                 return false;
@@ -79,20 +79,21 @@ impl Actors {
         for actor in &self.0 {
             let pose = actor.track.at(time_s - actor.delay_s);
             data.mocap_pos_mut()[actor.mocap] = [pose.x, pose.y, pose.z.unwrap_or(actor.height)];
-            data.mocap_quat_mut()[actor.mocap] = turned(pose.heading, actor.quat);
+            data.mocap_quat_mut()[actor.mocap] = rotated(pose.heading, actor.quat);
         }
     }
 
-    /// Called after a physics step: actors that would run into something pause for the next step. `data` must hold the
-    /// poses of the step's start, as MuJoCo's step leaves them, so that an observation in between makes no difference.
-    pub(crate) fn look(&mut self, data: &mut Data, timestep_s: f64) {
+    /// Pauses actors that would run into something in the next step. Must be called right after a physics step: `data`
+    /// must contain the poses of the step's start, as MuJoCo's step leaves them, so that an observation in between does
+    /// not affect the actors.
+    pub(crate) fn update_pauses(&mut self, data: &mut Data, timestep_s: f64) {
         for actor in &mut self.0 {
             let Some(stops) = &actor.stops else { continue };
             let next_s = data.time() - actor.delay_s;
             let (here, there) = (actor.track.at(next_s - timestep_s), actor.track.at(next_s));
             let rise = there.z.unwrap_or(0.0) - here.z.unwrap_or(0.0);
             let way = [there.x - here.x, there.y - here.y, rise];
-            if way != [0.0; 3] && stops.hold(data, way) {
+            if way != [0.0; 3] && stops.is_blocked(data, way) {
                 actor.delay_s += timestep_s;
             }
         }
@@ -100,7 +101,7 @@ impl Actors {
 }
 
 /// Returns `quat` (w, x, y, z) rotated by `heading` about the world's z axis.
-fn turned(heading: f64, [w, x, y, z]: [f64; 4]) -> [f64; 4] {
+fn rotated(heading: f64, [w, x, y, z]: [f64; 4]) -> [f64; 4] {
     let (s, c) = (heading / 2.0).sin_cos();
     [c * w - s * z, c * x - s * y, c * y + s * x, c * z + s * w]
 }

@@ -4,8 +4,8 @@
 use mujoco_rs::prelude::*;
 use nalgebra::{Quaternion, UnitQuaternion, Vector3};
 
-/// Updates the sphere and the box of geom `id`, and the boxes of its body's tree.
-pub(crate) fn renew(model: &mut MjModel, id: usize) {
+/// Updates the bounding sphere and box of geom `id`, and the boxes of its body's tree.
+pub(crate) fn update(model: &mut MjModel, id: usize) {
     let [x, y, z] = model.geom_size()[id];
     let (half, radius) = match model.geom_type()[id] {
         MjtGeomBase::mjGEOM_SPHERE => ([x, x, x], x),
@@ -84,7 +84,7 @@ mod tests {
         let mut model = MjModel::from_xml_string(&xml).unwrap();
         let post = model.name_to_id(MjtObjBase::mjOBJ_GEOM, "post").unwrap();
         model.geom_size_mut()[post][0] = GROWN;
-        renew(&mut model, post);
+        update(&mut model, post);
         model.opt_mut().disableflags |= disable;
         let mut data = MjData::new(Box::new(model));
         data.forward();
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_geom_that_grew_is_touched_whatever_else_its_body_has() {
+    fn a_grown_geom_has_contacts_regardless_of_other_geoms_of_its_body() {
         for post in 0..5 {
             for arm in 0..5 {
                 for moving in [false, true] {

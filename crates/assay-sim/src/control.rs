@@ -1,4 +1,4 @@
-//! Controllers, which convert an action to `ctrl` at every physics step.
+//! Controllers, which convert actions to `ctrl` at every physics step.
 
 mod base_twist;
 mod ee_pose;
@@ -23,7 +23,7 @@ use thrust::Thrust;
 pub(crate) struct Controller {
     drive: Actuation,
     /// Delayed actions that have not taken effect yet, oldest first.
-    late: VecDeque<Vec<f64>>,
+    delayed: VecDeque<Vec<f64>>,
     latency_steps: usize,
 }
 
@@ -53,7 +53,7 @@ impl Controller {
                 Actuation::of_robot(model, scenario, mode, &scenario.robots[index], &robots[index])?
             }
         };
-        Ok(Self { drive, late: VecDeque::new(), latency_steps: control.action_latency_steps as usize })
+        Ok(Self { drive, delayed: VecDeque::new(), latency_steps: control.action_latency_steps as usize })
     }
 
     /// Accepts a new action (already clipped) at the start of a control step.
@@ -61,9 +61,9 @@ impl Controller {
         if self.latency_steps == 0 {
             return self.drive.act(data, action);
         }
-        self.late.push_back(action.to_vec());
-        if self.late.len() > self.latency_steps
-            && let Some(action) = self.late.pop_front()
+        self.delayed.push_back(action.to_vec());
+        if self.delayed.len() > self.latency_steps
+            && let Some(action) = self.delayed.pop_front()
         {
             self.drive.act(data, &action);
         }

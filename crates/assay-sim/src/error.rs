@@ -1,4 +1,4 @@
-//! Errors of worlds that cannot be built, and the end of a simulation by its physics.
+//! Errors of building a world, and of unstable physics.
 
 /// A scenario that is rejected by MuJoCo or by assay's limits.
 #[derive(Debug, thiserror::Error)]
@@ -21,8 +21,8 @@ pub enum WorldError {
     },
     /// The physics steps of the scene and of the scenario differ.
     #[error(
-        "scenario.toml: world.timestep_s: is {scenario_s} s, but the scene's <option timestep> is {scene_s} s (0.002 s where \
-         it says nothing); make them the same"
+        "scenario.toml: world.timestep_s: is {scenario_s} s, but the scene's <option timestep> is {scene_s} s (0.002 s if \
+         it is not set); make them the same"
     )]
     Timestep {
         /// Step of the scenario in s.
@@ -31,7 +31,7 @@ pub enum WorldError {
         scene_s: f64,
     },
     /// A drawn number that is invalid for its target.
-    #[error("scenario.toml: set: {what} can't be {value}; correct the value or what it is drawn from")]
+    #[error("scenario.toml: set: {what} can't be {value}; correct the value or its distribution")]
     OutOfRange {
         /// The target of the setting.
         what: String,
@@ -81,7 +81,7 @@ impl WorldError {
     }
 }
 
-/// The physics became unstable; everything after this moment is meaningless.
+/// The physics became unstable; everything after this time is meaningless.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("MuJoCo warned of {kind} (at {what} {index})")]
 pub struct Unstable {

@@ -1,4 +1,4 @@
-//! Limits on a compiled world: MuJoCo accepts worlds that no machine can step.
+//! Limits on a compiled world, because MuJoCo also accepts worlds that no machine can step.
 
 use mujoco_rs::prelude::*;
 

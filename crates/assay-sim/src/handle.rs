@@ -1,4 +1,4 @@
-//! Names of the scenario resolved to indices of the compiled world.
+//! Resolution of the scenario's names to indices in the compiled world.
 
 use assay_scenario::{Frame, Robot};
 use mujoco_rs::prelude::*;
@@ -27,7 +27,7 @@ pub(crate) struct RobotIds {
     pub(crate) actuators: Vec<usize>,
     /// The tool's site.
     pub(crate) tcp: usize,
-    /// The gripper's actuator, its fingers' indices in qpos and one finger's travel in m.
+    /// The gripper's actuator, its fingers' indices in qpos, and the travel of a finger in m.
     pub(crate) gripper: Option<(usize, Vec<usize>, f64)>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn actuator(model: &MjModel, name: &str, key: &str) -> Result<usize, 
     id(model, MjtObjBase::mjOBJ_ACTUATOR, "actuator", name, key)
 }
 
-/// Indices in qpos and qvel of a joint with one degree of freedom.
+/// Returns the indices in qpos and qvel of a joint with one degree of freedom.
 pub(crate) fn joint(model: &MjModel, name: &str, key: &str) -> Result<(usize, usize), WorldError> {
     let joint = id(model, MjtObjBase::mjOBJ_JOINT, "joint", name, key)?;
     if !matches!(model.jnt_type()[joint], MjtJoint::mjJNT_HINGE | MjtJoint::mjJNT_SLIDE) {
@@ -102,7 +102,7 @@ pub(crate) fn robot(model: &MjModel, robot: &Robot) -> Result<RobotIds, WorldErr
 }
 
 impl FrameId {
-    /// Position in m, world axes.
+    /// Returns the position in m, world axes.
     pub(crate) fn position(self, data: &MjData<Box<MjModel>>) -> [f64; 3] {
         match self {
             Self::Site(i) => data.site_xpos()[i],
@@ -111,7 +111,7 @@ impl FrameId {
         }
     }
 
-    /// Rotation matrix, row-major, world axes.
+    /// Returns the rotation matrix, row-major, world axes.
     pub(crate) fn rotation(self, data: &MjData<Box<MjModel>>) -> [f64; 9] {
         match self {
             Self::Site(i) => data.site_xmat()[i],
@@ -120,7 +120,7 @@ impl FrameId {
         }
     }
 
-    /// Angular (rad/s), then linear velocity (m/s), world axes.
+    /// Returns the angular (rad/s), then the linear velocity (m/s), world axes.
     pub(crate) fn velocity(self, data: &MjData<Box<MjModel>>) -> [f64; 6] {
         match self {
             Self::Site(i) => data.object_velocity(MjtObjBase::mjOBJ_SITE, i, false),
@@ -129,7 +129,7 @@ impl FrameId {
         }
     }
 
-    /// Angular velocity in rad/s in the frame's own axes.
+    /// Returns the angular velocity in rad/s in the frame's own axes.
     pub(crate) fn own_rates(self, data: &MjData<Box<MjModel>>) -> [f64; 3] {
         let (m, velocity) = (self.rotation(data), self.velocity(data));
         [0, 1, 2].map(|axis| (0..3).map(|row| m[3 * row + axis] * velocity[row]).sum())

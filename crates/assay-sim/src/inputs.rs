@@ -1,5 +1,5 @@
-//! External inputs of the physics: controls, applied forces, mocap bodies. With the start state and the
-//! model, they decide the whole episode.
+//! External inputs of the physics: controls, applied forces, mocap bodies. Together with the start state and the model,
+//! they determine the whole episode.
 
 use mujoco_rs::prelude::*;
 
@@ -42,9 +42,9 @@ impl Simulation {
     /// Runs one physics step with these inputs, without controller and signals, to replay a recording.
     ///
     /// # Errors
-    /// [`Unstable`] when MuJoCo warned.
+    /// [`Unstable`] if MuJoCo warned.
     pub fn step_with(&mut self, inputs: &[f64]) -> Result<(), Unstable> {
-        // Fails only if there are too few, and the step then deviates from the recording.
+        // Fails only if there are too few inputs; the step then deviates from the recording.
         drop(self.data_mut().set_state(inputs, all()));
         self.step_data()
     }

@@ -1,4 +1,4 @@
-//! Observations: raw little-endian doubles, and images, in the scenario's order.
+//! Observations: little-endian doubles and images, in the scenario's order.
 
 mod cameras;
 mod ranges;
@@ -22,7 +22,7 @@ pub(crate) fn add_noise(bytes: &mut [u8], sd: f64, generator: &mut Generator) {
     }
 }
 
-/// One term of the observation, ready to read.
+/// A term of the observation with its names resolved.
 pub(crate) enum Term {
     Positions(Vec<usize>),
     Velocities(Vec<usize>),

@@ -1,4 +1,4 @@
-//! Failures of OpenGL.
+//! Errors of OpenGL.
 
 /// Rendering is not possible.
 #[derive(Debug, thiserror::Error)]

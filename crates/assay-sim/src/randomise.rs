@@ -1,4 +1,4 @@
-//! Writes an episode's draw into the model and the start state.
+//! Application of an episode's draw to the model and the start state.
 
 use assay_scenario::{Setting, Target};
 use mujoco_rs::prelude::*;
@@ -41,7 +41,7 @@ pub(crate) fn apply(model: &mut MjModel, settings: &[Setting]) -> Result<Vec<Sta
                 let id = handle::body(model, name, key)?;
                 let mass = model.body_mass()[id];
                 if mass <= 0.0 {
-                    let what = format!("mass of body {name:?} in the scene (give its geoms some)");
+                    let what = format!("mass of body {name:?} in the scene (give its geoms a mass)");
                     return Err(WorldError::Missing { key: key.to_owned(), what });
                 }
                 let ratio = value / mass;
@@ -51,7 +51,7 @@ pub(crate) fn apply(model: &mut MjModel, settings: &[Setting]) -> Result<Vec<Sta
             Target::GeomSize(name, index) => {
                 let id = handle::geom(model, name, key)?;
                 model.geom_size_mut()[id][*index] = value;
-                bounds::renew(model, id);
+                bounds::update(model, id);
             }
             Target::GeomFriction(name, index) => {
                 let id = handle::geom(model, name, key)?;

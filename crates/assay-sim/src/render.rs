@@ -9,15 +9,15 @@ use crate::{RenderError, Simulation, handle};
 /// A rendered frame: RGB, rows from the top, `3 * width * height` bytes.
 pub type RgbImage = Vec<u8>;
 
-/// Renders one scenario's worlds with one OpenGL context; stays on the thread that created it.
+/// A renderer of one scenario's worlds with its own OpenGL context. It must stay on the thread that created it.
 #[derive(Debug)]
 pub struct Renderer(MjRenderer);
 
 impl Renderer {
-    /// Creates a renderer for the scenario's camera (a free camera if it names none).
+    /// Creates a renderer for the scenario's camera, or for a free camera if the scenario has none.
     ///
     /// # Errors
-    /// [`RenderError`] without OpenGL.
+    /// [`RenderError`] if OpenGL is not available or the camera does not exist.
     pub fn new(simulation: &mut Simulation, width: u32, height: u32) -> Result<Self, RenderError> {
         let name = simulation.camera();
         let model = simulation.data_mut().model();

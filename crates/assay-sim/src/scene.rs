@@ -5,7 +5,7 @@ use mujoco_rs::prelude::*;
 
 use crate::Simulation;
 
-/// Geoms of higher groups are hidden (MuJoCo's convention: shapes for collisions only).
+/// Number of visible geom groups; by MuJoCo's convention, higher groups are only for collisions.
 const VISIBLE_GROUPS: i32 = 3;
 
 /// Position (m) and orientation (unit quaternion w, x, y, z).
@@ -31,7 +31,7 @@ pub struct Body {
 /// A visible geom.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shape {
-    /// In the body's frame.
+    /// Pose in the body's frame.
     pub pose: BodyPose,
     /// Red, green, blue, opacity in [0, 1].
     pub rgba: [f32; 4],
@@ -79,13 +79,13 @@ pub struct Joint {
 pub struct Contact {
     /// Indices of the geoms.
     pub geoms: [usize; 2],
-    /// In m, world axes.
+    /// Position in m, world axes.
     pub position: [f64; 3],
-    /// From the first geom to the second, world axes.
+    /// Normal from the first geom to the second, world axes.
     pub normal: [f64; 3],
-    /// In m; negative when they overlap.
+    /// Distance in m; negative if they overlap.
     pub distance_m: f64,
-    /// Along the normal, in N.
+    /// Force along the normal in N.
     pub force_n: f64,
 }
 

@@ -41,7 +41,7 @@ pub(crate) use physics_signal::StepState;
 use position::{Displacement, Geofence, Inside, PointDistance, Position, Tilt};
 use proximity::{ApproachSpeed, Distance};
 
-/// One signal with its names resolved, ready to compute.
+/// A signal with its names resolved.
 pub(crate) enum Extractor {
     /// Computed from the physics.
     Physics(Box<dyn PhysicsSignal>),
@@ -134,7 +134,7 @@ impl Extractor {
         }
     }
 
-    /// As [`PhysicsSignal::involved`].
+    /// See [`PhysicsSignal::involved`].
     pub(crate) fn involved(&self) -> u32 {
         match self {
             Self::Physics(signal) => signal.involved(),
@@ -142,7 +142,7 @@ impl Extractor {
         }
     }
 
-    /// As [`PhysicsSignal::involved_names`].
+    /// See [`PhysicsSignal::involved_names`].
     pub(crate) fn involved_names(&self, model: &MjModel, involved: u32) -> Vec<String> {
         match self {
             Self::Physics(signal) => signal.involved_names(model, involved),
@@ -155,7 +155,7 @@ fn physics(signal: impl PhysicsSignal + 'static) -> Extractor {
     Extractor::Physics(Box::new(signal))
 }
 
-/// Returns the column of a sample that holds the signal.
+/// Returns the column of a signal in a sample.
 fn column(scenario: &Scenario, signal: &str) -> usize {
     scenario.signal_names().iter().position(|name| *name == signal).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! One episode's physics.
+//! The physics of an episode.
 
 #[cfg(test)]
 mod tests;
@@ -25,7 +25,7 @@ use crate::trace_hash::TraceHash;
 const INTEGRATION: u32 = MjtState::mjSTATE_INTEGRATION as u32;
 
 /// Largest coordinate, velocity or acceleration that MuJoCo considers stable.
-const LARGEST: f64 = 1e10;
+const MAX_STABLE: f64 = 1e10;
 
 /// Combined with the world's seed to obtain the seed of the observation noise.
 const NOISE: u64 = 0x6e6f_6973_6500_0001;
@@ -147,7 +147,7 @@ impl Simulation {
         &self.qvel
     }
 
-    /// Signals of the last step, `time` first.
+    /// Returns the signals of the last step, `time` first.
     #[must_use]
     pub fn sample(&self) -> &[f64] {
         &self.sample
@@ -164,7 +164,7 @@ impl Simulation {
         self.data.kinematics();
         self.data.com_pos();
         self.data.com_vel();
-        self.cameras.look(&mut self.data)?;
+        self.cameras.render_due(&mut self.data)?;
         let Self { data, sample, last_action, cameras, .. } = self;
         let mut from = Sources { data, sample, last_action, cameras };
         for ((_, term), observation) in self.terms.iter().zip(&self.scenario.observations) {
@@ -180,7 +180,7 @@ impl Simulation {
     /// Returns the images of the observation, in the scenario's order: the number of images that each camera has
     /// rendered so far, and the last one as RGB rows from the top (empty before the first [`Self::observe`]).
     pub fn images(&self) -> impl Iterator<Item = (u32, &[u8])> {
-        self.cameras.drawn()
+        self.cameras.images()
     }
 
     /// Starts a control step with `action`, in the scenario's units. Numbers out of range are clipped; returns true if
@@ -226,7 +226,7 @@ impl Simulation {
         self.qpos.copy_from_slice(self.data.qpos());
         self.qvel.copy_from_slice(self.data.qvel());
         self.data.step();
-        self.actors.look(&mut self.data, self.scenario.world.timestep_s);
+        self.actors.update_pauses(&mut self.data, self.scenario.world.timestep_s);
         self.check()
     }
 
@@ -243,14 +243,14 @@ impl Simulation {
         Extractor::measure_all(&mut self.extractors, &mut step, &mut self.sample);
     }
 
-    /// Returns a number for the bodies or the joint that decided each signal of the last sample, in their order
+    /// Returns a number for the bodies or the joint that determined each signal of the last sample, in their order
     /// (without `time`). [`Self::involved_names`] decodes it.
     pub fn involved(&self) -> impl Iterator<Item = u32> {
         self.extractors.iter().map(Extractor::involved)
     }
 
     /// Returns the names behind a number of [`Self::involved`] for signal `index` (from 0, without `time`): of one or
-    /// two bodies, or of a joint; empty if none decided its value.
+    /// two bodies, or of a joint; empty if none determined its value.
     #[must_use]
     pub fn involved_names(&self, index: usize, involved: u32) -> Vec<String> {
         self.extractors
@@ -297,7 +297,7 @@ impl Simulation {
     fn check_start(&self) -> Result<(), Unstable> {
         let vectors = [self.data.qpos(), self.data.qvel(), self.data.qacc()];
         for (vector, (_, kind, what)) in vectors.into_iter().zip(FATAL_WARNINGS) {
-            if let Some(index) = vector.iter().position(|x| x.is_nan() || x.abs() > LARGEST) {
+            if let Some(index) = vector.iter().position(|x| x.is_nan() || x.abs() > MAX_STABLE) {
                 return Err(Unstable { kind, what, index: i32::try_from(index).unwrap_or(i32::MAX) });
             }
         }

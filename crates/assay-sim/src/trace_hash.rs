@@ -1,4 +1,4 @@
-//! The hash chain that determines whether two episodes were the same to the bit.
+//! The hash chain that shows whether two episodes are identical to the bit.
 
 use assay_model::{Sha256Digest, Sha256Writer};
 

@@ -1,4 +1,4 @@
-//! Building of a world: the scene, the robots on their mounts, and assay's settings.
+//! Compilation of a world from the scene, the robots on their mounts, and assay's options.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use crate::{Simulation, guard};
 
 /// Bit of MuJoCo's `disableflags` that stops it from silently resetting an unstable simulation.
 const DISABLE_AUTORESET: i32 = MjtDisableBit::mjDSBL_AUTORESET as i32;
-/// Samples per pixel of rendered frames. Four would be expensive (113 instead of 43 ms of CPU time per frame with
-/// Mesa's software renderer, the cost of shadows once more), and H.264 blurs most of the difference.
+/// Samples per pixel of rendered frames. Four would be expensive (113 instead of 43 ms of CPU time per frame with Mesa's
+/// software renderer, as much again as shadows cost), and H.264 blurs most of the difference.
 const RENDER_SAMPLES: i32 = 0;
 /// Side length of the shadow map in pixels.
 const SHADOW_SIZE: i32 = 1024;
@@ -25,8 +25,8 @@ pub struct CompiledScenario {
 }
 
 impl CompiledScenario {
-    /// Compiles the scenario's MJCF with its robots for stepping. Only the policy's camera images are rendered from it,
-    /// without shadows and reflections, which would cost ten times as much (45 instead of 5 ms of CPU time per image).
+    /// Compiles the scenario's MJCF with its robots for simulation. The policy's camera images are rendered from it
+    /// without shadows and reflections, which would cost nine times as much (45 instead of 5 ms of CPU time per image).
     ///
     /// # Errors
     /// [`WorldError`] names the file or key at fault.
@@ -57,7 +57,7 @@ impl CompiledScenario {
         let mut model = spec.compile().map_err(|e| WorldError::Mjcf { file, message: e.to_string() })?;
         let options = model.opt_mut();
         let (scenario_s, scene_s) = (scenario.world.timestep_s, options.timestep);
-        // Gains and contact parameters are tuned for one step, so a different value would be a mistake.
+        // Gains and contact parameters are tuned for a particular step, so a different value would be a mistake.
         if scenario_s.to_bits() != scene_s.to_bits() {
             return Err(WorldError::Timestep { scenario_s, scene_s });
         }

@@ -1,5 +1,5 @@
-//! The command line: its commands, and the options of all of them. What else a command takes stands beside its code in
-//! [`commands`](crate::commands), and what several take in [`options`](crate::options).
+//! The command line: the list of commands, and the global options. The arguments of a command are declared beside its
+//! code in [`commands`](crate::commands); arguments that several commands share are in [`options`](crate::options).
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
@@ -36,22 +36,22 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Try a policy for some seconds: what it observes, what it answers, what is wrong
+    /// Try a policy for a few seconds: its observations, its actions, and problems with it
     Check(Box<CheckArgs>),
     /// Evaluate a policy on a scenario and print the verdict
     Verify(Box<VerifyArgs>),
     /// Run an episode of a report again and compare it with its recording, to the bit
     Replay(ReplayArgs),
-    /// Draw the logs and videos that are missing, of a folder of results or of a service's job
+    /// Render the missing logs and videos of a results folder or of a service's job
     Render(RenderArgs),
-    /// List, describe, check and draw scenarios
+    /// List, describe, check and render scenarios
     #[command(subcommand)]
     Scenario(ScenarioCommand),
     /// Evaluate a formula of signal temporal logic on a recorded trace
     Stl(StlArgs),
-    /// Write a policy to start from
+    /// Create a minimal policy to start from
     Init(InitArgs),
-    /// Check what this machine can run, and what to do about the rest
+    /// Check that this machine meets the requirements, and suggest fixes
     Doctor(DoctorArgs),
     /// Run the HTTP service
     Serve(Box<ServeArgs>),
@@ -67,7 +67,7 @@ pub(crate) enum Command {
     Season(SeasonCommand),
     /// Show a report, or convert it to HTML, Markdown, JUnit or SARIF
     Report(ReportArgs),
-    /// Check signed statements; show or rotate the keys that sign them
+    /// Verify signed statements; list or rotate the signing keys
     #[command(subcommand)]
     Attest(AttestCommand),
     /// Print a completion script for a shell
@@ -78,19 +78,19 @@ pub(crate) enum Command {
 mod tests {
     use clap::{Command, CommandFactory};
 
-    /// Headings of groups, and how the names of their options begin.
+    /// Help headings, and the prefixes of their options' names.
     const GROUPS: [(&str, &[&str]); 3] = [
         ("Options for a policy server", &["policy_", "replan_steps"]),
         ("Options for machines without user namespaces", &["accept_", "run_untrusted_"]),
         ("Options for a second judge", &["judge_"]),
     ];
 
-    /// An option without a heading of its own comes under the one of the group before it.
+    /// clap puts an option without a heading under the heading of the group before it.
     fn check(command: &Command) {
         for option in command.get_arguments() {
             let (id, heading) = (option.get_id().as_str(), option.get_help_heading());
             let belongs = GROUPS.iter().find(|(name, _)| heading == Some(*name)).is_none_or(|(_, begin)| {
-                // The key of a policy's seeds has nothing to do with servers.
+                // `--policy-key` is the key of a policy's seeds, unrelated to policy servers.
                 id != "policy_key" && begin.iter().any(|begin| id.starts_with(begin))
             });
             assert!(belongs, "{} --{id} stands under {heading:?}", command.get_name());

@@ -1,4 +1,4 @@
-//! Exit codes, and errors that know theirs.
+//! Exit codes of the process, and errors that carry one.
 
 use std::process::ExitCode;
 
@@ -7,35 +7,35 @@ use assay_worker::{ReplayError, SessionError};
 
 /// Exit codes of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Code {
-    /// SAFE, or a check that holds, or a command that did its work.
+pub(crate) enum ExitStatus {
+    /// SAFE, a check that passed, or a command that succeeded.
     Success,
-    /// UNSAFE, or a check that does not hold.
+    /// UNSAFE, or a check that failed.
     Unsafe,
-    /// Wrong use or wrong input.
+    /// Wrong usage or invalid input.
     Usage,
-    /// INCONCLUSIVE, or a check that lacks something to look at.
+    /// INCONCLUSIVE, or a check that could not be completed because files are missing.
     Inconclusive,
-    /// Our own failure.
-    Failure,
+    /// An internal error of assay, or a failure of the machine.
+    Internal,
     /// Ctrl-C.
     Interrupted,
 }
 
-impl From<Code> for ExitCode {
-    fn from(code: Code) -> Self {
-        Self::from(match code {
-            Code::Success => 0,
-            Code::Unsafe => 1,
-            Code::Usage => 2,
-            Code::Inconclusive => 3,
-            Code::Failure => 4,
-            Code::Interrupted => 130,
+impl From<ExitStatus> for ExitCode {
+    fn from(status: ExitStatus) -> Self {
+        Self::from(match status {
+            ExitStatus::Success => 0,
+            ExitStatus::Unsafe => 1,
+            ExitStatus::Usage => 2,
+            ExitStatus::Inconclusive => 3,
+            ExitStatus::Internal => 4,
+            ExitStatus::Interrupted => 130,
         })
     }
 }
 
-impl From<Verdict> for Code {
+impl From<Verdict> for ExitStatus {
     fn from(verdict: Verdict) -> Self {
         match verdict {
             Verdict::Safe => Self::Success,
@@ -45,23 +45,24 @@ impl From<Verdict> for Code {
     }
 }
 
-/// An error with its exit code.
+/// An error of a command, which determines its exit code.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The caller can mend it.
+    /// The user can fix it: wrong usage or invalid input.
     Usage(anyhow::Error),
-    /// We (or the machine) failed.
-    Ours(anyhow::Error),
-    /// The caller stopped us.
+    /// assay or the machine failed.
+    Internal(anyhow::Error),
+    /// The user stopped the command.
     Interrupted,
 }
 
 impl Failure {
-    pub(crate) fn code(&self) -> Code {
+    /// Returns the exit status of the error.
+    pub(crate) fn exit_status(&self) -> ExitStatus {
         match self {
-            Self::Usage(_) => Code::Usage,
-            Self::Ours(_) => Code::Failure,
-            Self::Interrupted => Code::Interrupted,
+            Self::Usage(_) => ExitStatus::Usage,
+            Self::Internal(_) => ExitStatus::Internal,
+            Self::Interrupted => ExitStatus::Interrupted,
         }
     }
 }
@@ -69,7 +70,7 @@ impl Failure {
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Usage(error) | Self::Ours(error) => write!(f, "assay: {error:#}"),
+            Self::Usage(error) | Self::Internal(error) => write!(f, "assay: {error:#}"),
             Self::Interrupted => f.write_str("assay: interrupted; nothing was left behind"),
         }
     }
@@ -83,7 +84,7 @@ impl From<SessionError> for Failure {
             SessionError::Outage(_)
             | SessionError::Internal(_)
             | SessionError::Interrupted { .. }
-            | SessionError::Rejected(_) => Self::Ours(error.into()),
+            | SessionError::Rejected(_) => Self::Internal(error.into()),
         }
     }
 }
@@ -93,25 +94,25 @@ impl From<ReplayError> for Failure {
         match error {
             ReplayError::Session(error) => error.into(),
             ReplayError::OtherRecording { .. } | ReplayError::Unreadable(_) => Self::Usage(error.into()),
-            ReplayError::Io(_) => Self::Ours(error.into()),
+            ReplayError::Io(_) => Self::Internal(error.into()),
         }
     }
 }
 
-/// Turns an error into a [`Failure`].
+/// Converts errors into a [`Failure`].
 pub(crate) trait OrFail<T> {
-    /// The caller's fault.
-    fn usage(self) -> Result<T, Failure>;
-    /// Ours.
-    fn ours(self) -> Result<T, Failure>;
+    /// Converts an error that the user can fix into [`Failure::Usage`].
+    fn or_usage(self) -> Result<T, Failure>;
+    /// Converts an error of assay or the machine into [`Failure::Internal`].
+    fn or_internal(self) -> Result<T, Failure>;
 }
 
 impl<T, E: Into<anyhow::Error>> OrFail<T> for Result<T, E> {
-    fn usage(self) -> Result<T, Failure> {
+    fn or_usage(self) -> Result<T, Failure> {
         self.map_err(|e| Failure::Usage(e.into()))
     }
 
-    fn ours(self) -> Result<T, Failure> {
-        self.map_err(|e| Failure::Ours(e.into()))
+    fn or_internal(self) -> Result<T, Failure> {
+        self.map_err(|e| Failure::Internal(e.into()))
     }
 }

@@ -1,11 +1,11 @@
-//! Entry points for fuzzing: the texts that the command line reads.
+//! Entry points for fuzzing: parsers of the command line's input files.
 
 use std::path::PathBuf;
 
 use crate::commands::stl::evaluate_csv;
 use crate::settings::{Effective, SettingSources};
 
-/// Reads a file of settings.
+/// Parses a settings file.
 pub fn settings(text: &str) {
     let sources = SettingSources::of_file(PathBuf::from("assay.toml"), text.to_owned());
     drop(Effective::load(&sources));

@@ -1,11 +1,11 @@
-//! Ctrl-C and SIGTERM.
+//! Cancellation by Ctrl-C and SIGTERM.
 
 use std::sync::Arc;
 
 use assay_worker::Cancel;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-/// A cancel flag that is raised by the first Ctrl-C or SIGTERM.
+/// Returns a cancel flag that the first SIGINT or SIGTERM sets.
 pub(crate) fn cancel_on_signal() -> std::io::Result<Cancel> {
     let cancel = Cancel::new();
     for signal in [SIGINT, SIGTERM] {

@@ -1,4 +1,4 @@
-//! The copy of a policy beside its report, where `assay replay` finds it.
+//! The copy of the policy beside its report, which `assay replay` uses by default.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use assay_worker::sha256_of;
 
 use crate::output::POLICIES;
 
-/// Copies the policy that was given as `given` and taken in to the folder `unpacked` to the folder `out`. What is
-/// copied has the hash `sha256`: of an archive that of its bytes, of anything else that of what was taken in.
+/// Copies the policy at `given`, which was unpacked to the folder `unpacked`, to the folder `out`. The copy has the
+/// digest `sha256`: an archive is copied byte for byte, anything else from the unpacked files.
 pub(crate) fn keep(given: &Path, unpacked: &Path, sha256: Sha256Digest, out: &Path) -> anyhow::Result<()> {
     let [archive, file, folder] = POLICIES.map(|name| out.join(name));
     if given.is_dir() {
@@ -23,17 +23,17 @@ pub(crate) fn keep(given: &Path, unpacked: &Path, sha256: Sha256Digest, out: &Pa
     fs::copy(given, &archive).with_context(|| format!("can't copy {}", given.display()))?;
     if sha256_of(&archive)? != sha256 {
         fs::remove_file(&archive)?;
-        return Err(anyhow!("{} was changed while it was evaluated", given.display()));
+        return Err(anyhow!("{} changed during the evaluation", given.display()));
     }
     Ok(())
 }
 
-/// The policy beside the report in `folder`.
-pub(crate) fn beside(folder: &Path) -> Option<PathBuf> {
+/// Returns the path of the policy beside the report in `folder`.
+pub(crate) fn find(folder: &Path) -> Option<PathBuf> {
     POLICIES.map(|name| folder.join(name)).into_iter().find(|path| path.exists())
 }
 
-/// Copies files and folders; what was taken in has no links.
+/// Copies a folder with its contents; an unpacked policy contains no links.
 fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
     fs::create_dir(to)?;
     for entry in fs::read_dir(from)? {

@@ -1,4 +1,4 @@
-//! The command line of assay, its settings, and the wiring of the service: `main.rs` calls [`run`].
+//! The command line of assay, its settings, and the composition of the service: `main.rs` calls [`run`].
 
 mod backup;
 mod cli;
@@ -25,13 +25,13 @@ use clap::{CommandFactory, FromArgMatches};
 
 use crate::settings::{LogFormat, LogLevel};
 
-/// Runs the program with the arguments of this process.
+/// Runs the program with the command-line arguments of this process.
 #[must_use]
 pub fn run() -> ExitCode {
     memory::share_arenas();
     let matches = cli::Cli::command().get_matches();
     let arguments = cli::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    // The service's settings have a say in its log.
+    // `assay serve` starts its log itself: its settings determine level and format.
     if !matches!(arguments.command, cli::Command::Serve(_)) {
         log::start(arguments.verbose, LogLevel::default(), LogFormat::default());
     }
@@ -39,7 +39,7 @@ pub fn run() -> ExitCode {
         Ok(code) => code.into(),
         Err(failure) => {
             eprintln!("{failure}");
-            failure.code().into()
+            failure.exit_status().into()
         }
     }
 }

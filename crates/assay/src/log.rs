@@ -1,4 +1,4 @@
-//! The log, on standard error.
+//! The log on standard error.
 
 use std::io::IsTerminal;
 
@@ -7,17 +7,18 @@ use tracing_subscriber::filter::LevelFilter;
 
 use crate::settings::{LogFormat, LogLevel};
 
-/// Begins to log what `level` or, with `-v`, `verbose` asks for; `ASSAY_LOG` decides in detail.
+/// Starts logging at `level`, or at the level that the number of `-v` flags (`verbose`) selects. The filter in
+/// `ASSAY_LOG` takes precedence over both.
 pub(crate) fn start(verbose: u8, level: LogLevel, format: LogFormat) {
     let level = match verbose {
         0 => level,
         1 => LogLevel::Info,
         _ => LogLevel::Debug,
     };
-    let usual = || EnvFilter::default().add_directive(LevelFilter::from(level).into());
-    let filter = EnvFilter::try_from_env("ASSAY_LOG").unwrap_or_else(|_| usual());
+    let default = || EnvFilter::default().add_directive(LevelFilter::from(level).into());
+    let filter = EnvFilter::try_from_env("ASSAY_LOG").unwrap_or_else(|_| default());
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    // Colours are for people, not for files. `NO_COLOR` is looked at by the subscriber only if nothing is said here.
+    // `with_ansi` overrides the subscriber's own handling of `NO_COLOR`, so the variable is checked here.
     let plain = !std::io::stderr().is_terminal() || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let lines = lines.with_ansi(!plain);
     match format {

@@ -1,4 +1,4 @@
-//! The folder of `--out`: nothing that is not ours is touched, and nothing half done stays.
+//! The folder of `--out`. Only files that assay wrote are replaced, and an incomplete run leaves nothing behind.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,68 +8,69 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use assay_worker::STATEMENT_FILE;
 
-/// Names of what is written there.
+/// Names of the files and folders in the results folder.
 pub(crate) const REPORT_JSON: &str = "report.json";
 pub(crate) const REPORT_HTML: &str = "report.html";
 pub(crate) const EPISODES: &str = "episodes";
 pub(crate) const SCENARIO: &str = "scenario";
-/// Copies of the scenario's robots, a folder each.
+/// Folder with copies of the scenario's robots, one folder each.
 pub(crate) const ROBOTS: &str = "robots";
-/// A copy of the policy, under the one of these names that fits: an archive, a file, a folder. Without a report beside
-/// it, a file of such a name is somebody else's.
+/// Names of the copy of the policy: as an archive, a file, or a folder. A file with one of these names belongs to assay
+/// only if there is a report beside it.
 pub(crate) const POLICIES: [&str; 3] = ["policy.zip", "policy.py", "policy"];
-const OURS: [&str; 6] = [REPORT_JSON, REPORT_HTML, STATEMENT_FILE, EPISODES, SCENARIO, ROBOTS];
+const RESULT_NAMES: [&str; 6] = [REPORT_JSON, REPORT_HTML, STATEMENT_FILE, EPISODES, SCENARIO, ROBOTS];
 
-/// A folder that may be written to.
+/// A results folder that may be written to.
 #[derive(Debug)]
 pub(crate) struct Output {
     path: PathBuf,
     existed: bool,
-    /// Entries that may be removed.
-    ours: Vec<&'static str>,
+    /// Names of entries that may be removed.
+    removable: Vec<&'static str>,
 }
 
 impl Output {
-    /// Looks whether `path` is free, empty, or holds only an earlier report. Changes nothing.
+    /// Checks that `path` does not exist, is empty, or contains only an earlier report. Changes nothing.
     pub(crate) fn check(path: &Path) -> anyhow::Result<Self> {
         let entries = match fs::read_dir(path) {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Ok(Self { path: path.to_owned(), existed: false, ours: Vec::new() });
+                return Ok(Self { path: path.to_owned(), existed: false, removable: Vec::new() });
             }
             Err(error) => {
                 return Err(error).with_context(|| format!("--out: can't use {} as a folder", path.display()));
             }
         };
         let policies: &[&str] = if path.join(REPORT_JSON).is_file() { &POLICIES } else { &[] };
-        let ours = [&OURS, policies].concat();
+        let removable = [&RESULT_NAMES, policies].concat();
         for entry in entries {
             let name = entry?.file_name();
-            if !ours.iter().any(|ours| name == *ours) {
-                return Err(anyhow!("--out {} holds {}, which is not ours", path.display(), name.display())
+            if !removable.iter().any(|removable| name == *removable) {
+                return Err(anyhow!("--out {} contains {}, which assay did not write", path.display(), name.display())
                     .context("choose an empty folder, or one with an earlier report"));
             }
         }
-        Ok(Self { path: path.to_owned(), existed: true, ours })
+        Ok(Self { path: path.to_owned(), existed: true, removable })
     }
 
-    /// Refuses a policy that lies among what would be removed.
-    pub(crate) fn spare(&self, policy: &Path) -> anyhow::Result<()> {
+    /// Returns an error if the policy is inside the folder, where it would be removed.
+    pub(crate) fn ensure_outside(&self, policy: &Path) -> anyhow::Result<()> {
         let inside = |place: &Path| Some(policy.canonicalize().ok()?.starts_with(place.canonicalize().ok()?));
         if inside(&self.path).unwrap_or(false) {
-            return Err(anyhow!("{} lies in --out {}, which is replaced", policy.display(), self.path.display())
+            return Err(anyhow!("{} is inside --out {}, which is replaced", policy.display(), self.path.display())
                 .context("choose another folder"));
         }
         Ok(())
     }
 
-    /// Makes the folder; what an earlier run wrote there is removed.
+    /// Creates the folder and removes the results of an earlier run from it.
     pub(crate) fn prepare(&self) -> anyhow::Result<()> {
         self.clear()?;
-        fs::create_dir_all(&self.path).with_context(|| format!("--out: can't make the folder {}", self.path.display()))
+        fs::create_dir_all(&self.path)
+            .with_context(|| format!("--out: can't create the folder {}", self.path.display()))
     }
 
-    /// After a run that did not come to its end: what it wrote is removed, and the folder if it made it.
+    /// Removes everything that an incomplete run wrote, and the folder itself if the run created it.
     pub(crate) fn abandon(&self) -> anyhow::Result<()> {
         self.clear()?;
         if self.existed {
@@ -79,8 +80,8 @@ impl Output {
     }
 
     fn clear(&self) -> anyhow::Result<()> {
-        // What an earlier run left, and this one wrote.
-        let names: BTreeSet<_> = self.ours.iter().chain(&OURS).collect();
+        // Files of an earlier run and of this one.
+        let names: BTreeSet<_> = self.removable.iter().chain(&RESULT_NAMES).collect();
         for path in names.into_iter().map(|name| self.path.join(name)) {
             let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
             match removed {

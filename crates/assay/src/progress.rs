@@ -8,7 +8,7 @@ use assay_model::EpisodeResult;
 use assay_worker::EvaluationEvents;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-/// Tells how far an evaluation is, on stderr.
+/// Reports the progress of an evaluation on standard error.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bars: Option<Bars>,
@@ -25,7 +25,7 @@ struct Bars {
 }
 
 impl Progress {
-    /// `quiet`: say nothing where there is no terminal (with `--json`).
+    /// Creates the bars for `episodes` episodes. If `quiet` (with `--json`), nothing is printed without a terminal.
     pub(crate) fn new(episodes: u32, quiet: bool) -> Self {
         let bars = std::io::stderr().is_terminal().then(|| Bars::new(episodes));
         Self { bars, quiet, episodes, done: Mutex::new(0) }
@@ -34,7 +34,7 @@ impl Progress {
     /// Removes the bars.
     pub(crate) fn clear(&self) {
         if let Some(bars) = &self.bars {
-            // What can't be cleared stays on the screen, which is no harm.
+            // Bars that can't be cleared stay on the screen, which is harmless.
             let _ = bars.all.clear();
         }
     }

@@ -1,14 +1,14 @@
-//! Secrets on the command line and in the settings, or in files that they name.
+//! Secrets given on the command line or in the settings, directly or as the name of a file.
 
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use assay_model::Secret;
 
-/// Longest file with a key, in bytes.
+/// Maximum size of a key file, in bytes.
 const MAX_KEY_BYTES: u64 = 4096;
 
-/// A secret given as `text`, or in `file`, which `option` names.
+/// Returns the secret given as `text`, or read from `file`, the value of `option`.
 pub(crate) fn secret(option: &str, text: Option<&str>, file: Option<&Path>) -> anyhow::Result<Option<Secret>> {
     let Some(file) = file else { return Ok(text.map(Secret::new)) };
     let what = || format!("{option} {}", file.display());

@@ -1,4 +1,4 @@
-//! The policy that a command evaluates: uploaded files, or a policy server.
+//! The policy that a command evaluates: local files, or a policy server.
 
 use std::path::Path;
 
@@ -13,23 +13,23 @@ use crate::exit::{Failure, OrFail};
 use crate::options::PolicyServerArgs;
 use crate::secret::secret;
 
-/// Longest name of a policy, in bytes.
+/// Maximum length of a policy's name, in bytes.
 const NAME_BYTES: usize = 100;
 
-/// A policy that was found, and what is known of it.
+/// A policy and its identity.
 #[derive(Debug)]
 pub(crate) struct ResolvedPolicy {
     pub(crate) source: PolicySource,
     pub(crate) name: String,
-    /// Of the archive; a server can't be hashed.
+    /// The digest of a policy's files; `None` for a policy server.
     pub(crate) sha256: Option<Sha256Digest>,
     pub(crate) identity: PolicyIdentity,
-    /// Actions of a server's answer that are carried out before it is asked again.
+    /// Number of a server's actions that are executed before it is called again.
     pub(crate) replan_steps: Option<u32>,
 }
 
-/// Takes in what `given` names: a policy's files, unpacked into `folder`, or the address of a server that is asked as
-/// `options` say, or else `scenario`.
+/// Resolves `given`: a policy's files, which are unpacked into `folder`, or the address of a policy server, which is
+/// called as `options` or else `scenario` specify.
 pub(crate) fn find(
     given: &Path,
     options: &PolicyServerArgs,
@@ -43,17 +43,17 @@ pub(crate) fn find(
 }
 
 fn files(given: &Path, scenario: &Scenario, folder: &Path) -> Result<ResolvedPolicy, Failure> {
-    let usual = IntakeLimits::default();
-    let own = scenario.budget.archive_mib.map(|mib| u64::from(mib) << 20);
-    let limits = IntakeLimits { archive_bytes: own.unwrap_or(usual.archive_bytes), ..usual };
+    let default = IntakeLimits::default();
+    let scenario_limit = scenario.budget.archive_mib.map(|mib| u64::from(mib) << 20);
+    let limits = IntakeLimits { archive_bytes: scenario_limit.unwrap_or(default.archive_bytes), ..default };
     let policy = intake(given, folder, &limits).map_err(|error| {
-        let ours = error.is_ours();
-        let whose = match (&error, scenario.budget.archive_mib) {
+        let is_internal = error.is_ours();
+        let limit_source = match (&error, scenario.budget.archive_mib) {
             (IntakeError::TooLarge { .. }, Some(mib)) => format!(" (budget.archive_mib = {mib} of {})", scenario.id),
             _ => String::new(),
         };
-        let error = anyhow!(error).context(format!("the policy {}{whose}", given.display()));
-        if ours { Failure::Ours(error) } else { Failure::Usage(error) }
+        let error = anyhow!(error).context(format!("the policy {}{limit_source}", given.display()));
+        if is_internal { Failure::Internal(error) } else { Failure::Usage(error) }
     })?;
     let name = given.file_name().map_or_else(|| "policy".into(), |name| name.to_string_lossy());
     Ok(ResolvedPolicy {
@@ -66,11 +66,11 @@ fn files(given: &Path, scenario: &Scenario, folder: &Path) -> Result<ResolvedPol
 }
 
 fn server(address: &str, options: &PolicyServerArgs, scenario: &Scenario) -> Result<ResolvedPolicy, Failure> {
-    // The address is not repeated: it may hold a password.
-    let endpoint = ServerEndpoint::parse(address).context("the policy server's address").usage()?;
+    // The address is not repeated: it may contain a password.
+    let endpoint = ServerEndpoint::parse(address).context("the policy server's address").or_usage()?;
     let name = sanitise(&endpoint.to_string(), NAME_BYTES);
     let (text, file) = (options.policy_api_key.as_deref(), options.policy_api_key_file.as_deref());
-    let api_key = secret("--policy-api-key-file", text, file).usage()?;
+    let api_key = secret("--policy-api-key-file", text, file).or_usage()?;
     let replan_steps = options.replan_steps.or(scenario.control.replan_steps);
     let server = PolicyServer { endpoint, api_key, replan_steps };
     Ok(ResolvedPolicy {

@@ -13,6 +13,7 @@ pub(crate) struct BaseTwist {
     left: usize,
     right: usize,
     timestep_s: f64,
+    /// Forward speed (m/s) and yaw rate (rad/s) requested.
     wanted: [f64; 2],
     /// Forward speed (m/s) and yaw rate (rad/s) currently commanded.
     now: [f64; 2],
@@ -25,7 +26,7 @@ impl BaseTwist {
         Ok(Self { drive: drive.clone(), left, right, timestep_s, wanted: [0.0; 2], now: [0.0; 2] })
     }
 
-    /// `action`: forward speed in m/s, yaw rate in rad/s.
+    /// Sets the requested speeds. `action`: forward speed in m/s, yaw rate in rad/s.
     pub(crate) fn act(&mut self, action: &[f64]) {
         let drive = &self.drive;
         self.wanted = [action[0].clamp(-drive.reverse, drive.forward), action[1].clamp(-drive.turn, drive.turn)];

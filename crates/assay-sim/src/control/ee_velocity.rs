@@ -7,10 +7,10 @@ use nalgebra::{Matrix6, Vector6};
 use super::reference::Reference;
 
 /// Square of the damping away from singularities, which only keeps the inverse finite.
-const LEAST_DAMPING_SQUARED: f64 = 1e-6;
+const MIN_DAMPING_SQUARED: f64 = 1e-6;
 
-/// `action`: linear (m/s) and angular (rad/s) velocity in world axes, gripper in [-1, 1]. Kinematics must be up to
-/// date.
+/// Moves the tool and the gripper. `action`: linear (m/s) and angular (rad/s) velocity in world axes, gripper in [-1, 1].
+/// Kinematics must be up to date.
 pub(super) fn act(reference: &mut Reference, data: &mut MjData<Box<MjModel>>, action: &[f64]) {
     drive(reference, data, &Vector6::from_row_slice(&action[..6]));
     reference.grip(data, action.get(6));
@@ -33,7 +33,7 @@ fn resolve(reference: &Reference, data: &MjData<Box<MjModel>>, q: &[f64], v: &Ve
     let product = columns.iter().fold(Matrix6::zeros(), |sum, column| sum + column * column.transpose());
     let manipulability = product.determinant().max(0.0).sqrt();
     let near = (1.0 - (manipulability / ik.manipulability_threshold).powi(2)).max(0.0);
-    let damping = (ik.damping * ik.damping * near).max(LEAST_DAMPING_SQUARED);
+    let damping = (ik.damping * ik.damping * near).max(MIN_DAMPING_SQUARED);
     let null: Vec<f64> =
         robot.qpos.iter().zip(q).zip(&ik.nullspace_gain).map(|((home, q), gain)| gain * (home - q)).collect();
     let drift = columns.iter().zip(&null).fold(Vector6::zeros(), |sum, (column, n)| sum + column * *n);

@@ -1,5 +1,5 @@
-//! Target of a gripper's fingers: it moves towards the opening requested by an action, at most at the fingers' maximum
-//! speed.
+//! The target of a gripper's fingers, which moves towards the opening requested by an action, at most at the fingers'
+//! maximum speed.
 
 use mujoco_rs::prelude::*;
 
@@ -9,10 +9,10 @@ pub(super) struct Fingers {
     /// Index of the finger that the actuator moves in qpos.
     qpos: usize,
     open_m: f64,
-    /// Maximum speed; none if the speed is limited only by the actuator.
+    /// Maximum speed; `None` if the speed is limited only by the actuator.
     speed_m_per_s: Option<f64>,
     period_s: f64,
-    /// Target at the last action in m; none before the first action.
+    /// Target at the last action in m; `None` before the first action.
     target: Option<f64>,
     /// Velocity of the target in m/s.
     velocity: f64,
@@ -39,8 +39,8 @@ impl Fingers {
         };
         let at = data.qpos()[self.qpos];
         let before = self.target.map_or(at, |target| target + self.velocity * self.period_s);
-        // Fingers that hold something lag behind their target. When they are to open, the target first jumps back to
-        // them.
+        // Fingers that hold an object lag behind their target. When they change direction, the target first jumps back
+        // to their position.
         let target = if (wanted - at) * (before - at) < 0.0 { at } else { before };
         self.velocity = ((wanted - target) / self.period_s).clamp(-speed, speed);
         self.target = Some(target);

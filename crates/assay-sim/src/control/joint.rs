@@ -4,7 +4,7 @@ use mujoco_rs::prelude::*;
 
 use super::reference::Reference;
 
-/// `action`: an angle in rad for each joint, then the gripper in [-1, 1].
+/// Moves the joints to positions. `action`: an angle in rad for each joint, then the gripper in [-1, 1].
 pub(super) fn position(reference: &mut Reference, data: &mut MjData<Box<MjModel>>, action: &[f64]) {
     let q = reference.measured(data);
     reference.advance(&q);
@@ -13,7 +13,7 @@ pub(super) fn position(reference: &mut Reference, data: &mut MjData<Box<MjModel>
     reference.grip(data, action.get(q.len()));
 }
 
-/// `action`: a velocity in rad/s for each joint, then the gripper in [-1, 1].
+/// Moves the joints with velocities. `action`: a velocity in rad/s for each joint, then the gripper in [-1, 1].
 pub(super) fn velocity(reference: &mut Reference, data: &mut MjData<Box<MjModel>>, action: &[f64]) {
     let q = reference.measured(data);
     reference.advance(&q);
@@ -21,8 +21,8 @@ pub(super) fn velocity(reference: &mut Reference, data: &mut MjData<Box<MjModel>
     reference.grip(data, action.get(q.len()));
 }
 
-/// `action`: a torque in Nm for each joint, then the gripper in [-1, 1]. The world has been built with motors instead
-/// of servos.
+/// Applies torques to the joints. `action`: a torque in Nm for each joint, then the gripper in [-1, 1]. The world has
+/// been built with motors instead of servos.
 pub(super) fn torque(reference: &mut Reference, data: &mut MjData<Box<MjModel>>, action: &[f64]) {
     let n = reference.ids.actuators.len();
     for (actuator, torque) in reference.ids.actuators.iter().zip(action) {

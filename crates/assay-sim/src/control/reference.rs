@@ -71,7 +71,7 @@ impl Reference {
         self.q_ref.iter_mut().zip(q).for_each(|(reference, q)| *reference = reference.clamp(q - leash, q + leash));
     }
 
-    /// Opens the gripper to `opening` in [-1, 1], if there is one.
+    /// Requests an opening of the gripper in [-1, 1], if there is a gripper.
     pub(super) fn grip(&mut self, data: &mut MjData<Box<MjModel>>, opening: Option<&f64>) {
         if let (Some(fingers), Some(opening)) = (&mut self.fingers, opening) {
             fingers.act(data, *opening);
@@ -95,7 +95,7 @@ impl Reference {
         self.move_fingers(data, elapsed_s);
     }
 
-    /// Scales all joints by the same factor, which preserves the direction of motion.
+    /// Scales the velocities of all joints by the same factor, which preserves the direction of motion.
     fn limit_velocity(&self, qd: &mut [f64]) {
         let (ik, limits) = (&self.robot.model.ik, &self.robot.model.limits);
         let excess = qd
@@ -115,7 +115,7 @@ impl Reference {
         }
     }
 
-    /// Slows down so that each joint can stop before its position limit.
+    /// Limits the reference velocity so that each joint can stop before its position limit.
     fn brake(&mut self) {
         let limits = &self.robot.model.limits;
         for (i, reference) in self.qd_ref.iter_mut().enumerate() {

@@ -13,6 +13,7 @@ pub(crate) struct Thrust {
     actuators: Vec<usize>,
     /// Index in qvel at which the angular velocity of the flying body begins; MuJoCo stores it in the body's axes.
     rates: usize,
+    /// Thrust in N and body rates in rad/s requested.
     wanted: [f64; 4],
 }
 
@@ -32,7 +33,7 @@ impl Thrust {
         Ok(Self { rotors: rotors.clone(), actuators, rates, wanted: [0.0; 4] })
     }
 
-    /// `action`: thrust in N, body rates in rad/s.
+    /// Sets the requested motion. `action`: thrust in N, body rates in rad/s.
     pub(crate) fn act(&mut self, action: &[f64]) {
         let rotors = &self.rotors;
         let most = rotors.max_thrust_n * rotors.actuators.len() as f64;
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mixer_gives_what_was_asked_where_there_is_room() {
+    fn the_mixer_produces_the_requested_torques_within_the_limits() {
         let rotors = cross();
         let (thrust, torque) = (0.3, [1e-4, -2e-4, 5e-5]);
         let shares = mix(&rotors, thrust, torque);
@@ -112,13 +113,13 @@ mod tests {
     }
 
     #[test]
-    fn rotors_neither_pull_nor_exceed_their_thrust() {
+    fn rotor_thrusts_stay_within_their_limits() {
         let rotors = cross();
         for thrust in [0.0, 0.01, 0.3, 0.59, 0.6] {
             for torque in [[1.0, 0.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.01, -0.01, -0.3]] {
                 let shares = mix(&rotors, thrust, torque);
                 assert!(shares.iter().all(|share| (0.0..=rotors.max_thrust_n).contains(share)), "{shares:?}");
-                assert!((shares.iter().sum::<f64>() - thrust).abs() < 1e-12, "thrust comes first: {shares:?}");
+                assert!((shares.iter().sum::<f64>() - thrust).abs() < 1e-12, "thrust has priority: {shares:?}");
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Signals of acceleration over a window, from differences of velocity: the accelerations of single steps are dominated
-//! by the contact solver's noise.
+//! Signals of acceleration over a window, computed from differences of velocity, because the accelerations of single
+//! steps are dominated by the contact solver's noise.
 
 use std::collections::VecDeque;
 
@@ -30,7 +30,7 @@ impl Window {
         Self { frame, window_s, steps, velocities: VecDeque::with_capacity(steps + 1) }
     }
 
-    /// Adds the present velocity and returns its change over the window in m/s. Before the first sample, the frame is
+    /// Adds the current velocity and returns its change over the window in m/s. Before the first sample, the frame is
     /// assumed to have had the velocity of that sample.
     fn push(&mut self, data: &Data) -> [f64; 3] {
         let [_, _, _, x, y, z] = self.frame.velocity(data);

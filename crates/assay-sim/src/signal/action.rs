@@ -1,4 +1,4 @@
-//! The signal of a number of the policy's action.
+//! The signal of a number in the policy's action.
 
 use assay_scenario::Scenario;
 

@@ -88,7 +88,7 @@ fn sum_and_greatest(
     })
 }
 
-/// Returns the indices of the contacts between group `a` and group `b` (anything that is not in `a` where absent).
+/// Returns the indices of the contacts between group `a` and group `b` (if absent, anything that is not in `a`).
 pub(super) fn contacts_between(data: &Data, groups: &Groups, a: u64, b: Option<u64>) -> impl Iterator<Item = usize> {
     let is_pair = move |one: u64, other: u64| one & a != 0 && b.map_or(other & a == 0, |b| other & b != 0);
     data.contact().iter().enumerate().filter_map(move |(index, contact)| {

@@ -5,7 +5,7 @@ use super::physics_signal::{PhysicsSignal, StepState};
 use crate::handle::Data;
 use crate::handle::FrameId;
 
-/// Number of frames of a list that have been reached, in its order.
+/// Number of frames of a list that have been reached in order.
 pub(super) struct Visited {
     pub(super) of: FrameId,
     pub(super) frames: Vec<FrameId>,
@@ -24,7 +24,7 @@ impl PhysicsSignal for Visited {
     }
 }
 
-/// Number of openings of a list that have been crossed, in its order. Crossing means passing through the rectangle in
+/// Number of openings of a list that have been crossed in order. Crossing means passing through the rectangle in
 /// its direction, not merely approaching its centre.
 pub(super) struct Crossed {
     of: FrameId,
@@ -56,7 +56,7 @@ impl PhysicsSignal for Crossed {
     }
 }
 
-/// Returns whether the straight line from `before` to `now` passes through the rectangle around the origin of the y-z
+/// Returns true if the straight line from `before` to `now` passes through the rectangle around the origin of the y-z
 /// plane, along x.
 fn crosses(before: [f64; 3], now: [f64; 3], half_size: [f64; 2]) -> bool {
     if !(before[0] < 0.0 && now[0] >= 0.0) {
@@ -84,8 +84,8 @@ mod tests {
         assert!(crosses([-0.1, 0.0, 0.0], [0.1, 0.2, 0.0], half));
         assert!(crosses([-0.1, 0.28, -0.19], [0.0, 0.3, -0.2], half), "the edge belongs to it");
         assert!(!crosses([0.1, 0.0, 0.0], [-0.1, 0.0, 0.0], half), "the wrong way round");
-        assert!(!crosses([-0.2, 0.0, 0.0], [-0.01, 0.0, 0.0], half), "near is not through");
-        assert!(!crosses([0.0, 0.0, 0.0], [0.1, 0.0, 0.0], half), "it was counted when it came to the plane");
+        assert!(!crosses([-0.2, 0.0, 0.0], [-0.01, 0.0, 0.0], half), "near, but not through");
+        assert!(!crosses([0.0, 0.0, 0.0], [0.1, 0.0, 0.0], half), "counted when it reached the plane");
         assert!(!crosses([-0.1, 0.35, 0.0], [0.1, 0.35, 0.0], half), "beside it");
         assert!(!crosses([-0.1, 0.0, 0.25], [0.1, 0.0, 0.25], half), "above it");
         // Inside the rectangle at the end of the step, but outside where it crossed the plane.

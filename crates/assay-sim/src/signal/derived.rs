@@ -57,7 +57,7 @@ impl Reversals {
 }
 
 impl Derived {
-    /// Computes the value from a sample, which holds `time` first and the signals computed from the physics.
+    /// Computes the value from a sample, which contains `time` and the signals computed from the physics.
     pub(crate) fn value(&mut self, sample: &[f64]) -> f64 {
         let now_s = sample[0];
         match self {
@@ -87,16 +87,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn turns_count_beyond_the_band_and_within_the_window() {
+    fn reversals_count_beyond_the_band_and_within_the_window() {
         let mut turns = Derived::Reversals(Reversals::new(1, 0.5, 3.0));
         let values = [0.0, 1.0, 0.6, 1.2, 0.0, 0.4, -0.2, 0.4, 0.4, 0.4, 0.4, -1.0];
         let counts: Vec<f64> = (0..).zip(values).map(|(t, x)| turns.value(&[f64::from(t), x])).collect();
-        //               up, .4 back, on, turns, .4 back, on, turns, then the first is too old, ... and a last one
+        // up, .4 back, on, reversal, .4 back, on, reversal; then the first one leaves the window, ..., last reversal
         assert_eq!(counts, [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0]);
     }
 
     #[test]
-    fn rates_and_exposures_follow_the_samples() {
+    fn rates_and_exposures_are_computed_from_the_samples() {
         let mut rate = Derived::Rate { of: 1, before: None, value: 0.0 };
         let mut exposure = Derived::Exposure { of: 1, below: 1.0, then_s: 0.0, total_s: 0.0 };
         let samples = [[0.0, 2.0], [0.0, 2.0], [0.5, 0.5], [1.0, 0.5], [1.5, 3.0]];

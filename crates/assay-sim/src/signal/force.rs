@@ -1,4 +1,4 @@
-//! Contact force as measured by an instrument with a given bandwidth.
+//! The signal of contact force, as an instrument with a given bandwidth measures it.
 //!
 //! The force in a single physics step depends on the step size and the solver: an impact lasts a few steps, and the
 //! first of them depends on when within a step the surfaces met. After low-pass filtering, the force converges as the
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lasts_passes_unchanged() {
+    fn a_constant_force_passes_unchanged() {
         let mut filter = Butterworth::new(100.0, 0.002);
         let last = (0..100).map(|_| filter.next(50.0)).fold(0.0, |_, y| y);
         assert!((last - 50.0).abs() < 1e-9, "{last}");

@@ -7,7 +7,8 @@ pub(super) fn norm(vector: &[f64]) -> f64 {
     vector.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-pub(super) fn apart(a: [f64; 3], b: [f64; 3]) -> f64 {
+/// Returns the distance between two points in m.
+pub(super) fn distance(a: [f64; 3], b: [f64; 3]) -> f64 {
     norm(&[b[0] - a[0], b[1] - a[1], b[2] - a[2]])
 }
 

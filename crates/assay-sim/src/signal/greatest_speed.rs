@@ -1,4 +1,4 @@
-//! Greatest speed of any part of a group of geoms. The speed of a rigid body is greatest at a corner of its convex
+//! The greatest speed of any point of a group of geoms. The speed of a rigid body is greatest at a corner of its convex
 //! hull, so the ends and corners of its shapes suffice.
 
 use mujoco_rs::prelude::*;

@@ -17,7 +17,7 @@ const ROBOT_KG: f64 = 8.744;
 /// Bandwidth of the scenarios' force signals, Hz.
 const BANDWIDTH_HZ: f64 = 100.0;
 /// Maximum change of a margin at half the step, as a fraction of the clause's scale.
-const MOST_SHIFT: f64 = 0.05;
+const MAX_SHIFT: f64 = 0.05;
 /// Spring constant represented by a wall, N/m: lower arm and wrist (ISO/TS 15066:2016, table A.3).
 const WALL_SPRING: f64 = 40_000.0;
 /// Scale of the clauses for walls and tables, N.
@@ -98,7 +98,7 @@ fn person_scene(region: &Region, speed: f64, share: f64) -> String {
 }
 
 /// Returns the greatest force between the sled and `target` in N within 0.9 s.
-fn blow(scene: &str, target: &str, speed: f64, timestep_s: f64) -> f64 {
+fn impact_force(scene: &str, target: &str, speed: f64, timestep_s: f64) -> f64 {
     let mut model = MjModel::from_xml_string(scene).unwrap();
     model.opt_mut().timestep = timestep_s;
     let geom = |name: &str| model.name_to_id(MjtObjBase::mjOBJ_GEOM, name).unwrap();
@@ -125,7 +125,7 @@ fn measured(scene: impl Fn(f64) -> String, target: &str, speed: f64, timestep_s:
     let (mut force, mut shift): (f64, f64) = (0.0, 0.0);
     for share in [0.0, 0.25, 0.5, 0.75] {
         let scene = scene(share);
-        let [whole, half] = [timestep_s, timestep_s / 2.0].map(|step| blow(&scene, target, speed, step));
+        let [whole, half] = [timestep_s, timestep_s / 2.0].map(|step| impact_force(&scene, target, speed, step));
         force = force.max(whole);
         shift = shift.max((whole - half).abs());
     }
@@ -133,7 +133,7 @@ fn measured(scene: impl Fn(f64) -> String, target: &str, speed: f64, timestep_s:
 }
 
 #[test]
-fn a_blow_to_a_person_is_as_hard_as_the_standard_computes_and_converges() {
+fn the_force_of_an_impact_on_a_person_agrees_with_the_standard_and_converges() {
     let mut table =
         String::from("| region | speed | force | formula | shift at half the step |\n|---|---|---|---|---|\n");
     for region in &REGIONS {
@@ -142,10 +142,7 @@ fn a_blow_to_a_person_is_as_hard_as_the_standard_computes_and_converges() {
             let (force, shift) = measured(|phase| person_scene(region, speed, phase), region.name, speed, 0.001);
             let (name, wanted) = (region.name, region.formula(speed));
             assert!((force - wanted).abs() < 0.12 * wanted, "{name}, {speed} m/s: {force} N, formula {wanted} N");
-            assert!(
-                shift <= MOST_SHIFT * region.limit,
-                "{name}, {speed} m/s: half the step moves {force} N by {shift}"
-            );
+            assert!(shift <= MAX_SHIFT * region.limit, "{name}, {speed} m/s: half the step moves {force} N by {shift}");
             writeln!(
                 table,
                 "| {name} | {speed:.2} m/s | {force:.0} N | {wanted:.0} N | {:.1} % of {} N |",
@@ -159,15 +156,15 @@ fn a_blow_to_a_person_is_as_hard_as_the_standard_computes_and_converges() {
 }
 
 #[test]
-fn a_hand_on_the_table_can_be_squeezed() {
+fn a_hand_on_the_table_can_be_clamped() {
     let hand = &REGIONS[0];
-    let squeezed = Region { name: "hand", direction: [0.0, 0.0, -1.0], ..*hand };
-    let force = blow(&person_scene(&squeezed, hand.permitted(), 0.0), "hand", hand.permitted(), 0.001);
-    assert!(force > 2.0 * hand.limit, "from above there is no way out: {force} N");
+    let clamped = Region { name: "hand", direction: [0.0, 0.0, -1.0], ..*hand };
+    let force = impact_force(&person_scene(&clamped, hand.permitted(), 0.0), "hand", hand.permitted(), 0.001);
+    assert!(force > 2.0 * hand.limit, "an impact from above clamps the hand: {force} N");
 }
 
 #[test]
-fn a_blow_to_a_wall_converges() {
+fn the_force_of_an_impact_on_a_wall_converges() {
     let mut table =
         String::from("| mass | speed | force | spring of 40 N/mm | shift at half the step |\n|---|---|---|---|---|\n");
     for mass in [2.0, 4.0, ROBOT_KG] {
@@ -175,7 +172,7 @@ fn a_blow_to_a_wall_converges() {
             let (force, shift) = measured(|share| wall_scene(mass, speed, share), "wall", speed, 0.002);
             let wanted = speed * (WALL_SPRING * mass).sqrt();
             assert!(
-                shift <= MOST_SHIFT * WALL_SCALE,
+                shift <= MAX_SHIFT * WALL_SCALE,
                 "{mass} kg, {speed} m/s: half the step moves {force} N by {shift}"
             );
             assert!(

@@ -1,10 +1,10 @@
-//! The bodies or the joint that decided a signal's value, as a number while it is recorded, and by name afterwards.
+//! The bodies or the joint that determined a signal's value, recorded as a number and decoded to names afterwards.
 
 use mujoco_rs::prelude::*;
 
 use super::groups::Groups;
 
-/// The value was decided by no body or joint in particular.
+/// No particular body or joint determined the value.
 pub(super) const NOT_INVOLVED: u32 = u32::MAX;
 
 /// Returns the number of a pair of geoms.
@@ -19,7 +19,7 @@ pub(super) fn pair_names(model: &MjModel, involved: u32) -> Vec<String> {
     [pair / geoms, pair % geoms].iter().map(|geom| body_name(model, *geom)).collect()
 }
 
-/// Returns the number as an index, or none for [`NOT_INVOLVED`].
+/// Returns the number as an index, or `None` for [`NOT_INVOLVED`].
 pub(super) fn decode(involved: u32) -> Option<usize> {
     usize::try_from(involved).ok().filter(|_| involved != NOT_INVOLVED)
 }

@@ -1,4 +1,4 @@
-//! Signals of joints: position and velocity of a joint, and utilisation of a robot's limits over the joints of its arm.
+//! Signals of joints: position and velocity of a joint, and how closely the joints of an arm approach their limits.
 
 use std::ops::Neg;
 

@@ -8,7 +8,7 @@ use crate::handle::Data;
 
 /// The state from which signals are computed: that of the start of a physics step.
 pub(crate) struct StepState<'a> {
-    /// MuJoCo's data after the step: positions and forces in it belong to the step's start.
+    /// MuJoCo's data after the step; its positions and forces belong to the step's start.
     pub(crate) data: &'a mut Data,
     pub(crate) groups: &'a Groups,
     /// Positions at the step's start.
@@ -26,13 +26,13 @@ pub(crate) trait PhysicsSignal: Send + Sync {
     /// Computes the value, in the unit of [`Signal::unit`].
     fn value(&mut self, step: &mut StepState<'_>) -> f64;
 
-    /// Returns a number for the bodies or the joint that decided the last value, which [`Self::involved_names`]
+    /// Returns a number for the bodies or the joint that determined the last value, which [`Self::involved_names`]
     /// decodes.
     fn involved(&self) -> u32 {
         NOT_INVOLVED
     }
 
-    /// Returns the names of the bodies or of the joint behind a number of [`Self::involved`]; none for
+    /// Returns the names of the bodies or of the joint for a number of [`Self::involved`], or no names for
     /// [`NOT_INVOLVED`].
     fn involved_names(&self, _model: &MjModel, _involved: u32) -> Vec<String> {
         Vec::new()

@@ -3,7 +3,7 @@
 use assay_scenario::Frame;
 use mujoco_rs::prelude::*;
 
-use super::geometry::apart;
+use super::geometry::distance;
 use super::physics_signal::{PhysicsSignal, StepState};
 use crate::error::WorldError;
 use crate::handle::{self, FrameId};
@@ -16,7 +16,7 @@ pub(super) struct PointDistance {
 
 impl PhysicsSignal for PointDistance {
     fn value(&mut self, step: &mut StepState<'_>) -> f64 {
-        apart(self.from.position(step.data), self.to.position(step.data))
+        distance(self.from.position(step.data), self.to.position(step.data))
     }
 }
 
@@ -36,14 +36,14 @@ impl PhysicsSignal for Position {
 /// Distance of a frame's origin from its first position in m.
 pub(super) struct Displacement {
     pub(super) of: FrameId,
-    /// The first position; none before the first sample.
+    /// The first position; `None` before the first sample.
     pub(super) start: Option<[f64; 3]>,
 }
 
 impl PhysicsSignal for Displacement {
     fn value(&mut self, step: &mut StepState<'_>) -> f64 {
         let now = self.of.position(step.data);
-        apart(*self.start.get_or_insert(now), now)
+        distance(*self.start.get_or_insert(now), now)
     }
 }
 

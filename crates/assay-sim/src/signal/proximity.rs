@@ -7,7 +7,7 @@ use super::involved::{NOT_INVOLVED, pair_names, pair_number};
 use super::physics_signal::{PhysicsSignal, StepState};
 use crate::handle::Data;
 
-/// Distance of nearest points up to which no direction from one to the other is defined, m.
+/// Distance between the nearest points up to which the direction between them is undefined, m.
 const TOUCHING_M: f64 = 1e-9;
 
 /// Minimum signed distance over pairs of geoms in m, at most `cutoff`.

@@ -1,4 +1,4 @@
-//! Tests of internals: the controller's reference and the pruning of distances.
+//! Tests of the controller's reference, the pruning of distances, and contacts.
 #![expect(clippy::unwrap_used, reason = "a test may stop here")]
 
 use std::path::Path;
@@ -31,7 +31,7 @@ fn reference(simulation: &mut Simulation, actuators: &[usize], steps: u32) -> Ve
 
 /// Returns an action of a random policy: numbers within and beyond the range of the action, new at every step or held
 /// for long.
-fn wild(generator: &mut Generator, scenario: &Scenario, previous: &[f64]) -> Vec<f64> {
+fn random_action(generator: &mut Generator, scenario: &Scenario, previous: &[f64]) -> Vec<f64> {
     if !previous.is_empty() && generator.unit() < 0.9 {
         return previous.to_vec();
     }
@@ -39,7 +39,7 @@ fn wild(generator: &mut Generator, scenario: &Scenario, previous: &[f64]) -> Vec
 }
 
 #[test]
-fn no_action_drives_the_arm_beyond_the_makers_limits() {
+fn no_action_drives_the_arm_beyond_the_manufacturers_limits() {
     let world = tabletop();
     let scenario = Arc::clone(world.scenario());
     let limits = &scenario.robots[0].model.limits;
@@ -50,7 +50,7 @@ fn no_action_drives_the_arm_beyond_the_makers_limits() {
         let mut generator = Generator::new(1000 + seed);
         let (mut action, mut before) = (Vec::new(), vec![0.0; 7]);
         for step in 0..250 {
-            action = wild(&mut generator, &scenario, &action);
+            action = random_action(&mut generator, &scenario, &action);
             simulation.act(&action);
             let velocity = reference(&mut simulation, &ids.actuators, scenario.decimation());
             for i in 0..7 {
@@ -109,11 +109,11 @@ fn pruning_by_bounding_spheres_changes_no_distance() {
             }
         }
     }
-    assert!(touching > 20 && clear > 20, "the poses test little: {touching} touch, {clear} are far");
+    assert!(touching > 20 && clear > 20, "too few poses of a kind: {touching} touch, {clear} are clear");
 }
 
 #[test]
-fn whatever_overlaps_a_post_has_a_contact() {
+fn every_overlap_with_a_post_has_a_contact() {
     let world = tabletop();
     let scenario = Arc::clone(world.scenario());
     let limits = &scenario.robots[0].model.limits;

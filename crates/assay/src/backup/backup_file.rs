@@ -1,19 +1,19 @@
-//! A file of a backup.
+//! The entry of a file in a backup's manifest.
 
 use assay_model::{Sha256Digest, digest_or_none};
 use serde::{Deserialize, Serialize};
 
-/// A file of a backup.
+/// The entry of a file in a backup's manifest.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct BackupFile {
-    /// Its place in the data folder.
+    /// Path in the data folder.
     pub(crate) path: String,
-    /// Its length in bytes.
+    /// Size in bytes.
     pub(crate) size_bytes: u64,
-    /// SHA-256 of its bytes. `None` where a stranger's list has another text: no file is the one that was backed up.
+    /// Digest of the content. `None` if an untrusted manifest has a text that is not a digest; no file matches it.
     #[serde(deserialize_with = "digest_or_none")]
     pub(crate) sha256: Option<Sha256Digest>,
-    /// Its permissions, octal.
+    /// Permissions, in octal.
     pub(crate) mode: String,
 }
 
@@ -27,7 +27,7 @@ mod tests {
     use super::BackupFile;
 
     #[test]
-    fn a_text_that_is_no_digest_is_that_of_no_file() {
+    fn an_invalid_digest_matches_no_file() {
         let entry = |sha256: &str| json!({ "path": "assay.db", "size_bytes": 1, "sha256": sha256, "mode": "600" });
         let read = |sha256: &str| serde_json::from_value::<BackupFile>(entry(sha256)).unwrap();
         let good = "ab".repeat(32);

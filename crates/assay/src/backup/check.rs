@@ -1,4 +1,4 @@
-//! Looks whether a backup is what was backed up: every file against its hash, and the records against the files.
+//! Checks a backup: every file against its digest, and the records against the files.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,15 +19,15 @@ use crate::exit::{Failure, OrFail};
 /// The findings of a check.
 #[derive(Debug)]
 pub(crate) struct Findings {
-    /// Its list.
+    /// The backup's manifest.
     pub(crate) manifest: BackupManifest,
     /// Problems, one line each.
     pub(crate) problems: Vec<String>,
-    /// The records, in a folder for the time being: this version's schema.
+    /// The records, in a temporary folder and migrated to this version's schema.
     pub(crate) records: Option<OpenRecords>,
 }
 
-/// Records that were copied out of a backup, which stays as it is.
+/// Records that were copied out of a backup; the backup itself is not changed.
 #[derive(Debug)]
 pub(crate) struct OpenRecords {
     pub(crate) records: SqliteRecords,
@@ -36,25 +36,27 @@ pub(crate) struct OpenRecords {
 
 /// Checks the backup in `folder` without changing anything there.
 pub(crate) fn check(folder: &Path, bar: &ProgressBar, cancel: &Cancel) -> Result<Findings, Failure> {
-    let manifest = BackupManifest::read(folder).usage()?;
+    let manifest = BackupManifest::read(folder).or_usage()?;
     let mut problems = Vec::new();
     let newer = manifest.schema > RecordsCopy::schema();
     if newer {
         let (found, known) = (manifest.schema, RecordsCopy::schema());
         let assay = &manifest.assay;
-        problems.push(format!("assay {assay} made it, with schema {found}; this version knows up to {known}"));
+        problems.push(format!(
+            "it was made by assay {assay} with schema {found}, which is newer than schema {known} of this version"
+        ));
     }
-    problems.extend(changed(folder, &manifest, bar, cancel)?);
+    problems.extend(check_files(folder, &manifest, bar, cancel)?);
     let damaged = problems.iter().any(|problem| problem.starts_with(RecordsCopy::FILE_NAME));
     if newer || damaged {
         return Ok(Findings { manifest, problems, records: None });
     }
-    let records = records(folder, &manifest, &mut problems).ours()?;
+    let records = records(folder, &manifest, &mut problems).or_internal()?;
     Ok(Findings { manifest, problems, records })
 }
 
-/// Files that are not what the list says, or not in it.
-fn changed(
+/// Returns the problems with files that differ from the manifest or are not in it.
+fn check_files(
     folder: &Path,
     manifest: &BackupManifest,
     bar: &ProgressBar,
@@ -67,22 +69,22 @@ fn changed(
         if cancel.is_cancelled() {
             return Err(Failure::Interrupted);
         }
-        problems.extend(problem(folder, entry));
+        problems.extend(check_file(folder, entry));
         bar.inc(1);
     }
-    let (found, _) = files::walk(folder, Path::new("")).ours()?;
+    let (found, _) = files::walk(folder, Path::new("")).or_internal()?;
     let listed = manifest.paths();
-    let strange = found.iter().filter(|path| !listed.contains(path.as_str()));
-    problems.extend(strange.map(|path| format!("{path} is not a file of this backup")));
+    let unlisted = found.iter().filter(|path| !listed.contains(path.as_str()));
+    problems.extend(unlisted.map(|path| format!("{path} is not a file of this backup")));
     Ok(problems)
 }
 
-fn problem(folder: &Path, entry: &BackupFile) -> Option<String> {
+fn check_file(folder: &Path, entry: &BackupFile) -> Option<String> {
     let path = &entry.path;
     match files::hash(&folder.join(path)) {
         Err(error) => Some(format!("{path} can't be read: {error}")),
         Ok((size, _)) if size != entry.size_bytes => {
-            Some(format!("{path} has {size} bytes, {} were backed up", entry.size_bytes))
+            Some(format!("{path} has {size} bytes, but {} were backed up", entry.size_bytes))
         }
         Ok((_, sha256)) if Some(sha256) != entry.sha256 => {
             Some(format!("{path} was changed: its SHA-256 is {sha256}, not {}", listed(entry)))
@@ -91,22 +93,23 @@ fn problem(folder: &Path, entry: &BackupFile) -> Option<String> {
     }
 }
 
-/// The hash that the backup's list has for a file.
+/// Returns the digest of a file in the manifest, as text.
 fn listed(entry: &BackupFile) -> String {
-    entry.sha256.map_or_else(|| "a SHA-256 that is none".to_owned(), |sha256| sha256.to_string())
+    entry.sha256.map_or_else(|| "an invalid SHA-256".to_owned(), |sha256| sha256.to_string())
 }
 
-/// Opens a copy of the records, brought to this version's schema, and looks whether what they name is there.
+/// Opens a copy of the records, migrated to this version's schema, and checks that the files that they name are in the
+/// backup.
 fn records(
     folder: &Path,
     manifest: &BackupManifest,
     problems: &mut Vec<String>,
 ) -> anyhow::Result<Option<OpenRecords>> {
     let scratch =
-        tempfile::Builder::new().prefix("assay-backup-").tempdir().context("the folder for temporary files")?;
+        tempfile::Builder::new().prefix("assay-backup-").tempdir().context("can't create a temporary folder")?;
     let file = scratch.path().join(RecordsCopy::FILE_NAME);
     files::copy(folder, scratch.path(), RecordsCopy::FILE_NAME)
-        .context("copying the records to the folder for temporary files")?;
+        .context("can't copy the records to a temporary folder")?;
     if let Some(damage) = RecordsCopy::open(&file)?.check_integrity()? {
         problems.push(format!("{}: {damage}", RecordsCopy::FILE_NAME));
         return Ok(None);
@@ -116,7 +119,8 @@ fn records(
     let recorded = copy.counts()?;
     if (recorded.jobs, recorded.episodes) != (manifest.jobs, manifest.episodes) {
         let (jobs, episodes) = (manifest.jobs, manifest.episodes);
-        problems.push(format!("{jobs} jobs and {episodes} episodes were backed up, there are others in the records"));
+        problems
+            .push(format!("{jobs} jobs and {episodes} episodes were backed up, but the records contain other numbers"));
     }
     let entries: BTreeMap<&str, &BackupFile> =
         manifest.files.iter().map(|entry| (entry.path.as_str(), entry)).collect();
@@ -124,7 +128,7 @@ fn records(
     Ok(Some(OpenRecords { records, _folder: scratch }))
 }
 
-/// Explains why the file named by the records is not the one in the backup.
+/// Returns the reason if the file that the records name is missing from the backup or is another one.
 fn misplaced(
     folder: &Path,
     named: &Named,
@@ -134,7 +138,7 @@ fn misplaced(
     let places = named.places();
     let Some(entry) = places.iter().find_map(|place| entries.get(place.as_str())) else {
         let place = places.into_iter().next().unwrap_or_default();
-        // The backup says so itself.
+        // The manifest lists it as missing already.
         return (!manifest.missing.contains(&place)).then(|| format!("{place}, which the records name, is missing"));
     };
     let expected = named.sha256()?;
@@ -148,5 +152,5 @@ fn misplaced(
         entry.sha256
     };
     let holds = found.map_or_else(|| listed(entry), |found| found.to_string());
-    (found != Some(expected)).then(|| format!("{} holds {holds}, the records name {expected}", entry.path))
+    (found != Some(expected)).then(|| format!("{} contains {holds}, but the records name {expected}", entry.path))
 }

@@ -1,9 +1,9 @@
-//! Makes a backup while a server works on the folder.
+//! Creates a backup while a server uses the data folder.
 //!
-//! Records are copied first, then the files that they name: whatever records name was on the disk before. What is
-//! removed meanwhile (a job was erased, an episode's evidence expired, a job with a policy server ended) is missing
-//! then, and the records are copied again, which know of it; files that were copied stay. Each round has less to copy
-//! than the one before, so that less is removed meanwhile.
+//! The records are copied first, then the files that they name, which were written before the records. If files are
+//! removed in between (a job was erased, an episode's evidence expired, a job with a policy server ended), the records
+//! are copied again, so that they reflect the removal; files that were already copied are kept. Each round has less to
+//! copy than the one before, so fewer files can be removed during it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -23,19 +23,19 @@ use super::target::BackupFolder;
 use super::{ARTIFACT_SECRET, SCENARIOS, SIGNING, files};
 use crate::exit::{Failure, OrFail};
 
-/// Times that the records are copied.
+/// Maximum number of times that the records are copied.
 const MAX_ROUNDS: u32 = 10;
 
 /// Copies the data folder `data` to the new folder `to`.
 pub(crate) fn create(data: &Path, to: &Path, bar: &ProgressBar, cancel: &Cancel) -> Result<BackupManifest, Failure> {
     if !data.join(RecordsCopy::FILE_NAME).is_file() {
-        let what = anyhow!("--data {}: there are no records ({})", data.display(), RecordsCopy::FILE_NAME);
+        let what = anyhow!("--data {}: no records found ({})", data.display(), RecordsCopy::FILE_NAME);
         return Err(Failure::Usage(what));
     }
-    let target = BackupFolder::begin(to).usage()?;
+    let target = BackupFolder::begin(to).or_usage()?;
     let manifest = Copying { data, to: target.folder(), copied: BTreeMap::new(), bar, cancel }.run()?;
-    manifest.write(target.folder()).ours()?;
-    target.finish().ours()?;
+    manifest.write(target.folder()).or_internal()?;
+    target.finish().or_internal()?;
     Ok(manifest)
 }
 
@@ -51,15 +51,15 @@ impl Copying<'_> {
     fn run(mut self) -> Result<BackupManifest, Failure> {
         let mut missing_before = None;
         for _ in 0..MAX_ROUNDS {
-            let (records, mut manifest) = self.records().ours()?;
-            let named = Named::all(&records).ours()?;
-            let missing = self.named(&named)?;
-            // What two copies of the records name in vain was not removed by the service.
+            let (records, mut manifest) = self.copy_records().or_internal()?;
+            let named = Named::all(&records).or_internal()?;
+            let missing = self.copy_named(&named)?;
+            // Files missing from two rounds in a row were not just removed by the service; they are lost.
             if missing.is_empty() || missing_before.as_ref() == Some(&missing) {
                 drop(records);
-                self.others(&named).ours()?;
-                self.prune(&named).ours()?;
-                let entry = files::entry(self.to, RecordsCopy::FILE_NAME).ours()?;
+                self.copy_unnamed(&named).or_internal()?;
+                self.prune(&named).or_internal()?;
+                let entry = files::entry(self.to, RecordsCopy::FILE_NAME).or_internal()?;
                 self.copied.insert(entry.path.clone(), entry);
                 manifest.missing = missing;
                 manifest.files = self.copied.into_values().collect();
@@ -67,11 +67,13 @@ impl Copying<'_> {
             }
             missing_before = Some(missing);
         }
-        Err(Failure::Ours(anyhow!("jobs are removed faster than they can be copied; nothing was kept")))
+        Err(Failure::Internal(anyhow!(
+            "jobs are removed faster than they can be copied; nothing was kept, try again later"
+        )))
     }
 
-    /// Copies the records as they are now, in the place of those that were copied before.
-    fn records(&self) -> anyhow::Result<(RecordsCopy, BackupManifest)> {
+    /// Copies the current records over those of an earlier round.
+    fn copy_records(&self) -> anyhow::Result<(RecordsCopy, BackupManifest)> {
         let to = self.to.join(RecordsCopy::FILE_NAME);
         match fs::remove_file(&to) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
@@ -83,8 +85,8 @@ impl Copying<'_> {
         Ok((records, manifest))
     }
 
-    /// Copies what records name; returns what is not there.
-    fn named(&mut self, named: &BTreeSet<Named>) -> Result<Vec<String>, Failure> {
+    /// Copies the files that the records name, and returns those that are missing.
+    fn copy_named(&mut self, named: &BTreeSet<Named>) -> Result<Vec<String>, Failure> {
         self.bar.set_length(named.len() as u64);
         self.bar.set_position(0);
         let mut missing = Vec::new();
@@ -92,7 +94,7 @@ impl Copying<'_> {
             if self.cancel.is_cancelled() {
                 return Err(Failure::Interrupted);
             }
-            if !self.any_of(&file.places()).ours()? {
+            if !self.copy_first(&file.places()).or_internal()? {
                 missing.extend(file.places().into_iter().next());
             }
             self.bar.inc(1);
@@ -100,8 +102,8 @@ impl Copying<'_> {
         Ok(missing)
     }
 
-    /// Copies the file from the first place where it is found. `false`: from none.
-    fn any_of(&mut self, places: &[String]) -> anyhow::Result<bool> {
+    /// Copies the file from the first place where it exists. Returns false if there is none.
+    fn copy_first(&mut self, places: &[String]) -> anyhow::Result<bool> {
         if places.iter().any(|place| self.copied.contains_key(place)) {
             return Ok(true);
         }
@@ -125,9 +127,9 @@ impl Copying<'_> {
         Ok(true)
     }
 
-    /// Copies what no record names: the rest of scenarios, and the server's secrets. After the records, so that every
-    /// key that signed something is among the public ones.
-    fn others(&mut self, named: &BTreeSet<Named>) -> anyhow::Result<()> {
+    /// Copies the files that no record names: the other files of scenarios, and the server's secrets. This happens after
+    /// the records were copied, so that the public keys include every key that signed a recorded statement.
+    fn copy_unnamed(&mut self, named: &BTreeSet<Named>) -> anyhow::Result<()> {
         for file in named {
             let Named::Scenario(digest) = file else { continue };
             for part in [digest.to_string(), format!("{digest}.robots")] {
@@ -141,7 +143,7 @@ impl Copying<'_> {
             }
             self.copy(&format!("{SCENARIOS}/{digest}.png"))?;
         }
-        // Files that are being written there have names with a dot.
+        // The names of files that are still being written begin with a dot.
         let unfinished = |path: &str| path.rsplit('/').next().is_some_and(|name| name.starts_with('.'));
         let (keys, _) = files::walk(self.data, Path::new(SIGNING))?;
         for path in keys.iter().filter(|path| !unfinished(path)) {
@@ -151,7 +153,7 @@ impl Copying<'_> {
         Ok(())
     }
 
-    /// Removes what was copied for an earlier copy of the records and is not named any more: it was erased.
+    /// Removes files that were copied in an earlier round and are no longer named, because they were erased.
     fn prune(&mut self, named: &BTreeSet<Named>) -> anyhow::Result<()> {
         let kept: BTreeSet<String> = named.iter().flat_map(Named::places).collect();
         let governed =

@@ -1,4 +1,4 @@
-//! `backup.json`: what a backup holds.
+//! `backup.json`: the list of a backup's files.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 use super::backup_file::BackupFile;
 use super::{ARTIFACT_SECRET, BLOBS, POLICIES, SCENARIOS, SERVERS, SIGNING, files};
 
-/// Name of the list in the folder of a backup.
+/// Name of the manifest in the folder of a backup.
 const FILE_NAME: &str = "backup.json";
-/// The form of the list that this version writes and reads.
+/// The format of the manifest that this version writes and reads.
 const FORMAT: u32 = 1;
 
-/// Longest list that is read, in bytes: some two million files.
+/// Maximum size of a manifest, in bytes: about two million files.
 const MAX_BYTES: u64 = 512 << 20;
 /// Folders of a data folder whose files are backed up.
 const FOLDERS: [&str; 5] = [BLOBS, POLICIES, SCENARIOS, SERVERS, SIGNING];
@@ -26,17 +26,17 @@ const FOLDERS: [&str; 5] = [BLOBS, POLICIES, SCENARIOS, SERVERS, SIGNING];
 /// The content of a backup.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct BackupManifest {
-    /// The form of this list.
+    /// The format of this manifest.
     format: u32,
-    /// Version of the program that made it.
+    /// Version of assay that created the backup.
     pub(crate) assay: String,
     /// Schema of the records.
     pub(crate) schema: u32,
-    /// The moment of the records.
+    /// The time at which the records were copied.
     pub(crate) created_at: Timestamp,
-    /// Jobs recorded.
+    /// Number of recorded jobs.
     pub(crate) jobs: u64,
-    /// Episodes recorded.
+    /// Number of recorded episodes.
     pub(crate) episodes: u64,
     /// Every other file of the folder, sorted by path.
     pub(crate) files: Vec<BackupFile>,
@@ -44,8 +44,8 @@ pub(crate) struct BackupManifest {
     pub(crate) missing: Vec<String>,
 }
 
-/// Whether a path is one of those that this program backs up: it stays inside the folder, and no other file comes to
-/// life beside the records.
+/// Returns true if a path is one of those that a backup contains. Such a path stays inside the folder, and does not
+/// create other files beside the records, such as a write-ahead log.
 fn is_of_a_data_folder(path: &str) -> bool {
     let mut parts = Path::new(path).components().map(|part| match part {
         Component::Normal(name) => name.to_str(),
@@ -59,7 +59,7 @@ fn is_of_a_data_folder(path: &str) -> bool {
 }
 
 impl BackupManifest {
-    /// The list of a backup that was made now.
+    /// Creates the manifest of a new backup, without files.
     pub(super) fn new(schema: u32, created_at: Timestamp, recorded: assay_store::RecordCounts) -> Self {
         Self {
             format: FORMAT,
@@ -73,14 +73,15 @@ impl BackupManifest {
         }
     }
 
-    /// Reads the list of the backup in `folder`, which may come from anywhere: its paths stay inside the folder.
+    /// Reads the manifest of the backup in `folder`. The manifest is untrusted, so its paths are checked to stay inside
+    /// the folder.
     pub(crate) fn read(folder: &Path) -> anyhow::Result<Self> {
         if folder.to_string_lossy().ends_with(super::PARTIAL) {
-            return Err(anyhow!("{} is a backup that was not finished", folder.display()));
+            return Err(anyhow!("{} is an incomplete backup; use one that was completed", folder.display()));
         }
         let file = folder.join(FILE_NAME);
         let text = files::read(&file, MAX_BYTES);
-        let text = text.with_context(|| format!("{} is no backup: {FILE_NAME}", folder.display()))?;
+        let text = text.with_context(|| format!("{} is not a backup: {FILE_NAME}", folder.display()))?;
         #[derive(Deserialize)]
         struct Head {
             format: u32,
@@ -89,18 +90,18 @@ impl BackupManifest {
         if head.format != FORMAT {
             let found = head.format;
             return Err(anyhow!(
-                "{} has format {found}, this version reads {FORMAT}: use a newer assay",
+                "{} has format {found}, but this version reads format {FORMAT}: use a newer assay",
                 file.display()
             ));
         }
         let manifest: Self = serde_json::from_slice(&text).with_context(|| file.display().to_string())?;
         let paths = manifest.files.iter().map(|entry| &entry.path).chain(&manifest.missing);
         if let Some(path) = paths.into_iter().find(|path| !is_of_a_data_folder(path)) {
-            return Err(anyhow!("{} names {path:?}, which is no file of a data folder", file.display()));
+            return Err(anyhow!("{} names {path:?}, which is not a file of a data folder", file.display()));
         }
         if !manifest.files.iter().any(|entry| entry.path == RecordsCopy::FILE_NAME) {
             return Err(anyhow!(
-                "{} does not name {}, without which it is no backup",
+                "{} does not name {}, which every backup contains",
                 file.display(),
                 RecordsCopy::FILE_NAME
             ));
@@ -115,7 +116,7 @@ impl BackupManifest {
         Ok(file.flush()?)
     }
 
-    /// The paths of all files, this list included.
+    /// Returns the paths of all files, including the manifest itself.
     pub(super) fn paths(&self) -> BTreeSet<&str> {
         self.files.iter().map(|entry| entry.path.as_str()).chain([FILE_NAME]).collect()
     }

@@ -1,8 +1,8 @@
-//! Backups of a data folder: the records as they stand at one moment, every file that they name, and a list of all
-//! hashes ([`BackupManifest`]).
+//! Backups of a data folder: a consistent snapshot of the records, every file that they name, and a list of all digests
+//! ([`BackupManifest`]).
 //!
-//! A backup is written to `TO.partial` and gets its name when all of it is on the disk, so a folder that is called
-//! anything else is whole. Restoring works the same way.
+//! A backup is written to `TO.partial` and renamed once it is completely on the disk, so a folder with any other name is
+//! complete. Restoring works the same way.
 //!
 //! Where to begin: [`create`](create::create), then [`check`](check::check) and [`restore`](restore::restore).
 
@@ -24,7 +24,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 /// Suffix of an incomplete backup's folder.
 const PARTIAL: &str = ".partial";
-/// Folders and files of a data folder that a backup has beside the records.
+/// Folders and files of a data folder that a backup contains besides the records.
 const BLOBS: &str = "blobs";
 const POLICIES: &str = "policies";
 const SCENARIOS: &str = "scenarios";
@@ -32,14 +32,14 @@ const SERVERS: &str = "servers";
 const SIGNING: &str = "signing";
 const ARTIFACT_SECRET: &str = "artifact-secret";
 
-/// A bar on a terminal, nothing elsewhere.
-pub(crate) fn progress(doing: &'static str) -> ProgressBar {
+/// Returns a progress bar labelled `prefix`, which is hidden without a terminal.
+pub(crate) fn progress(prefix: &'static str) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
     let style = ProgressStyle::with_template("{prefix:>12.bold} [{bar:32.green/dim}] {pos}/{len} files  {elapsed}");
     let bar = ProgressBar::new(0);
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━╸ "));
-    bar.set_prefix(doing);
+    bar.set_prefix(prefix);
     bar
 }

@@ -1,4 +1,4 @@
-//! Files that records name.
+//! Files that the records name.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,31 +8,31 @@ use assay_store::{Blobs, RecordsCopy, StoreError};
 
 use super::{BLOBS, POLICIES, SCENARIOS, SERVERS};
 
-/// A file that records name.
+/// A file that the records name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Named {
     /// A policy's archive, by its path in the data folder.
     Policy(String),
     /// Credentials of a job's policy server.
     Call(JobId),
-    /// A scenario's version, by its digest: its folder has more files.
+    /// A scenario version, by its digest. The records name its folder, which contains several files.
     Scenario(Sha256Digest),
     /// A job's artifact, by its hash.
     Artifact(JobId, Sha256Digest),
 }
 
-/// Returns the SHA-256 by which the path of an archive names it. `None` for any other path: such a file would otherwise
-/// be read, and removed with its job.
-fn archive(path: &str) -> Option<Sha256Digest> {
+/// Returns the digest in the path of an archive, or `None` for any other path: a file elsewhere must not be read, or
+/// removed with its job.
+fn archive_digest(path: &str) -> Option<Sha256Digest> {
     path.strip_prefix(POLICIES)?.strip_prefix('/')?.strip_suffix(".zip")?.parse().ok()
 }
 
 impl Named {
-    /// All files that the records name.
+    /// Returns all files that the records name.
     pub(super) fn all(records: &RecordsCopy) -> Result<BTreeSet<Self>, StoreError> {
         let policies = records.policy_paths()?;
-        if let Some(path) = policies.iter().find(|path| archive(path).is_none()) {
-            let what = std::io::Error::other(format!("{path:?} is no archive of a data folder"));
+        if let Some(path) = policies.iter().find(|path| archive_digest(path).is_none()) {
+            let what = std::io::Error::other(format!("{path:?} is not an archive of a data folder"));
             return Err(StoreError::Corrupt { row: "a job".into(), column: "policy_path", source: Arc::new(what) });
         }
         let mut named: BTreeSet<Self> = policies.into_iter().map(Self::Policy).collect();
@@ -42,7 +42,8 @@ impl Named {
         Ok(named)
     }
 
-    /// Where it may lie in a data folder. Later places are looked at later: a file moves from the first to the second.
+    /// Returns the possible paths in a data folder, in the order in which to try them: a file moves from the first to
+    /// the second.
     pub(super) fn places(&self) -> Vec<String> {
         match self {
             Self::Policy(path) => vec![path.clone()],
@@ -54,10 +55,10 @@ impl Named {
         }
     }
 
-    /// The SHA-256 that its name says, of its content when nothing is packed.
+    /// Returns the digest in its name, which is that of the unpacked content.
     pub(super) fn sha256(&self) -> Option<Sha256Digest> {
         match self {
-            Self::Policy(path) => archive(path),
+            Self::Policy(path) => archive_digest(path),
             Self::Artifact(_, sha256) => Some(*sha256),
             Self::Call(_) | Self::Scenario(_) => None,
         }
@@ -66,12 +67,12 @@ impl Named {
 
 #[cfg(test)]
 mod tests {
-    use super::{Sha256Digest, archive};
+    use super::{Sha256Digest, archive_digest};
 
     #[test]
-    fn archives_lie_in_their_folder() {
+    fn archives_are_in_their_folder() {
         let digest = Sha256Digest::new([0xab; 32]);
-        assert_eq!(archive(&format!("policies/{digest}.zip")), Some(digest));
+        assert_eq!(archive_digest(&format!("policies/{digest}.zip")), Some(digest));
         let outside = [
             "../victim.txt".to_owned(),
             "/etc/passwd".to_owned(),
@@ -81,7 +82,7 @@ mod tests {
             "policies/.zip".to_owned(),
         ];
         for path in outside {
-            assert_eq!(archive(&path), None, "{path}");
+            assert_eq!(archive_digest(&path), None, "{path}");
         }
     }
 }

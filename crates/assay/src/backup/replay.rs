@@ -1,4 +1,4 @@
-//! Replays an episode out of a backup: its policy, its recording, its scenario and the records belong together.
+//! Replay of an episode from a backup, which shows that its policy, recording, scenario and records belong together.
 
 use std::fs;
 use std::path::Path;
@@ -15,15 +15,15 @@ use tokio::runtime::Runtime;
 use super::{BLOBS, SCENARIOS};
 use crate::service::replayer;
 
-/// Jobs that are looked at, newest first.
+/// Number of jobs that are considered, newest first.
 const MAX_JOBS: u32 = 100;
 
 /// An episode that was replayed.
 #[derive(Debug)]
 pub(crate) struct Replayed {
-    /// Its job.
+    /// The job of the episode.
     pub(crate) job: JobId,
-    /// The result.
+    /// The result of the replay.
     pub(crate) report: ReplayReport,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Replayable {
 }
 
 impl Replayable {
-    /// Of the newest job that has its policy and a recording; `None` where no job has.
+    /// Returns an episode of the newest job whose policy and recording are kept, or `None` if there is no such job.
     pub(crate) fn newest(records: &SqliteRecords, runtime: &Runtime) -> anyhow::Result<Option<Self>> {
         let filter = JobFilter { status: Some(JobStatus::Completed), limit: MAX_JOBS, ..JobFilter::default() };
         let (jobs, _) = runtime.block_on(records.jobs(&filter))?;
@@ -52,7 +52,7 @@ impl Replayable {
         Ok(None)
     }
 
-    /// Runs it again, from the files of the backup in `folder`.
+    /// Replays the episode from the files of the backup in `folder`.
     pub(crate) fn replay(
         self,
         folder: &Path,
@@ -65,11 +65,11 @@ impl Replayable {
         let versions = folder.join(SCENARIOS);
         let engine = if versions.is_dir() { engine.with_versions(ScenarioFiles::folder(&versions)?) } else { engine };
         let seeds = runtime.block_on(replayer::seeds(records, &self.job.header))?;
-        let seeds = seeds.ok_or_else(|| anyhow!("the season that job {id} belongs to is gone"))?;
+        let seeds = seeds.ok_or_else(|| anyhow!("the season that job {id} belongs to was removed"))?;
         let scratch = engine.scratch("recording")?;
         let trace = scratch.path().join(TRACE);
-        self.recording(&folder.join(BLOBS), &trace).context("the recording")?;
-        let again = replayer::again(&engine, folder, (&self.job, seeds), &self.episode, &trace, cancel);
+        self.write_recording(&folder.join(BLOBS), &trace).context("the recording")?;
+        let again = replayer::replay_episode(&engine, folder, (&self.job, seeds), &self.episode, &trace, cancel);
         let report = again.map_err(|failure| match failure {
             ReplayFailure::Refused(why) | ReplayFailure::Unavailable(why) => anyhow!(why),
             broken @ ReplayFailure::Broken(_) => anyhow!(broken),
@@ -77,9 +77,10 @@ impl Replayable {
         Ok(Replayed { job: id, report })
     }
 
-    fn recording(&self, blobs: &Path, to: &Path) -> anyhow::Result<()> {
+    /// Writes the recording, unpacked, to the file `to`.
+    fn write_recording(&self, blobs: &Path, to: &Path) -> anyhow::Result<()> {
         let trace = self.episode.evidence.iter().find(|file| file.name.ends_with(TRACE));
-        let trace = trace.ok_or_else(|| anyhow!("there is none"))?;
+        let trace = trace.ok_or_else(|| anyhow!("the episode has none"))?;
         let [plain, packed] =
             Blobs::relative_paths(self.job.header.job_id, trace.sha256).map(|place| blobs.join(place));
         if packed.is_file() {

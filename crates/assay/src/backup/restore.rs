@@ -1,4 +1,4 @@
-//! Puts a backup in the place of a data folder that was lost.
+//! Restoring of a data folder from a backup.
 
 use std::fs;
 use std::path::Path;
@@ -15,39 +15,41 @@ use super::manifest::BackupManifest;
 use super::target::BackupFolder;
 use crate::exit::{Failure, OrFail};
 
-/// Checks the backup `from`, and copies it to the new folder `data` if nothing is wrong with it.
+/// Checks the backup `from`, and copies it to the new folder `data` if the check finds no problems.
 pub(crate) fn restore(from: &Path, data: &Path, bar: &ProgressBar, cancel: &Cancel) -> Result<Findings, Failure> {
-    let manifest = BackupManifest::read(from).usage()?;
+    let manifest = BackupManifest::read(from).or_usage()?;
     let (found, known) = (manifest.schema, RecordsCopy::schema());
     if found > known {
-        let what = anyhow!("the backup has schema {found}, this version knows up to {known}: use a newer assay");
+        let what = anyhow!(
+            "the backup has schema {found}, but this version supports schemas up to {known}: use a newer assay"
+        );
         return Err(Failure::Usage(what.context(from.display().to_string())));
     }
-    let target = BackupFolder::begin(data).usage()?;
+    let target = BackupFolder::begin(data).or_usage()?;
     let mut findings = check(from, bar, cancel)?;
-    // Records that nobody reads any more.
+    // Removes the temporary copy of the records, which is not needed any more.
     findings.records = None;
     if !findings.problems.is_empty() {
         return Ok(findings);
     }
-    let (_, folders) = files::walk(from, Path::new("")).ours()?;
+    let (_, folders) = files::walk(from, Path::new("")).or_internal()?;
     for folder in folders {
-        files::make_folder(from, target.folder(), &folder).ours()?;
+        files::make_folder(from, target.folder(), &folder).or_internal()?;
     }
     bar.set_position(0);
     for entry in &findings.manifest.files {
         if cancel.is_cancelled() {
             return Err(Failure::Interrupted);
         }
-        put(from, target.folder(), entry).ours()?;
+        restore_file(from, target.folder(), entry).or_internal()?;
         bar.inc(1);
     }
-    target.finish().ours()?;
+    target.finish().or_internal()?;
     Ok(findings)
 }
 
-/// Copies a file, which has the permissions then that it had at the backup, whatever became of them since.
-fn put(from: &Path, to: &Path, entry: &BackupFile) -> anyhow::Result<()> {
+/// Copies a file and gives it the permissions that it had when it was backed up.
+fn restore_file(from: &Path, to: &Path, entry: &BackupFile) -> anyhow::Result<()> {
     let path = &entry.path;
     let copied = files::copy(from, to, path).with_context(|| format!("can't copy {path}"))?;
     if copied.is_none_or(|copied| copied.sha256 != entry.sha256) {

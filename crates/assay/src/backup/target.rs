@@ -1,4 +1,4 @@
-//! A folder that gets its name only when all of it is on the disk.
+//! A folder that is created under a temporary name, and renamed once it is completely on the disk.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::ErrorKind;
@@ -9,7 +9,7 @@ use anyhow::{Context, anyhow};
 
 use super::PARTIAL;
 
-/// A folder that is being written. Dropping it removes what was written.
+/// A folder that is being written. It is removed on drop unless it was finished.
 #[derive(Debug)]
 pub(super) struct BackupFolder {
     path: PathBuf,
@@ -18,25 +18,27 @@ pub(super) struct BackupFolder {
 }
 
 impl BackupFolder {
-    /// Makes the folder under its name for the time until it is whole, with mode 0700. Refuses a place that holds
-    /// anything.
+    /// Creates the folder under its temporary name, with mode 0700. Returns an error if `place` is not empty.
     pub(super) fn begin(place: &Path) -> anyhow::Result<Self> {
         let path = std::path::absolute(place)?;
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(anyhow!("{} is no place for a new folder", place.display()));
+            return Err(anyhow!("can't create a folder at {}", place.display()));
         };
         let name = name.to_string_lossy();
         if name.ends_with(PARTIAL) {
-            return Err(anyhow!("{}: names that end with {PARTIAL} are for what is not finished", place.display()));
+            return Err(anyhow!(
+                "{}: names that end with {PARTIAL} are reserved for incomplete folders",
+                place.display()
+            ));
         }
-        refuse_used(&path, parent)?;
-        fs::create_dir_all(parent).with_context(|| format!("can't make {}", parent.display()))?;
+        ensure_replaceable(&path, parent)?;
+        fs::create_dir_all(parent).with_context(|| format!("can't create {}", parent.display()))?;
         let partial = parent.join(format!("{name}{PARTIAL}"));
         match DirBuilder::new().mode(0o700).create(&partial) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                Err(anyhow!("{} is of a run that was not finished, or is running: remove it first", partial.display()))
+                Err(anyhow!("{} belongs to an incomplete or running backup: remove it first", partial.display()))
             }
-            made => made.with_context(|| format!("can't make {}", partial.display())).map(|()| Self {
+            made => made.with_context(|| format!("can't create {}", partial.display())).map(|()| Self {
                 path,
                 partial,
                 finished: false,
@@ -44,16 +46,16 @@ impl BackupFolder {
         }
     }
 
-    /// Where to write.
+    /// Returns the path to write to.
     pub(super) fn folder(&self) -> &Path {
         &self.partial
     }
 
-    /// Waits until all of it is on the disk, and gives it its name.
+    /// Waits until everything is on the disk, and renames the folder.
     pub(super) fn finish(mut self) -> anyhow::Result<()> {
         let on_disk = || -> std::io::Result<()> { Ok(rustix::fs::syncfs(File::open(&self.partial)?)?) };
         on_disk().with_context(|| format!("can't write {}", self.partial.display()))?;
-        fs::rename(&self.partial, &self.path).with_context(|| format!("can't name {}", self.path.display()))?;
+        fs::rename(&self.partial, &self.path).with_context(|| format!("can't rename to {}", self.path.display()))?;
         self.finished = true;
         let parent = self.path.parent().unwrap_or(&self.path);
         File::open(parent).and_then(|folder| folder.sync_all()).with_context(|| parent.display().to_string())
@@ -70,8 +72,8 @@ impl Drop for BackupFolder {
     }
 }
 
-/// A place may be free, or an empty folder that can be replaced.
-fn refuse_used(path: &Path, parent: &Path) -> anyhow::Result<()> {
+/// Returns an error unless `path` does not exist, or is an empty folder that a rename can replace.
+fn ensure_replaceable(path: &Path, parent: &Path) -> anyhow::Result<()> {
     let mut entries = match fs::read_dir(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         entries => entries.with_context(|| format!("can't use {} as a folder", path.display()))?,
@@ -80,7 +82,7 @@ fn refuse_used(path: &Path, parent: &Path) -> anyhow::Result<()> {
         return Err(anyhow!("{} is not empty: choose a folder that is new or empty", path.display()));
     }
     if fs::metadata(path)?.dev() != fs::metadata(parent)?.dev() {
-        return Err(anyhow!("{} is a file system of its own: choose a new folder in it", path.display()));
+        return Err(anyhow!("{} is a mount point: choose a new folder inside it", path.display()));
     }
     Ok(())
 }

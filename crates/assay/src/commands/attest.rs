@@ -1,9 +1,9 @@
-//! `assay attest verify|keys|rotate`: signed statements, offline.
+//! `assay attest verify|keys|rotate`: verifies signed statements offline, and manages the signing keys.
 
-mod beside;
-mod drawn;
 mod evidence;
 mod lines;
+mod rendered_files;
+mod renderings;
 mod signed_file;
 
 use std::fmt::Write;
@@ -20,21 +20,21 @@ use assay_worker::sha256_of;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 
-use self::drawn::{BesideCheck, rendering};
 use self::evidence::{EvidenceCheck, evidence};
 use self::lines::{line, refuse, signer};
+use self::renderings::{RenderingsCheck, verify_rendering};
 use self::signed_file::read;
-use crate::exit::{Code, Failure, OrFail};
+use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::options::SigningArgs;
 use crate::output::REPORT_JSON;
 use crate::screen;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AttestCommand {
-    /// Check a statement offline: signature, policy, and every file of evidence beside it
+    /// Verify a statement offline: its signature, the policy, and every file of evidence beside it
     #[command(
-        after_help = "Exit codes: 0 verified, 1 refused: something does not hold, 3 incomplete: signed files are missing, 2 wrong \
-use, 4 internal error.
+        after_help = "Exit codes: 0 verified, 1 refused: a check failed, 3 incomplete: signed files are missing, 2 wrong \
+usage, 4 internal error.
 
 Examples:
   assay attest verify out/run1/report.intoto.json --policy policy.zip
@@ -45,7 +45,7 @@ Examples:
     Keys {
         #[command(flatten)]
         signing: SigningArgs,
-        /// Print JSON, as a service publishes it
+        /// Print JSON, in the format that a service publishes
         #[arg(long)]
         json: bool,
     },
@@ -60,7 +60,7 @@ Examples:
 pub(crate) struct AttestVerifyArgs {
     /// The statement: report.intoto.json
     file: PathBuf,
-    /// The policy that it should be about: a zip archive, a folder, or a single .py file
+    /// The policy that the statement should be about: a zip archive, a folder, or a single .py file
     #[arg(long, value_name = "PATH")]
     policy: Option<PathBuf>,
     /// Keys to trust, as a service publishes them at /.well-known/assay-keys.json [default: your own]
@@ -69,7 +69,7 @@ pub(crate) struct AttestVerifyArgs {
     /// Trust only the key with this id
     #[arg(long, value_name = "ID")]
     keyid: Option<String>,
-    /// Folder of the evidence [default: that of the statement]
+    /// Folder of the evidence [default: the folder of the statement]
     #[arg(long, value_name = "DIR")]
     evidence: Option<PathBuf>,
     /// Accept report.json alone: other signed files may be missing
@@ -79,7 +79,7 @@ pub(crate) struct AttestVerifyArgs {
     signing: SigningArgs,
 }
 
-pub(crate) fn run(command: &AttestCommand) -> Result<Code, Failure> {
+pub(crate) fn run(command: &AttestCommand) -> Result<ExitStatus, Failure> {
     match command {
         AttestCommand::Verify(arguments) => verify(arguments),
         AttestCommand::Keys { signing, json } => keys(signing, *json),
@@ -87,11 +87,11 @@ pub(crate) fn run(command: &AttestCommand) -> Result<Code, Failure> {
     }
 }
 
-fn keys(signing: &SigningArgs, as_json: bool) -> Result<Code, Failure> {
-    let published = signing.keyring()?.published().ours()?;
+fn keys(signing: &SigningArgs, as_json: bool) -> Result<ExitStatus, Failure> {
+    let published = signing.keyring()?.published().or_internal()?;
     if as_json {
-        super::stdout::print(&serde_json::to_string_pretty(&published).ours()?);
-        return Ok(Code::Success);
+        super::stdout::print(&serde_json::to_string_pretty(&published).or_internal()?);
+        return Ok(ExitStatus::Success);
     }
     let day = |at: Timestamp| at.strftime("%Y-%m-%d").to_string();
     let row = |key: &KnownKey| {
@@ -100,26 +100,26 @@ fn keys(signing: &SigningArgs, as_json: bool) -> Result<Code, Failure> {
     };
     let rows: Vec<_> = published.keys.iter().map(row).collect();
     super::stdout::print(&screen::layout().table(&["key", "made", "state"], &rows, 0));
-    Ok(Code::Success)
+    Ok(ExitStatus::Success)
 }
 
-fn rotate(signing: &SigningArgs) -> Result<Code, Failure> {
+fn rotate(signing: &SigningArgs) -> Result<ExitStatus, Failure> {
     let keyring = signing.keyring()?;
-    keyring.rotate(&OsEntropy, SystemClock.now()).ours()?;
-    let published = keyring.published().ours()?;
+    keyring.rotate(&OsEntropy, SystemClock.now()).or_internal()?;
+    let published = keyring.published().or_internal()?;
     let current = published.current().map_or("-", |key| &key.keyid);
     super::stdout::print(&format!("{current} signs from now on; {} retired", published.keys.len().saturating_sub(1)));
-    Ok(Code::Success)
+    Ok(ExitStatus::Success)
 }
 
-fn verify(arguments: &AttestVerifyArgs) -> Result<Code, Failure> {
-    let file = read(&arguments.file).usage()?;
-    let here = arguments.file.parent().unwrap_or(Path::new("")).to_owned();
-    let folder = arguments.evidence.clone().unwrap_or(here);
+fn verify(arguments: &AttestVerifyArgs) -> Result<ExitStatus, Failure> {
+    let file = read(&arguments.file).or_usage()?;
+    let beside_statement = arguments.file.parent().unwrap_or(Path::new("")).to_owned();
+    let folder = arguments.evidence.clone().unwrap_or(beside_statement);
     let known = known_keys(arguments)?;
     let checked = match attest::check(&file, &known, arguments.keyid.as_deref()) {
         Ok(checked) => checked,
-        Err(AttestError::Payload) => return rendering(&folder, &file, (&known, arguments.keyid.as_deref())),
+        Err(AttestError::Payload) => return verify_rendering(&folder, &file, (&known, arguments.keyid.as_deref())),
         Err(error) => return refuse("signature", &error),
     };
     let mut text = signer(&checked.key);
@@ -128,37 +128,38 @@ fn verify(arguments: &AttestVerifyArgs) -> Result<Code, Failure> {
             Ok(()) => line(&mut text, "policy", "the archive that was measured"),
             Err(error) => return refuse("policy", &error),
         },
-        None => line(&mut text, "policy", "not checked: name it with --policy"),
+        None => line(&mut text, "policy", "not checked: give it with --policy"),
     }
-    let mut found = match evidence(&checked.statement.predicate.evidence, &folder).usage()? {
+    let mut found = match evidence(&checked.statement.predicate.evidence, &folder).or_usage()? {
         EvidenceCheck::Unchanged(found) => found,
         EvidenceCheck::Changed(changed) => {
             return refuse("evidence", &format!("{changed} is not the file that was signed"));
         }
     };
-    line(&mut text, "evidence", &found.words());
-    let job = sha256_of(&arguments.file).usage()?;
+    line(&mut text, "evidence", &found.summary());
+    let job = sha256_of(&arguments.file).or_usage()?;
     let listed = &checked.statement.predicate.evidence;
-    let beside = match drawn::beside(listed, (job, &known, arguments.keyid.as_deref()), &folder).usage()? {
-        BesideCheck::Valid(beside) => beside,
-        BesideCheck::Invalid(why) => return refuse("drawing", &why),
+    let rendered = match renderings::check_all(listed, (job, &known, arguments.keyid.as_deref()), &folder).or_usage()? {
+        RenderingsCheck::Valid(rendered) => rendered,
+        RenderingsCheck::Invalid(why) => return refuse("rendering", &why),
     };
-    line(&mut text, "drawings", &beside.words());
+    line(&mut text, "rendered", &rendered.summary());
     if found.report {
-        let report = fs::read_to_string(folder.join(REPORT_JSON)).usage()?;
-        match attest::recompute(&json::parse(&report).usage()?) {
+        let report = fs::read_to_string(folder.join(REPORT_JSON)).or_usage()?;
+        match attest::recompute(&json::parse(&report).or_usage()?) {
             Ok(()) => line(&mut text, "numbers", "verdict, scores and statistics follow from the report's episodes"),
             Err(error) => return refuse("numbers", &error),
         }
     }
-    says(&mut text, &checked);
-    found.absent.extend(beside.absent.iter().cloned());
-    let code = found.result(&mut text, &beside, arguments.allow_missing);
+    write_content(&mut text, &checked);
+    found.absent.extend(rendered.absent.iter().cloned());
+    let code = found.write_result(&mut text, &rendered, arguments.allow_missing);
     super::stdout::print(&text);
     Ok(code)
 }
 
-fn says(text: &mut String, checked: &VerifiedStatement) {
+/// Writes the verdict and the subject of a statement, and a note about what a signature proves.
+fn write_content(text: &mut String, checked: &VerifiedStatement) {
     let predicate = &checked.statement.predicate;
     let verdict = predicate.verdict.map_or_else(|| "none".to_owned(), |verdict| verdict.to_string());
     let why = predicate.reason.as_deref().map_or_else(String::new, |reason| format!(": {reason}"));
@@ -175,25 +176,25 @@ fn says(text: &mut String, checked: &VerifiedStatement) {
             usize::MAX,
         ),
     );
-    let note = "This says who signed, and that nothing was changed since. Whether the physics gave these numbers, only \
-                recomputing says: assay replay report.json";
+    let note = "This proves who signed, and that nothing was changed since. Only running the episodes again proves that \
+                the simulation gives these numbers: assay replay report.json";
     let _ = writeln!(text, "\n{}", screen::layout().paragraph(note, 0));
 }
 
-/// The keys to trust: a file of them, or one's own.
+/// Returns the keys to trust: those in the given file, or this user's own.
 fn known_keys(arguments: &AttestVerifyArgs) -> Result<PublishedKeys, Failure> {
-    let Some(path) = &arguments.keys else { return arguments.signing.keyring()?.published().ours() };
-    let bytes = read(path).usage()?;
-    serde_json::from_slice(&bytes).with_context(|| format!("{} is no list of keys", path.display())).usage()
+    let Some(path) = &arguments.keys else { return arguments.signing.keyring()?.published().or_internal() };
+    let bytes = read(path).or_usage()?;
+    serde_json::from_slice(&bytes).with_context(|| format!("{} is not a list of keys", path.display())).or_usage()
 }
 
-/// Returns the identity of a policy: the hash of an archive's bytes, or of the listing of a folder or file.
+/// Returns the digest of a policy: of an archive's bytes, or of the listing of a folder or file.
 fn policy_hash(path: &Path) -> Result<Sha256Digest, Failure> {
     let script = path.extension().is_some_and(|extension| extension == "py");
     if path.is_file() && !script {
-        return sha256_of(path).with_context(|| format!("can't read {}", path.display())).usage();
+        return sha256_of(path).with_context(|| format!("can't read {}", path.display())).or_usage();
     }
-    let work = tempfile::tempdir().ours()?;
+    let work = tempfile::tempdir().or_internal()?;
     let taken = intake(path, &work.path().join("policy"), &IntakeLimits::accepted());
-    taken.map(|policy| policy.sha256).with_context(|| format!("the policy {}", path.display())).usage()
+    taken.map(|policy| policy.sha256).with_context(|| format!("the policy {}", path.display())).or_usage()
 }

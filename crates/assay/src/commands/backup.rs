@@ -1,4 +1,4 @@
-//! `assay backup`: makes a copy of a data folder, or checks one.
+//! `assay backup`: creates or checks a backup of a data folder.
 
 use std::path::{Path, PathBuf};
 
@@ -11,22 +11,22 @@ use crate::backup::check::{Findings, check};
 use crate::backup::create::create;
 use crate::backup::replay::{Replayable, Replayed};
 use crate::backup::{BackupManifest, progress};
-use crate::exit::{Code, Failure, OrFail};
+use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 use crate::options::IsolationArgs;
 use crate::screen;
 
-/// Lines about what is wrong that are printed; `--json` has all.
+/// Maximum number of problems that are printed; `--json` lists all.
 const SHOWN: usize = 20;
 const MIB: u64 = 1 << 20;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A backup is a folder: the records as of one moment, every file that they name, and backup.json with \
-their hashes. It is called TO.partial until it is complete. It holds secrets: protect it as you protect the server.
+    after_help = "A backup is a folder: a snapshot of the records, every file that they name, and backup.json with their \
+SHA-256. It is called TO.partial until it is complete. It contains secrets: protect it as you protect the server.
 
-Exit codes: 0 done, or nothing is wrong, 1 something is missing or wrong, 2 wrong use or input, 4 internal error, 130 \
-interrupted.
+Exit codes: 0 done, or no problems found, 1 files are missing or damaged, 2 wrong usage or input, 4 internal error, \
+130 interrupted.
 
 Examples:
   assay backup /backups/monday --data /var/lib/assay
@@ -39,7 +39,7 @@ pub(crate) struct BackupArgs {
     /// The service's data folder
     #[arg(long, value_name = "DIR", env = "ASSAY_DATA")]
     data: Option<PathBuf>,
-    /// Check this backup: its records, the SHA-256 of every file, and a replay of one episode
+    /// Check this backup: its records and the SHA-256 of every file, and replay one episode
     #[arg(long, value_name = "FOLDER", conflicts_with = "to")]
     check: Option<PathBuf>,
     /// Print JSON
@@ -49,16 +49,16 @@ pub(crate) struct BackupArgs {
     isolation: IsolationArgs,
 }
 
-pub(crate) fn run(arguments: &BackupArgs) -> Result<Code, Failure> {
+pub(crate) fn run(arguments: &BackupArgs) -> Result<ExitStatus, Failure> {
     match (&arguments.check, &arguments.to, &arguments.data) {
         (Some(folder), _, _) => check_backup(arguments, folder),
-        (None, Some(to), Some(data)) => make(arguments, data, to),
-        _ => Err(Failure::Usage(anyhow!("say where to (TO) and from which folder (--data DIR)"))),
+        (None, Some(to), Some(data)) => create_backup(arguments, data, to),
+        _ => Err(Failure::Usage(anyhow!("give the folder to create (TO) and the data folder (--data DIR)"))),
     }
 }
 
-fn make(arguments: &BackupArgs, data: &Path, to: &Path) -> Result<Code, Failure> {
-    let cancel = cancel_on_signal().ours()?;
+fn create_backup(arguments: &BackupArgs, data: &Path, to: &Path) -> Result<ExitStatus, Failure> {
+    let cancel = cancel_on_signal().or_internal()?;
     let bar = progress("copying");
     let made = create(data, to, &bar, &cancel);
     bar.finish_and_clear();
@@ -66,29 +66,29 @@ fn make(arguments: &BackupArgs, data: &Path, to: &Path) -> Result<Code, Failure>
     if arguments.json {
         let mut about = about(&manifest);
         about["backup"] = json!(to);
-        super::stdout::print(&serde_json::to_string_pretty(&about).ours()?);
+        super::stdout::print(&serde_json::to_string_pretty(&about).or_internal()?);
     } else {
         super::stdout::print(&format!("{}{}", line("backup", &to.display().to_string()), text(&manifest)));
     }
-    Ok(if manifest.missing.is_empty() { Code::Success } else { Code::Unsafe })
+    Ok(if manifest.missing.is_empty() { ExitStatus::Success } else { ExitStatus::Unsafe })
 }
 
-fn check_backup(arguments: &BackupArgs, folder: &Path) -> Result<Code, Failure> {
-    let cancel = cancel_on_signal().ours()?;
+fn check_backup(arguments: &BackupArgs, folder: &Path) -> Result<ExitStatus, Failure> {
+    let cancel = cancel_on_signal().or_internal()?;
     let bar = progress("checking");
     let found = check(folder, &bar, &cancel);
     bar.finish_and_clear();
     let mut found = found?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ours()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_internal()?;
     let replayed = match replay(arguments, folder, &found, &runtime) {
         Ok(replayed) => replayed,
         Err(Failure::Interrupted) => return Err(Failure::Interrupted),
-        Err(Failure::Usage(error) | Failure::Ours(error)) => {
+        Err(Failure::Usage(error) | Failure::Internal(error)) => {
             found.problems.push(format!("no episode could be replayed: {error:#}"));
             None
         }
     };
-    found.problems.extend(replayed.as_ref().and_then(differs));
+    found.problems.extend(replayed.as_ref().and_then(contradiction));
     let sound = found.problems.is_empty() && found.manifest.missing.is_empty();
     if arguments.json {
         let mut about = about(&found.manifest);
@@ -98,18 +98,18 @@ fn check_backup(arguments: &BackupArgs, folder: &Path) -> Result<Code, Failure> 
         about["replay"] = replayed.as_ref().map_or(Value::Null, |replayed| {
             json!({ "job_id": replayed.job, "episode": replayed.report.episode, "same": replayed.report.same })
         });
-        super::stdout::print(&serde_json::to_string_pretty(&about).ours()?);
+        super::stdout::print(&serde_json::to_string_pretty(&about).or_internal()?);
     } else {
-        let replay = replayed.as_ref().map_or_else(|| "none".to_owned(), Replayed::words);
-        let verdict = if sound { "nothing is wrong with it" } else { "NOT what was backed up" };
+        let replay = replayed.as_ref().map_or_else(|| "none".to_owned(), Replayed::summary);
+        let verdict = if sound { "no problems found" } else { "DAMAGED" };
         let head = format!("{}{}", line("backup", &folder.display().to_string()), text(&found.manifest));
         let tail = format!("{}{}{}", line("replay", &replay), problems(&found), line("result", verdict));
         super::stdout::print(&format!("{head}{tail}"));
     }
-    Ok(if sound { Code::Success } else { Code::Unsafe })
+    Ok(if sound { ExitStatus::Success } else { ExitStatus::Unsafe })
 }
 
-/// Replays an episode, if the records can be read and there is one.
+/// Replays an episode, if the records are readable and contain one that can be replayed.
 fn replay(
     arguments: &BackupArgs,
     folder: &Path,
@@ -117,37 +117,42 @@ fn replay(
     runtime: &Runtime,
 ) -> Result<Option<Replayed>, Failure> {
     let Some(open) = &found.records else { return Ok(None) };
-    let Some(replayable) = Replayable::newest(&open.records, runtime).ours()? else { return Ok(None) };
+    let Some(replayable) = Replayable::newest(&open.records, runtime).or_internal()? else { return Ok(None) };
     let engine = super::machine::engine(&super::machine::installation()?, Some(1), arguments.isolation.accepted())?;
-    engine.runs_policies().ours()?;
-    let cancel = cancel_on_signal().ours()?;
+    engine.runs_policies().or_internal()?;
+    let cancel = cancel_on_signal().or_internal()?;
     let replayed = replayable.replay(folder, &open.records, engine, runtime, &cancel);
     if cancel.is_cancelled() {
         return Err(Failure::Interrupted);
     }
-    replayed.map(Some).ours()
+    replayed.map(Some).or_internal()
 }
 
-/// Explains why a replay contradicts the backup. On another machine, a different result is to be expected.
-fn differs(replayed: &Replayed) -> Option<String> {
+/// Returns the problem if a replay contradicts the backup. A different result on a different machine is expected, and
+/// not a problem.
+fn contradiction(replayed: &Replayed) -> Option<String> {
     let report = &replayed.report;
     let unexplained = !report.same && report.fingerprint_differences.is_empty();
-    unexplained.then(|| format!("the replay of job {} is not what was recorded", replayed.job))
+    unexplained.then(|| format!("the replay of job {} differs from its recording", replayed.job))
 }
 
 impl Replayed {
-    fn words(&self) -> String {
+    fn summary(&self) -> String {
         let Self { job, report } = self;
         if report.same {
             return format!("episode {} of job {job}: the same to the bit", report.episode);
         }
         let names: Vec<&str> = report.fingerprint_differences.iter().map(|part| part.name.as_str()).collect();
-        let why = if names.is_empty() { String::new() } else { format!("; not as recorded: {}", names.join(", ")) };
+        let why = if names.is_empty() {
+            String::new()
+        } else {
+            format!("; different from the recording machine: {}", names.join(", "))
+        };
         format!("episode {} of job {job}: DIFFERENT{why}", report.episode)
     }
 }
 
-/// A backup, for programs.
+/// Returns the description of a backup as JSON.
 pub(super) fn about(manifest: &BackupManifest) -> Value {
     json!({
         "assay": manifest.assay, "schema": manifest.schema, "created_at": manifest.created_at, "jobs": manifest.jobs,
@@ -156,22 +161,22 @@ pub(super) fn about(manifest: &BackupManifest) -> Value {
     })
 }
 
-/// A backup in a few lines.
+/// Returns the description of a backup as a few lines of text.
 pub(super) fn text(manifest: &BackupManifest) -> String {
     let BackupManifest { jobs, episodes, schema, assay, .. } = manifest;
-    let made = manifest.created_at.strftime("%Y-%m-%d %H:%M:%S UTC");
+    let created = manifest.created_at.strftime("%Y-%m-%d %H:%M:%S UTC");
     let size = manifest.size_bytes().div_ceil(MIB);
-    let mut text = line("made", &format!("{made}, by assay {assay}"));
+    let mut text = line("created", &format!("{created}, by assay {assay}"));
     text.push_str(&line("records", &format!("{jobs} jobs, {episodes} episodes, schema {schema}")));
     text.push_str(&line("files", &format!("{}, {size} MiB", manifest.files.len())));
     for path in manifest.missing.iter().take(SHOWN) {
-        text.push_str(&line("missing", &format!("{path}: the data folder did not have it")));
+        text.push_str(&line("missing", &format!("{path}: not found in the data folder")));
     }
     more(&mut text, manifest.missing.len());
     text
 }
 
-/// Lists the problems, one line each.
+/// Returns the problems, one line each.
 pub(super) fn problems(found: &Findings) -> String {
     let mut text = String::new();
     for problem in found.problems.iter().take(SHOWN) {
@@ -181,15 +186,15 @@ pub(super) fn problems(found: &Findings) -> String {
     text
 }
 
-/// A label, and what there is to say beside it.
+/// Returns a line with a label and a fact.
 pub(super) fn line(label: &str, fact: &str) -> String {
-    // A backup's list may come from anywhere.
+    // A backup's manifest is untrusted.
     let fact = assay_model::sanitise(fact, usize::MAX).replace(['\n', '\t'], " ");
     screen::layout().facts(&[(format!("{label:8}"), fact)], 0)
 }
 
 fn more(text: &mut String, count: usize) {
     if count > SHOWN {
-        text.push_str(&line("", &format!("and {} more: --json has all", count - SHOWN)));
+        text.push_str(&line("", &format!("and {} more; --json lists all", count - SHOWN)));
     }
 }

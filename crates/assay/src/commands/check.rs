@@ -1,4 +1,4 @@
-//! `assay check`: tries a policy on a scenario in seconds, before an evaluation.
+//! `assay check`: tries a policy on a scenario for a few seconds, before an evaluation.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -8,22 +8,22 @@ use assay_model::{ActionTerm, Finding, FindingLevel, LatencyMs, ObservedTerm, Pr
 use assay_worker::{PolicySource, PreflightJob, preflight};
 use clap::Args;
 
-use crate::exit::{Code, Failure, OrFail};
+use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 use crate::options::{IsolationArgs, PolicyServerArgs};
 use crate::{screen, source};
 
-/// Keeps words together.
+/// No-break space between words.
 const NO_BREAK: &str = "\u{a0}";
-/// Keeps a number and this unit together.
+/// The unit, with a no-break space before it.
 const MILLISECONDS: &str = "\u{a0}ms";
-/// Longest end of a log that is shown, in lines.
+/// Number of lines shown from the end of a log.
 const LOG_LINES: usize = 12;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Runs a few steps, twice, in the same jail as an evaluation. It gives no verdict.
 
-Exit codes: 0 an episode can be run, 1 it cannot, 2 wrong use or input, 4 internal error, 130 interrupted.
+Exit codes: 0 an episode can be run, 1 it cannot, 2 wrong usage or input, 4 internal error, 130 interrupted.
 
 Examples:
   assay check my_policy --scenario tabletop_reach
@@ -43,17 +43,17 @@ pub(crate) struct CheckArgs {
     isolation: IsolationArgs,
 }
 
-pub(crate) fn run(arguments: &CheckArgs) -> Result<Code, Failure> {
-    let cancel = cancel_on_signal().ours()?;
+pub(crate) fn run(arguments: &CheckArgs) -> Result<ExitStatus, Failure> {
+    let cancel = cancel_on_signal().or_internal()?;
     let installation = super::machine::installation()?;
     let engine = super::machine::engine(&installation, Some(1), arguments.isolation.accepted())?
         .guarded_by(arguments.policy_server.guard())
-        .ours()?;
+        .or_internal()?;
     let scenario = super::verify::find(&engine, &arguments.scenario)?;
-    let work = engine.scratch("check").ours()?;
+    let work = engine.scratch("check").or_internal()?;
     let policy = source::find(&arguments.policy, &arguments.policy_server, &scenario, &work.path().join("policy"))?;
     if matches!(policy.source, PolicySource::Folder(_)) {
-        engine.runs_policies().ours()?;
+        engine.runs_policies().or_internal()?;
     }
     let job = PreflightJob {
         scenario: Arc::new(scenario),
@@ -63,11 +63,11 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<Code, Failure> {
     };
     let found = preflight(&engine, &job, &cancel)?;
     if arguments.json {
-        super::stdout::print(&serde_json::to_string_pretty(&found).ours()?);
+        super::stdout::print(&serde_json::to_string_pretty(&found).or_internal()?);
     } else {
         super::stdout::print(&text(&found, &arguments.policy.display().to_string()));
     }
-    Ok(if found.holds { Code::Success } else { Code::Unsafe })
+    Ok(if found.holds { ExitStatus::Success } else { ExitStatus::Unsafe })
 }
 
 fn text(found: &Preflight, given: &str) -> String {
@@ -75,11 +75,11 @@ fn text(found: &Preflight, given: &str) -> String {
     if let Some(speaks) = &found.speaks {
         let _ = writeln!(text, "speaks {speaks}");
     }
-    sent(&mut text, found);
-    expected(&mut text, found);
-    tried(&mut text, found);
+    write_observation(&mut text, found);
+    write_action(&mut text, found);
+    write_measurements(&mut text, found);
     for finding in &found.findings {
-        advice(&mut text, finding);
+        write_finding(&mut text, finding);
     }
     if let Some(error) = &found.error
         && !error.log_tail.trim().is_empty()
@@ -105,7 +105,7 @@ fn plural(count: usize, what: &str) -> String {
 }
 
 /// Describes the terms of the observation.
-fn sent(text: &mut String, found: &Preflight) {
+fn write_observation(text: &mut String, found: &Preflight) {
     let rate = format!("The policy sees, {} times a simulated second, {} s", found.control_hz, found.time_limit_s);
     let _ = write!(text, "\n{}", screen::layout().paragraph(&rate, 0));
     let shape = |term: &ObservedTerm| {
@@ -126,7 +126,7 @@ fn sent(text: &mut String, found: &Preflight) {
 }
 
 /// Describes the numbers of an action, and the values received.
-fn expected(text: &mut String, found: &Preflight) {
+fn write_action(text: &mut String, found: &Preflight) {
     let _ = writeln!(text, "\nand answers {}", plural(found.action.len(), "number"));
     let row = |(index, term): (usize, &ActionTerm)| {
         let seen = match (term.least, term.greatest) {
@@ -140,7 +140,8 @@ fn expected(text: &mut String, found: &Preflight) {
     text.push_str(&screen::layout().table(&["number", "range", "sent"], &rows, 2));
 }
 
-fn tried(text: &mut String, found: &Preflight) {
+/// Describes the latencies and answers measured.
+fn write_measurements(text: &mut String, found: &Preflight) {
     let _ = writeln!(text, "\nTried: {}", plural(found.steps as usize, "step"));
     let spread = |ms: &LatencyMs| format!("p50 {:.1} ms, p95 {:.1} ms, most {:.1} ms", ms.p50, ms.p95, ms.max);
     let mut rows: Vec<(String, String)> = Vec::new();
@@ -168,7 +169,7 @@ fn tried(text: &mut String, found: &Preflight) {
     text.push_str(&screen::layout().facts(&rows, 2));
 }
 
-fn advice(text: &mut String, finding: &Finding) {
+fn write_finding(text: &mut String, finding: &Finding) {
     let level = match finding.level {
         FindingLevel::Problem => "PROBLEM",
         FindingLevel::Warning => "warning",

@@ -1,4 +1,4 @@
-//! From the parsed arguments to the command.
+//! Dispatch of the parsed arguments to the commands.
 
 use clap::{ArgMatches, CommandFactory};
 
@@ -7,10 +7,10 @@ use super::{
     stl, verify,
 };
 use crate::cli::{Cli, Command};
-use crate::exit::{Code, Failure};
+use crate::exit::{ExitStatus, Failure};
 
-/// Runs `command`, which was made from `matches`.
-pub(crate) fn run(command: Command, matches: &ArgMatches) -> Result<Code, Failure> {
+/// Runs `command`, which was parsed from `matches`.
+pub(crate) fn run(command: Command, matches: &ArgMatches) -> Result<ExitStatus, Failure> {
     match command {
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),

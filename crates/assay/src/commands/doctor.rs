@@ -1,4 +1,4 @@
-//! `assay doctor`: what this machine can do, and what to do about the rest.
+//! `assay doctor`: checks that this machine meets the requirements, and suggests fixes.
 
 mod jail;
 
@@ -12,7 +12,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 
-use crate::exit::{Code, Failure, OrFail};
+use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::screen;
 
 #[derive(Debug, Args)]
@@ -22,9 +22,9 @@ use crate::screen;
   assay doctor --jail --only network
   assay doctor --jail --isolation landlock
 
-Exit codes: 0 everything that is needed works, 1 something does not, 2 wrong use, 4 internal error.")]
+Exit codes: 0 all requirements are met, 1 a requirement is not met, 2 wrong usage, 4 internal error.")]
 pub(crate) struct DoctorArgs {
-    /// Run every known hostile policy in the jail, and inspect the jail from outside
+    /// Run every known attack in the jail, and inspect the jail from outside
     #[arg(long)]
     jail: bool,
     /// Only attacks of this kind, or only the inspection: `fences`
@@ -38,13 +38,13 @@ pub(crate) struct DoctorArgs {
     json: bool,
 }
 
-/// The tiers that can be attacked.
+/// Returns a parser of the tiers that can be attacked.
 fn tier() -> impl TypedValueParser<Value = Isolation> {
     let tiers = [Isolation::Namespaces, Isolation::Landlock];
     PossibleValuesParser::new(tiers.map(Isolation::name)).try_map(|name| name.parse::<Isolation>())
 }
 
-pub(crate) fn run(arguments: &DoctorArgs) -> Result<Code, Failure> {
+pub(crate) fn run(arguments: &DoctorArgs) -> Result<ExitStatus, Failure> {
     if arguments.jail {
         return jail::run(arguments.only.as_deref(), arguments.isolation, arguments.json);
     }
@@ -53,11 +53,11 @@ pub(crate) fn run(arguments: &DoctorArgs) -> Result<Code, Failure> {
     let holds = checks.iter().all(|check| check.holds || !check.required);
     if arguments.json {
         let rows: Vec<_> = checks.iter().map(row).collect();
-        super::stdout::print(&serde_json::to_string_pretty(&json!({ "holds": holds, "checks": rows })).ours()?);
+        super::stdout::print(&serde_json::to_string_pretty(&json!({ "holds": holds, "checks": rows })).or_internal()?);
     } else {
         super::stdout::print(&table(&checks, holds));
     }
-    Ok(if holds { Code::Success } else { Code::Unsafe })
+    Ok(if holds { ExitStatus::Success } else { ExitStatus::Unsafe })
 }
 
 fn table(checks: &[HostCheck], holds: bool) -> String {
@@ -72,11 +72,7 @@ fn table(checks: &[HostCheck], holds: bool) -> String {
     };
     let facts: Vec<_> = checks.iter().map(fact).collect();
     let mut text = screen::layout().facts(&facts, 0);
-    text.push_str(if holds {
-        "\nEverything that is needed is there.\n"
-    } else {
-        "\nSomething that is needed is missing.\n"
-    });
+    text.push_str(if holds { "\nAll requirements are met.\n" } else { "\nA requirement is not met.\n" });
     text
 }
 
@@ -87,7 +83,7 @@ fn row(check: &HostCheck) -> serde_json::Value {
     })
 }
 
-/// Beyond the jail: programs, libraries, scenarios, and drawing.
+/// Checks everything apart from the jail: programs, libraries, scenarios, and rendering.
 fn installation_checks() -> Vec<HostCheck> {
     let installation = match Installation::find(std::env::var_os("ASSAY_HOME").map(Into::into)) {
         Ok(installation) => installation,
@@ -103,9 +99,10 @@ fn installation_checks() -> Vec<HostCheck> {
             checks.push(passed("MuJoCo", format!("{} (sha256 {hash:.16}...)", fingerprint.mujoco)));
             checks.push(passed("scenarios", format!("{} built in", engine.library().scenarios().len())));
             checks.push(match assay_worker::check_rendering(&engine) {
-                Ok(()) => {
-                    passed("rendering", "a frame was drawn with EGL in the jails for videos and for cameras".to_owned())
-                }
+                Ok(()) => passed(
+                    "rendering",
+                    "a frame was rendered with EGL in the jails for videos and for cameras".to_owned(),
+                ),
                 Err(error) => HostCheck {
                     required: false,
                     ..failed(
@@ -130,7 +127,7 @@ fn python(root: &Path) -> HostCheck {
     }
 }
 
-/// Whether policies can read their runtime from memory, where their reading leaves no trace.
+/// Checks that policies can read their runtime from memory, where reading leaves no trace that others can observe.
 fn memory(root: &Path) -> HostCheck {
     match assay_jail::stage_in_memory(root) {
         Ok(staged) => passed("runtime in memory", staged.path.display().to_string()),
@@ -139,7 +136,7 @@ fn memory(root: &Path) -> HostCheck {
             ..failed(
                 "runtime in memory",
                 &error,
-                "without it two policies can pass bits to each other by the names that they look up; a container needs \
+                "without it, two policies can exchange bits through the file names that they look up; start a container with \
                  --shm-size=1g",
             )
         },

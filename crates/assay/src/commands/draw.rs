@@ -1,4 +1,4 @@
-//! Rendering into a folder of results after the verdict: by `assay verify` itself, or later by `assay render`.
+//! Rendering of logs and videos into a results folder after the verdict, by `assay verify` or later by `assay render`.
 
 use std::collections::HashMap;
 use std::io::IsTerminal;
@@ -14,45 +14,45 @@ use assay_worker::{
 };
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::exit::{Code, Failure, OrFail};
+use crate::exit::{ExitStatus, Failure, OrFail};
 
-/// A folder of results.
+/// A folder with the results of a verification.
 #[derive(Debug)]
-pub(super) struct Folder<'a> {
+pub(super) struct ResultsFolder<'a> {
     pub(super) path: &'a Path,
     pub(super) report: &'a JobReport,
     pub(super) scenario: &'a Scenario,
     pub(super) seeds: SeedSource,
-    /// Episodes that are to have a log and a video.
+    /// The episodes that get a log and a video.
     pub(super) record: Record,
-    /// Most evidence of the job.
+    /// Maximum size of the job's evidence, in bytes.
     pub(super) max_job_bytes: u64,
 }
 
-/// The end of rendering.
+/// The outcome of rendering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RenderEnd {
-    /// Nothing that can be drawn is missing.
+    /// All logs and videos exist.
     All,
-    /// Some could not be drawn.
+    /// Some could not be rendered.
     Some,
-    /// Ctrl-C.
+    /// Stopped by Ctrl-C.
     Interrupted,
 }
 
-impl Folder<'_> {
-    /// Parts that are not there yet.
+impl ResultsFolder<'_> {
+    /// Returns the episodes' missing logs and videos.
     pub(super) fn missing(&self) -> Result<Vec<(u32, RenderPart)>, Failure> {
-        undrawn(self.path, &self.report.episode_details, self.record).ours()
+        undrawn(self.path, &self.report.episode_details, self.record).or_internal()
     }
 
-    /// Draws what is missing, and says how far it is on stderr.
-    pub(super) fn draw(&self, engine: &Engine, keyring: &Keyring, cancel: &Cancel) -> Result<RenderEnd, Failure> {
+    /// Renders the missing logs and videos, and reports progress on standard error.
+    pub(super) fn render(&self, engine: &Engine, keyring: &Keyring, cancel: &Cancel) -> Result<RenderEnd, Failure> {
         let parts = self.missing()?;
         if parts.is_empty() {
             return Ok(RenderEnd::All);
         }
-        let statement = sha256_of(&self.path.join(STATEMENT_FILE)).ours()?;
+        let statement = sha256_of(&self.path.join(STATEMENT_FILE)).or_internal()?;
         let job = DrawJob {
             job_id: self.report.job_id,
             scenario: self.scenario,
@@ -76,7 +76,7 @@ impl Folder<'_> {
         let mut paths = Vec::new();
         for result in &self.report.episode_details {
             let mut seen = result.clone();
-            seen.add_rendering(&drawn_in(self.path, result.episode).ours()?, &[]);
+            seen.add_rendering(&drawn_in(self.path, result.episode).or_internal()?, &[]);
             let path = |name: &String| self.path.join(name).display().to_string();
             let of = |what: &str| format!("{what} {}", result.episode);
             paths.extend(seen.video_path.as_ref().map(|inside| (of("video"), path(inside))));
@@ -86,52 +86,55 @@ impl Folder<'_> {
         Ok(paths)
     }
 
-    /// Tells of what was not drawn, and how to make it up.
-    pub(super) fn tell(&self, ended: RenderEnd) {
+    /// Prints a message if anything was not rendered, with the command that renders it.
+    pub(super) fn print_unrendered(&self, ended: RenderEnd) {
         let command = render_command(self.path, self.record);
         match ended {
             RenderEnd::All => {}
-            RenderEnd::Some => eprintln!("assay: some logs or videos could not be drawn; try again: {command}"),
+            RenderEnd::Some => eprintln!("assay: some logs or videos could not be rendered; try again: {command}"),
             RenderEnd::Interrupted => {
-                eprintln!("assay: interrupted; verdict, report and recordings are complete. Draw the rest: {command}");
+                eprintln!(
+                    "assay: interrupted; verdict, report and recordings are complete. To render the rest: {command}"
+                );
             }
         }
     }
 }
 
-/// The command that makes up what is missing in a folder.
+/// Returns the command that renders what is missing in a results folder.
 pub(super) fn render_command(out: &Path, record: Record) -> String {
     let more = if record == Record::All { " --record all" } else { "" };
     format!("assay render {}{more}", out.display())
 }
 
-pub(super) fn code(ended: RenderEnd, otherwise: Code) -> Code {
-    if ended == RenderEnd::Interrupted { Code::Interrupted } else { otherwise }
+pub(super) fn code(ended: RenderEnd, otherwise: ExitStatus) -> ExitStatus {
+    if ended == RenderEnd::Interrupted { ExitStatus::Interrupted } else { otherwise }
 }
 
-/// Frames drawn, as a bar on a terminal; elsewhere a line per video.
+/// The progress of rendering: a bar on a terminal, otherwise a line per log or video.
 struct RenderProgress {
     bar: Option<ProgressBar>,
-    /// Frames of each episode.
-    drawn: Mutex<HashMap<u32, u32>>,
-    wanted: HashMap<u32, u32>,
+    /// Number of frames rendered, by episode.
+    rendered: Mutex<HashMap<u32, u32>>,
+    /// Number of frames in total, by episode.
+    totals: HashMap<u32, u32>,
 }
 
 impl RenderProgress {
     fn new(results: &[EpisodeResult], parts: &[(u32, RenderPart)]) -> Self {
         let videos = parts.iter().filter(|(_, part)| *part == RenderPart::Video);
         let frames = |episode: &u32| results.iter().find(|result| result.episode == *episode).map_or(0, frames_of);
-        let wanted: HashMap<u32, u32> = videos.map(|(episode, _)| (*episode, frames(episode))).collect();
+        let totals: HashMap<u32, u32> = videos.map(|(episode, _)| (*episode, frames(episode))).collect();
         let bar = std::io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new(wanted.values().copied().map(u64::from).sum());
+            let bar = ProgressBar::new(totals.values().copied().map(u64::from).sum());
             let template = "{prefix:>12.bold} [{bar:32.green/dim}] {pos}/{len} frames  {eta} left";
             let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
             bar.set_style(style.progress_chars("━╸ "));
-            bar.set_prefix("drawing");
+            bar.set_prefix("rendering");
             bar.enable_steady_tick(std::time::Duration::from_millis(100));
             bar
         });
-        Self { bar, drawn: Mutex::default(), wanted }
+        Self { bar, rendered: Mutex::default(), totals }
     }
 
     fn clear(&self) {
@@ -141,21 +144,21 @@ impl RenderProgress {
 
 impl DrawEvents for RenderProgress {
     fn frames(&self, episode: u32, frames: u32) {
-        let Ok(mut drawn) = self.drawn.lock() else { return };
-        drawn.insert(episode, frames);
-        let all = drawn.values().copied().map(u64::from).sum();
+        let Ok(mut rendered) = self.rendered.lock() else { return };
+        rendered.insert(episode, frames);
+        let all = rendered.values().copied().map(u64::from).sum();
         self.bar.iter().for_each(|bar| bar.set_position(all));
     }
 
     fn finished(&self, episode: u32, part: RenderPart, outcome: &Result<Drawn, RenderingError>) {
         if part == RenderPart::Video {
-            self.frames(episode, self.wanted.get(&episode).copied().unwrap_or(0));
+            self.frames(episode, self.totals.get(&episode).copied().unwrap_or(0));
         }
         let what = if part == RenderPart::Log { "log" } else { "video" };
         let line = match outcome {
-            Ok(drawn) if drawn.notes.is_empty() && self.bar.is_some() => return,
-            Ok(drawn) if drawn.notes.is_empty() => format!("episode {episode}: {what} drawn"),
-            Ok(drawn) => format!("episode {episode}: {what}: {}", drawn.notes.join("; ")),
+            Ok(rendered) if rendered.notes.is_empty() && self.bar.is_some() => return,
+            Ok(rendered) if rendered.notes.is_empty() => format!("episode {episode}: {what} rendered"),
+            Ok(rendered) => format!("episode {episode}: {what}: {}", rendered.notes.join("; ")),
             Err(error) => format!("episode {episode}: no {what}: {}", ErrorChain(error)),
         };
         match &self.bar {

@@ -1,4 +1,4 @@
-//! `assay init`: a policy to start from.
+//! `assay init`: creates a minimal policy to start from.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow};
 use assay_scenario::{Library, Scenario};
 use clap::Args;
 
-use crate::exit::{Code, Failure, OrFail};
+use crate::exit::{ExitStatus, Failure, OrFail};
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
@@ -18,27 +18,27 @@ pub(crate) struct InitArgs {
     scenario: String,
 }
 
-pub(crate) fn run(arguments: &InitArgs) -> Result<Code, Failure> {
+pub(crate) fn run(arguments: &InitArgs) -> Result<ExitStatus, Failure> {
     let installation = super::machine::installation()?;
-    let library = Library::open(&installation.scenarios(), &installation.robots()).ours()?;
-    let scenario = library.find(&arguments.scenario).usage()?;
+    let library = Library::open(&installation.scenarios(), &installation.robots()).or_internal()?;
+    let scenario = library.find(&arguments.scenario).or_usage()?;
     let dir = &arguments.dir;
     if fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(Failure::Usage(anyhow!("{} is not empty; name a new folder", dir.display())));
+        return Err(Failure::Usage(anyhow!("{} is not empty; choose a new folder", dir.display())));
     }
-    fs::create_dir_all(dir).with_context(|| format!("can't make {}", dir.display())).usage()?;
+    fs::create_dir_all(dir).with_context(|| format!("can't create {}", dir.display())).or_usage()?;
     let path = dir.join("policy.py");
-    fs::write(&path, policy(&scenario)).with_context(|| format!("can't write {}", path.display())).usage()?;
+    fs::write(&path, policy(&scenario)).with_context(|| format!("can't write {}", path.display())).or_usage()?;
     let (id, policy) = (&scenario.id, dir.display());
     super::stdout::print(&format!(
         "wrote {}\nthe task:    assay scenario show {id}\na first try: assay check {policy} --scenario {id}\nthe verdict: \
          assay verify {policy} --scenario {id}",
         path.display()
     ));
-    Ok(Code::Success)
+    Ok(ExitStatus::Success)
 }
 
-/// A policy that does nothing, with everything its author needs to know beside it.
+/// Returns the source of a policy that does nothing, with comments on its observation and action.
 fn policy(scenario: &Scenario) -> String {
     let observations: String = scenario
         .observations
@@ -71,7 +71,7 @@ class Policy:
         self.random = np.random.default_rng(seed)
 
     def act(self, observation):
-        """Called {hz} times a simulated second; returns {dim} numbers.
+        """Called {hz} times per simulated second; returns {dim} numbers.
 
         observation["time"] and observation["time_remaining"] are seconds.
         """
@@ -86,7 +86,7 @@ class Policy:
     )
 }
 
-/// Text that can't end a Python comment or docstring.
+/// Returns text that can't end a Python comment or docstring.
 fn one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ").replace('\\', "/").replace("\"\"\"", "'''")
 }

@@ -1,4 +1,4 @@
-//! `assay keys create|list|revoke`: directly on the data folder, also while the service runs.
+//! `assay keys create|list|revoke`: accesses the data folder directly, even while the service runs.
 
 use anyhow::{Context, anyhow};
 use assay_api::OsEntropy;
@@ -9,13 +9,13 @@ use clap::Subcommand;
 use jiff::ToSpan;
 use serde_json::json;
 
-use crate::exit::{Code, Failure, OrFail};
+use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::options::DataArgs;
 use crate::screen;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
-    /// Create an API key; it is printed once
+    /// Create an API key; it is printed only once
     Create {
         #[command(flatten)]
         data: DataArgs,
@@ -46,8 +46,8 @@ pub(crate) enum KeysCommand {
     },
 }
 
-pub(crate) fn run(command: &KeysCommand) -> Result<Code, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ours()?;
+pub(crate) fn run(command: &KeysCommand) -> Result<ExitStatus, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_internal()?;
     runtime.block_on(async {
         match command {
             KeysCommand::Create { data, account, scopes, expires_in } => {
@@ -63,25 +63,30 @@ fn open(data: &DataArgs) -> Result<SqliteRecords, Failure> {
     data.records("assay keys")
 }
 
-async fn create(data: &DataArgs, account: &str, scopes: &[String], expires_in: Option<u16>) -> Result<Code, Failure> {
-    let account = account.parse().context("--account").usage()?;
+async fn create(
+    data: &DataArgs,
+    account: &str,
+    scopes: &[String],
+    expires_in: Option<u16>,
+) -> Result<ExitStatus, Failure> {
+    let account = account.parse().context("--account").or_usage()?;
     let scopes = scopes.iter().map(|s| s.trim().parse::<Scope>()).collect::<Result<Scopes, _>>();
-    let scopes = scopes.context("--scopes").usage()?;
+    let scopes = scopes.context("--scopes").or_usage()?;
     let now = SystemClock.now();
-    let expires_at = expires_in.map(|days| now.checked_add((i64::from(days) * 24).hours())).transpose().usage()?;
+    let expires_at = expires_in.map(|days| now.checked_add((i64::from(days) * 24).hours())).transpose().or_usage()?;
     let (text, record) = mint(&OsEntropy, now, account, "command line", scopes, expires_at);
-    open(data)?.create_key(record).await.ours()?;
+    open(data)?.create_key(record).await.or_internal()?;
     eprintln!("assay: keep this key; it is not shown again");
     super::stdout::print(text.reveal());
-    Ok(Code::Success)
+    Ok(ExitStatus::Success)
 }
 
-async fn list(data: &DataArgs, json: bool) -> Result<Code, Failure> {
-    let keys = open(data)?.keys(None).await.ours()?;
+async fn list(data: &DataArgs, json: bool) -> Result<ExitStatus, Failure> {
+    let keys = open(data)?.keys(None).await.or_internal()?;
     if json {
         let rows: Vec<_> = keys.iter().map(row).collect();
-        super::stdout::print(&serde_json::to_string_pretty(&json!({ "keys": rows })).ours()?);
-        return Ok(Code::Success);
+        super::stdout::print(&serde_json::to_string_pretty(&json!({ "keys": rows })).or_internal()?);
+        return Ok(ExitStatus::Success);
     }
     let row = |key: &KeyRecord| {
         let made = key.created_at.strftime("%Y-%m-%d").to_string();
@@ -89,7 +94,7 @@ async fn list(data: &DataArgs, json: bool) -> Result<Code, Failure> {
     };
     let rows: Vec<_> = keys.iter().map(row).collect();
     super::stdout::print(&screen::layout().table(&["id", "account", "made", "state", "scopes"], &rows, 0));
-    Ok(Code::Success)
+    Ok(ExitStatus::Success)
 }
 
 fn state(key: &KeyRecord) -> &'static str {
@@ -109,12 +114,12 @@ fn row(key: &KeyRecord) -> serde_json::Value {
     })
 }
 
-async fn revoke(data: &DataArgs, id: &str) -> Result<Code, Failure> {
-    let unknown = || Failure::Usage(anyhow!("there is no valid key {id:?}; see assay keys list"));
+async fn revoke(data: &DataArgs, id: &str) -> Result<ExitStatus, Failure> {
+    let unknown = || Failure::Usage(anyhow!("there is no valid key with the id {id:?}; see assay keys list"));
     let id = KeyId::parse(id).ok_or_else(unknown)?;
-    if !open(data)?.revoke_key(&id, SystemClock.now()).await.ours()? {
+    if !open(data)?.revoke_key(&id, SystemClock.now()).await.or_internal()? {
         return Err(unknown());
     }
     super::stdout::print(&format!("revoked {id}"));
-    Ok(Code::Success)
+    Ok(ExitStatus::Success)
 }

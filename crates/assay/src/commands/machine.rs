@@ -1,4 +1,4 @@
-//! The installation and the engine that a command works with.
+//! The installation and the engine that a command uses.
 
 use std::path::PathBuf;
 
@@ -7,14 +7,14 @@ use assay_worker::{Engine, EngineOptions, Installation};
 
 use crate::exit::{Failure, OrFail};
 
-/// The installation that this program belongs to (`ASSAY_HOME`, or found).
+/// Returns the installation in `ASSAY_HOME`, or else the one that this program belongs to.
 pub(super) fn installation() -> Result<Installation, Failure> {
-    Installation::find(std::env::var_os("ASSAY_HOME").map(PathBuf::from)).usage()
+    Installation::find(std::env::var_os("ASSAY_HOME").map(PathBuf::from)).or_usage()
 }
 
-/// The engine with `lanes` lanes, one per processor where not given, that runs policies in no tier weaker than
+/// Starts an engine with `lanes` lanes (by default one per processor), which runs policies in no tier weaker than
 /// `accepted`.
 pub(super) fn engine(installation: &Installation, lanes: Option<u16>, accepted: Isolation) -> Result<Engine, Failure> {
     let lanes = lanes.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
-    Engine::start(installation, EngineOptions { lanes, accepted }).ours()
+    Engine::start(installation, EngineOptions { lanes, accepted }).or_internal()
 }

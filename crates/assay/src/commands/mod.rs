@@ -1,4 +1,4 @@
-//! One file a command: its arguments, and what it does.
+//! The commands, one per file: arguments and code.
 
 mod attest;
 mod backup;

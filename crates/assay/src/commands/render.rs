@@ -1,4 +1,4 @@
-//! `assay render`: makes up logs and videos that were not drawn, in a folder of results or of a service's job.
+//! `assay render`: renders the missing logs and videos of a results folder or of a service's job.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,19 +10,19 @@ use assay_store::{RenderRecords, RenderRequestOutcome};
 use assay_worker::STATEMENT_FILE;
 use clap::Args;
 
-use super::draw::{Folder, RenderEnd};
-use crate::exit::{Code, Failure, OrFail};
+use super::draw::{RenderEnd, ResultsFolder};
+use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 use crate::options::{EvidenceArgs, SigningArgs, lanes, open_records};
 use crate::output::REPORT_JSON;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "What is drawn gets a signed statement of its own; report and verdict stay as they are. With --data \
-the episodes are queued, and the service draws them when its lanes are idle.
+    after_help = "Logs and videos get a signed statement of their own; report and verdict do not change. With --data \
+the episodes are queued, and the service renders them when its lanes are idle.
 
-Exit codes: 0 nothing is missing (or it is queued), 1 something could not be drawn, 2 wrong use or input, 4 internal \
-error, 130 interrupted.
+Exit codes: 0 rendered (or queued), 1 a log or video could not be rendered, 2 wrong usage or input, 4 internal error, \
+130 interrupted.
 
 Examples:
   assay render out/run1
@@ -30,13 +30,13 @@ Examples:
   assay render 019aa6f0-3c5e-7b21-9d4f-2b8c6e1a7f30 --data ./data"
 )]
 pub(crate) struct RenderArgs {
-    /// A folder of `assay verify --out`; with --data, the id of a job
+    /// The folder of `assay verify --out`; with --data, the id of a job
     #[arg(value_name = "OUT|JOB")]
     what: String,
     /// The service's data folder
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Which episodes get a log and a video: all, violations (and the first)
+    /// Episodes that get a log and a video: all, violations (and the first)
     #[arg(long, default_value = "violations")]
     record: Record,
     /// Renderers that run at the same time [default: one per processor]
@@ -48,33 +48,37 @@ pub(crate) struct RenderArgs {
     signing: SigningArgs,
 }
 
-pub(crate) fn run(arguments: &RenderArgs) -> Result<Code, Failure> {
+pub(crate) fn run(arguments: &RenderArgs) -> Result<ExitStatus, Failure> {
     match (&arguments.data, arguments.what.parse::<JobId>()) {
-        (Some(data), Ok(job)) => of_job(arguments, data, job),
-        (Some(_), Err(_)) => Err(Failure::Usage(anyhow!("{:?} is no id of a job, which --data needs", arguments.what))),
-        (None, _) => in_folder(arguments, Path::new(&arguments.what)),
+        (Some(data), Ok(job)) => render_job(arguments, data, job),
+        (Some(_), Err(_)) => {
+            Err(Failure::Usage(anyhow!("{:?} is not the id of a job, which --data needs", arguments.what)))
+        }
+        (None, _) => render_folder(arguments, Path::new(&arguments.what)),
     }
 }
 
-fn in_folder(arguments: &RenderArgs, out: &Path) -> Result<Code, Failure> {
-    let cancel = cancel_on_signal().ours()?;
+fn render_folder(arguments: &RenderArgs, out: &Path) -> Result<ExitStatus, Failure> {
+    let cancel = cancel_on_signal().or_internal()?;
     let file = out.join(REPORT_JSON);
     let text = fs::read_to_string(&file)
-        .with_context(|| format!("{} (a folder of assay verify --out, or --data DIR and a job's id)", file.display()))
-        .usage()?;
-    let report = json::parse(&text).with_context(|| file.display().to_string()).usage()?;
+        .with_context(|| {
+            format!("{} (give the folder of assay verify --out, or --data DIR and a job's id)", file.display())
+        })
+        .or_usage()?;
+    let report = json::parse(&text).with_context(|| file.display().to_string()).or_usage()?;
     if report.mode == JobMode::Arena {
-        return Err(Failure::Usage(anyhow!("the worlds of a submission are its season's: its service draws them")));
+        return Err(Failure::Usage(anyhow!("this is a submission to the arena: only its service can render it")));
     }
     if !out.join(STATEMENT_FILE).is_file() {
-        let what = anyhow!("{} is missing: what is drawn is signed as belonging to it", STATEMENT_FILE);
+        let what = anyhow!("{} is missing: the statements about logs and videos refer to it", STATEMENT_FILE);
         return Err(Failure::Usage(what));
     }
     let engine =
         super::machine::engine(&super::machine::installation()?, arguments.lanes, assay_model::Isolation::Namespaces)?;
-    let scenario = super::replay::scenario(&engine, &report, out).usage()?;
+    let scenario = super::replay::scenario(&engine, &report, out).or_usage()?;
     let keyring = arguments.signing.keyring()?;
-    let folder = Folder {
+    let folder = ResultsFolder {
         path: out,
         report: &report,
         scenario: &scenario,
@@ -83,10 +87,10 @@ fn in_folder(arguments: &RenderArgs, out: &Path) -> Result<Code, Failure> {
         max_job_bytes: arguments.evidence.max_job_bytes(),
     };
     let missing = folder.missing()?.len();
-    let ended = folder.draw(&engine, &keyring, &cancel)?;
-    folder.tell(ended);
+    let ended = folder.render(&engine, &keyring, &cancel)?;
+    folder.print_unrendered(ended);
     if ended == RenderEnd::Interrupted {
-        return Ok(Code::Interrupted);
+        return Ok(ExitStatus::Interrupted);
     }
     if missing == 0 {
         super::stdout::print("nothing is missing");
@@ -94,23 +98,23 @@ fn in_folder(arguments: &RenderArgs, out: &Path) -> Result<Code, Failure> {
     for (what, path) in folder.paths()? {
         super::stdout::print(&format!("{what:10} {path}"));
     }
-    Ok(if ended == RenderEnd::All { Code::Success } else { Code::Unsafe })
+    Ok(if ended == RenderEnd::All { ExitStatus::Success } else { ExitStatus::Unsafe })
 }
 
-/// Queues what is missing; the service draws it when its lanes have nothing else to do.
-fn of_job(arguments: &RenderArgs, data: &Path, job: JobId) -> Result<Code, Failure> {
+/// Queues the missing logs and videos; the service renders them when its lanes are idle.
+fn render_job(arguments: &RenderArgs, data: &Path, job: JobId) -> Result<ExitStatus, Failure> {
     let records = open_records(data, "assay render")?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ours()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_internal()?;
     let usage = |why: &str| Err(Failure::Usage(anyhow!("job {job} {why}")));
-    match runtime.block_on(records.request_renders(job, arguments.record)).ours()? {
+    match runtime.block_on(records.request_renders(job, arguments.record)).or_internal()? {
         RenderRequestOutcome::Queued(0) => super::stdout::print("nothing is missing, or it is queued already"),
         RenderRequestOutcome::Queued(count) => super::stdout::print(&format!(
-            "{count} {} queued: the service on this folder draws them when its lanes are idle",
+            "{count} {} queued: the service on this folder renders them when its lanes are idle",
             if count == 1 { "episode is" } else { "episodes are" }
         )),
-        RenderRequestOutcome::NotCompleted => return usage("is not COMPLETED: its videos follow its verdict"),
-        RenderRequestOutcome::NoEvidence => return usage("has no recordings any more"),
+        RenderRequestOutcome::NotCompleted => return usage("is not COMPLETED: videos are rendered after the verdict"),
+        RenderRequestOutcome::NoEvidence => return usage("no longer has recordings"),
         RenderRequestOutcome::NotFound => return usage("is not in this folder"),
     }
-    Ok(Code::Success)
+    Ok(ExitStatus::Success)
 }

@@ -1,4 +1,4 @@
-//! `assay replay`: an episode of a report run again, and compared with its recording to the bit.
+//! `assay replay`: runs an episode of a report again, and compares it with its recording to the bit.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use assay_scenario::Scenario;
 use assay_worker::{Engine, Job, PolicySource, replay};
 use clap::Args;
 
-use crate::exit::{Code, Failure, OrFail};
+use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 use crate::kept_policy;
 use crate::options::IsolationArgs;
@@ -23,19 +23,19 @@ use crate::screen;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 the same to the bit, 1 different, 2 wrong use or input, 4 internal error, 130 interrupted.
+    after_help = "Exit codes: 0 identical to the bit, 1 different, 2 wrong usage or input, 4 internal error, 130 interrupted.
 
 Examples:
   assay replay out/run1/report.json
   assay replay out/run1/report.json --episode 2 --policy policy.zip --json"
 )]
 pub(crate) struct ReplayArgs {
-    /// The report.json of a folder of results
+    /// The report.json of a results folder
     report: PathBuf,
     /// Index of the episode
     #[arg(long, default_value_t = 0, value_name = "K")]
     episode: u32,
-    /// For a submission to the arena: its season's secret, which GET /seasons publishes once the season is closed
+    /// For a submission to the arena: the secret of its season, which GET /seasons publishes once the season is closed
     #[arg(long, value_name = "HEX", value_parser = season_secret)]
     season_secret: Option<SeasonSecret>,
     /// The policy that the report is about [default: policy.zip, policy.py or policy beside the report]
@@ -48,28 +48,28 @@ pub(crate) struct ReplayArgs {
     isolation: IsolationArgs,
 }
 
-pub(crate) fn run(arguments: &ReplayArgs) -> Result<Code, Failure> {
-    let cancel = cancel_on_signal().ours()?;
-    let report = read(&arguments.report).usage()?;
-    let recorded = episode(&report, arguments.episode).usage()?;
+pub(crate) fn run(arguments: &ReplayArgs) -> Result<ExitStatus, Failure> {
+    let cancel = cancel_on_signal().or_internal()?;
+    let report = read(&arguments.report).or_usage()?;
+    let recorded = episode(&report, arguments.episode).or_usage()?;
     let folder = arguments.report.parent().unwrap_or(Path::new("."));
     let recording = folder.join(EPISODES).join(format!("{:03}", recorded.episode)).join(files::TRACE);
     if !recording.is_file() {
-        let what = anyhow!("{} is missing: the recording is needed to compare with", recording.display());
+        let what = anyhow!("{} is missing: the replay is compared with this recording", recording.display());
         return Err(Failure::Usage(what));
     }
-    let policy = policy(arguments, folder).usage()?;
+    let policy = policy(arguments, folder).or_usage()?;
     let engine = super::machine::engine(&super::machine::installation()?, Some(1), arguments.isolation.accepted())?;
-    engine.runs_policies().ours()?;
-    let scenario = scenario(&engine, &report, folder).usage()?;
-    let work = engine.scratch("replay").ours()?;
+    engine.runs_policies().or_internal()?;
+    let scenario = scenario(&engine, &report, folder).or_usage()?;
+    let work = engine.scratch("replay").or_internal()?;
     let unpacked = work.path().join("policy");
     let taken = intake(&policy, &unpacked, &IntakeLimits::accepted()).map_err(|error| {
-        let ours = error.is_ours();
+        let is_internal = error.is_ours();
         let error = anyhow!(error).context(format!("the policy {}", policy.display()));
-        if ours { Failure::Ours(error) } else { Failure::Usage(error) }
+        if is_internal { Failure::Internal(error) } else { Failure::Usage(error) }
     })?;
-    same_policy(&report, &policy, taken.sha256).usage()?;
+    check_policy(&report, &policy, taken.sha256).or_usage()?;
     let job = Job {
         scenario: Arc::new(scenario),
         policy: PolicySource::Folder(unpacked),
@@ -82,35 +82,37 @@ pub(crate) fn run(arguments: &ReplayArgs) -> Result<Code, Failure> {
     let outcome = replay(&engine, job, recorded, &recording, &cancel, &progress);
     progress.clear();
     let outcome = outcome?;
-    let then = report.fingerprint.as_ref();
+    let recorded_fingerprint = report.fingerprint.as_ref();
     let found = ReplayReport {
         same: outcome.comparison.difference.is_none(),
         episode: recorded.episode,
         recorded_trace_hash: recorded.trace_hash,
         replayed_trace_hash: outcome.result.trace_hash,
-        fingerprint_differences: then.map(|then| then.differences(engine.fingerprint())).unwrap_or_default(),
+        fingerprint_differences: recorded_fingerprint
+            .map(|fingerprint| fingerprint.differences(engine.fingerprint()))
+            .unwrap_or_default(),
         comparison: outcome.comparison,
     };
     super::stdout::print(&if arguments.json {
-        serde_json::to_string_pretty(&found).ours()?
+        serde_json::to_string_pretty(&found).or_internal()?
     } else {
         screen::layout().paragraph(&found.text(), 0)
     });
-    Ok(if found.same { Code::Success } else { Code::Unsafe })
+    Ok(if found.same { ExitStatus::Success } else { ExitStatus::Unsafe })
 }
 
 fn season_secret(text: &str) -> Result<SeasonSecret, &'static str> {
-    SeasonSecret::parse(text).ok_or("64 hexadecimal digits")
+    SeasonSecret::parse(text).ok_or("must be 64 hexadecimal digits")
 }
 
-/// Where the report's episodes got their seeds from.
+/// Returns the source of the seeds of the report's episodes.
 fn seeds(arguments: &ReplayArgs, report: &JobReport) -> Result<SeedSource, Failure> {
     let (episodes, policy_key) = (report.num_episodes, report.policy_key.clone());
     match (report.mode == JobMode::Arena, &arguments.season_secret) {
         (false, _) => Ok(SeedSource::Job { seed: report.seed, policy_key }),
         (true, Some(secret)) => Ok(SeedSource::Season { secret: secret.clone(), episodes, policy_key }),
         (true, None) => Err(Failure::Usage(anyhow!(
-            "this is a submission to the arena: --season-secret HEX says what its worlds were drawn from (GET /seasons)"
+            "this is a submission to the arena: give the secret of its season with --season-secret HEX (see GET /seasons)"
         ))),
     }
 }
@@ -123,7 +125,7 @@ fn read(path: &Path) -> anyhow::Result<JobReport> {
 fn episode(report: &JobReport, wanted: u32) -> anyhow::Result<&EpisodeResult> {
     report.episode_details.iter().find(|episode| episode.episode == wanted).ok_or_else(|| {
         let known: Vec<_> = report.episode_details.iter().map(|episode| episode.episode.to_string()).collect();
-        anyhow!("--episode {wanted}: the report has {}", known.join(", "))
+        anyhow!("--episode {wanted}: the report has the episodes {}", known.join(", "))
     })
 }
 
@@ -131,36 +133,36 @@ fn policy(arguments: &ReplayArgs, folder: &Path) -> anyhow::Result<PathBuf> {
     if let Some(policy) = &arguments.policy {
         return Ok(policy.clone());
     }
-    kept_policy::beside(folder)
-        .ok_or_else(|| anyhow!("--policy: there is no {} beside the report; say where it is", POLICIES.join(", ")))
+    kept_policy::find(folder)
+        .ok_or_else(|| anyhow!("there is no {} beside the report; give the policy with --policy", POLICIES.join(", ")))
 }
 
-fn same_policy(report: &JobReport, path: &Path, found: Sha256Digest) -> anyhow::Result<()> {
+fn check_policy(report: &JobReport, path: &Path, found: Sha256Digest) -> anyhow::Result<()> {
     match report.policy_sha256 {
-        None => Err(anyhow!("the report is of a policy server, which can't be run again")),
+        None => Err(anyhow!("the report is about a policy server, which can't be replayed")),
         Some(expected) if expected != found => Err(anyhow!(
-            "{} is not the policy of the report: its SHA-256 is {found}, the report says {expected} (a folder and an \
-             archive of it have different ones)",
+            "{} is not the policy of the report: its SHA-256 is {found}, but that in the report is {expected} (a folder \
+             and an archive of it have different ones)",
             path.display()
         )),
         Some(_) => Ok(()),
     }
 }
 
-/// The report's scenario: the built-in one if it is still the same, else the copy in the report's folder `beside`, with
-/// the robots that are kept there. Older reports have no robots: those of this installation may be the same.
-pub(super) fn scenario(engine: &Engine, report: &JobReport, beside: &Path) -> anyhow::Result<Scenario> {
+/// Returns the report's scenario: the built-in one if its digest is the same, else the copy in the report's folder, with
+/// the robots there. Older reports have no copies of robots; those of this installation may be the same.
+pub(super) fn scenario(engine: &Engine, report: &JobReport, folder: &Path) -> anyhow::Result<Scenario> {
     let builtin = engine.library().get(&report.scenario).ok();
     if let Some(scenario) = builtin.filter(|scenario| scenario.digest == report.scenario_digest) {
         return Ok(scenario.clone());
     }
-    let beside = beside.canonicalize().with_context(|| beside.display().to_string())?;
-    let robots = Some(beside.join(ROBOTS)).filter(|robots| robots.is_dir());
+    let folder = folder.canonicalize().with_context(|| folder.display().to_string())?;
+    let robots = Some(folder.join(ROBOTS)).filter(|robots| robots.is_dir());
     let robots = robots.unwrap_or_else(|| engine.library().robots().to_owned());
-    let scenario = Scenario::load(&beside.join(SCENARIO), &robots).context("the scenario beside the report")?;
+    let scenario = Scenario::load(&folder.join(SCENARIO), &robots).context("the scenario beside the report")?;
     if scenario.digest == report.scenario_digest {
         return Ok(scenario);
     }
     let (expected, found) = (&report.scenario_digest, &scenario.digest);
-    Err(anyhow!("the scenario is not that of the report: its digest is {found}, the report says {expected}"))
+    Err(anyhow!("the scenario is not that of the report: its digest is {found}, but that in the report is {expected}"))
 }

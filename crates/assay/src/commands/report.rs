@@ -1,4 +1,4 @@
-//! `assay report`: a report again, in another form.
+//! `assay report`: shows a report, or converts it to another format.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,21 +10,21 @@ use assay_report::{RunAgain, html, json, junit, markdown, sarif, schema, termina
 use assay_worker::drawn_in;
 use clap::Args;
 
-use crate::exit::{Code, Failure, OrFail};
+use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::output::EPISODES;
 use crate::screen;
 
-/// Largest file with an episode's plots that is read, in bytes.
+/// Maximum size of a file with an episode's plots, in bytes.
 const MAX_PLOTS_BYTES: u64 = 16 * 1024 * 1024;
-/// Largest report that is read, in bytes.
+/// Maximum size of a report, in bytes.
 const MAX_REPORT_BYTES: u64 = 256 * 1024 * 1024;
-/// This program, as pages name it.
+/// The name and version of this program, for HTML pages.
 const GENERATOR: &str = concat!("assay ", env!("CARGO_PKG_VERSION"));
 
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes: those of verify (0 SAFE, 1 UNSAFE, 3 INCONCLUSIVE), so that a CI step can end with it; \
-2 wrong use.
+2 wrong usage.
 
 Examples:
   assay report out/run1/report.json --junit -o junit.xml
@@ -54,35 +54,35 @@ pub(crate) struct ReportArgs {
     output: Option<PathBuf>,
 }
 
-pub(crate) fn run(arguments: &ReportArgs) -> Result<Code, Failure> {
+pub(crate) fn run(arguments: &ReportArgs) -> Result<ExitStatus, Failure> {
     let Some(file) = &arguments.file else {
-        write(arguments, &schema::render().ours()?)?;
-        return Ok(Code::Success);
+        write(arguments, &schema::render().or_internal()?)?;
+        return Ok(ExitStatus::Success);
     };
-    let mut report = read(file).usage()?;
+    let mut report = read(file).or_usage()?;
     let folder = file.parent().unwrap_or(Path::new(""));
-    // What was drawn since.
+    // Logs and videos may have been rendered since the report was written.
     for result in &mut report.episode_details {
-        result.add_rendering(&drawn_in(folder, result.episode).usage()?, &[]);
+        result.add_rendering(&drawn_in(folder, result.episode).or_usage()?, &[]);
     }
     let text = if arguments.html {
-        page(&report, None, folder).ours()?
+        page(&report, None, folder).or_internal()?
     } else if arguments.markdown {
         markdown::render(&report)
     } else if arguments.junit {
         junit::render(&report)
     } else if arguments.sarif {
-        sarif::render(&report, env!("CARGO_PKG_VERSION")).ours()?
+        sarif::render(&report, env!("CARGO_PKG_VERSION")).or_internal()?
     } else {
         for_terminal(&report, Vec::new(), None)
     };
     write(arguments, &text)?;
-    report.verdict.map(Code::from).ok_or_else(|| Failure::Usage(anyhow!("the report has no verdict yet")))
+    report.verdict.map(ExitStatus::from).ok_or_else(|| Failure::Usage(anyhow!("the report has no verdict yet")))
 }
 
 fn write(arguments: &ReportArgs, text: &str) -> Result<(), Failure> {
     match &arguments.output {
-        Some(path) => fs::write(path, text).with_context(|| format!("can't write {}", path.display())).usage(),
+        Some(path) => fs::write(path, text).with_context(|| format!("can't write {}", path.display())).or_usage(),
         None => {
             super::stdout::print(text);
             Ok(())
@@ -99,14 +99,14 @@ fn read(path: &Path) -> anyhow::Result<JobReport> {
     json::parse(&text).with_context(|| path.display().to_string())
 }
 
-/// The report as the terminal (or what stands in for it) shows it best, with the paths of what was written, and what is
-/// known of the command.
+/// Returns the report as text for standard output, with the paths of the written files and the command that repeats
+/// the verification.
 pub(crate) fn for_terminal(report: &JobReport, paths: Vec<(String, String)>, again: Option<RunAgain>) -> String {
     let (width, colour) = screen::width_and_colour();
     terminal::render(report, &terminal::TerminalOptions { width, colour, paths, again })
 }
 
-/// The page, with plots of the episodes whose evidence lies in `folder`.
+/// Returns the HTML page, with plots of the episodes whose evidence is in `folder`.
 pub(crate) fn page(report: &JobReport, scenario: Option<&ScenarioCard>, folder: &Path) -> anyhow::Result<String> {
     let of = |episode: u32| Some((episode, plots(folder, episode)?));
     let plots: Vec<_> = html::drawn(report).into_iter().filter_map(of).collect();

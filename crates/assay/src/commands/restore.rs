@@ -1,4 +1,4 @@
-//! `assay restore`: a backup in the place of a data folder.
+//! `assay restore`: restores a data folder from a backup.
 
 use std::path::PathBuf;
 
@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 use super::backup::{about, line, problems, text};
 use crate::backup::progress;
 use crate::backup::restore::restore;
-use crate::exit::{Code, Failure, OrFail};
+use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The backup is checked first; nothing is restored from one that is damaged, unfinished, or of a newer version. Then \
-start a server on DIR: of the same version, or a newer one.
+    after_help = "The backup is checked first; nothing is restored from one that is damaged, incomplete, or from a newer \
+version. Then start a server on DIR, of the same version or a newer one.
 
-Exit codes: 0 restored, 1 the backup is damaged, 2 wrong use or input, 4 internal error, 130 interrupted.
+Exit codes: 0 restored, 1 the backup is damaged, 2 wrong usage or input, 4 internal error, 130 interrupted.
 
 Example: assay restore /backups/monday --data /var/lib/assay"
 )]
@@ -32,8 +32,8 @@ pub(crate) struct RestoreArgs {
     json: bool,
 }
 
-pub(crate) fn run(arguments: &RestoreArgs) -> Result<Code, Failure> {
-    let cancel = cancel_on_signal().ours()?;
+pub(crate) fn run(arguments: &RestoreArgs) -> Result<ExitStatus, Failure> {
+    let cancel = cancel_on_signal().or_internal()?;
     let bar = progress("restoring");
     let restored = restore(&arguments.from, &arguments.data, &bar, &cancel);
     bar.finish_and_clear();
@@ -43,10 +43,10 @@ pub(crate) fn run(arguments: &RestoreArgs) -> Result<Code, Failure> {
         let mut about = about(&found.manifest);
         about["restored"] = if done { json!(arguments.data) } else { Value::Null };
         about["problems"] = json!(found.problems);
-        super::stdout::print(&serde_json::to_string_pretty(&about).ours()?);
+        super::stdout::print(&serde_json::to_string_pretty(&about).or_internal()?);
     } else {
         let result = if done { arguments.data.display().to_string() } else { "nothing: the backup is damaged".into() };
         super::stdout::print(&format!("{}{}{}", text(&found.manifest), problems(&found), line("restored", &result)));
     }
-    Ok(if done { Code::Success } else { Code::Unsafe })
+    Ok(if done { ExitStatus::Success } else { ExitStatus::Unsafe })
 }

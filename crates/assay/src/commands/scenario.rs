@@ -1,4 +1,4 @@
-//! `assay scenario list|show|check|render|schema`.
+//! `assay scenario list|show|check|render|schema`: lists, describes, checks and renders scenarios.
 
 mod check;
 mod render;
@@ -10,10 +10,10 @@ use assay_scenario::{Clause, Library, Scenario};
 use clap::Subcommand;
 use serde_json::json;
 
-use crate::exit::{Code, Failure, OrFail};
+use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::screen;
 
-/// Keeps a number and its unit together.
+/// No-break space between a number and its unit.
 const NO_BREAK: &str = "\u{a0}";
 
 #[derive(Debug, Subcommand)]
@@ -24,10 +24,10 @@ pub(crate) enum ScenarioCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Check a scenario: its files, its worlds, and a few seconds without actions
+    /// Check a scenario: its files, its worlds, and a few simulated seconds without actions
     #[command(after_help = "Example: assay scenario check scenarios/my_scenario
 
-Exit codes: 0 it can be used, 1 something is wrong with it, 2 wrong use, 4 internal error.")]
+Exit codes: 0 it can be used, 1 it can't be used, 2 wrong usage, 4 internal error.")]
     Check {
         /// The scenario: an id, or its folder
         path: String,
@@ -35,14 +35,14 @@ Exit codes: 0 it can be used, 1 something is wrong with it, 2 wrong use, 4 inter
         #[arg(long)]
         json: bool,
     },
-    /// Draw a scenario's picture, or a contact sheet of its worlds
+    /// Render a picture of a scenario, or a contact sheet of its worlds
     #[command(after_help = "Examples:
   assay scenario render tabletop_reach --out thumbnail.png
   assay scenario render tabletop_reach --episodes 16 --out sheet.png")]
     Render {
         /// The scenario: an id, or its folder
         id: String,
-        /// Worlds on the contact sheet
+        /// Number of worlds on the contact sheet
         #[arg(short, long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
         episodes: u32,
         /// Seed of the episodes
@@ -55,7 +55,7 @@ Exit codes: 0 it can be used, 1 something is wrong with it, 2 wrong use, 4 inter
     /// Print the JSON Schema of scenario.toml, for editors
     #[command(after_help = "Example: assay scenario schema > scenario.schema.json")]
     Schema {
-        /// Print that of robot.toml instead
+        /// Print the schema of robot.toml instead
         #[arg(long)]
         robot: bool,
     },
@@ -69,7 +69,7 @@ Exit codes: 0 it can be used, 1 something is wrong with it, 2 wrong use, 4 inter
     },
 }
 
-pub(crate) fn run(command: &ScenarioCommand) -> Result<Code, Failure> {
+pub(crate) fn run(command: &ScenarioCommand) -> Result<ExitStatus, Failure> {
     let installation = super::machine::installation()?;
     match command {
         ScenarioCommand::Check { path, json } => return check::run(&installation, path, *json),
@@ -78,26 +78,26 @@ pub(crate) fn run(command: &ScenarioCommand) -> Result<Code, Failure> {
         }
         ScenarioCommand::Schema { robot } => {
             let schema = if *robot { assay_scenario::robot_schema() } else { assay_scenario::scenario_schema() };
-            super::stdout::print(&serde_json::to_string_pretty(&schema).ours()?);
-            return Ok(Code::Success);
+            super::stdout::print(&serde_json::to_string_pretty(&schema).or_internal()?);
+            return Ok(ExitStatus::Success);
         }
         ScenarioCommand::List { .. } | ScenarioCommand::Show { .. } => {}
     }
-    let library = Library::open(&installation.scenarios(), &installation.robots()).ours()?;
+    let library = Library::open(&installation.scenarios(), &installation.robots()).or_internal()?;
     match command {
         ScenarioCommand::List { json: true } => {
             let cards: Vec<_> = library.scenarios().iter().map(Scenario::card).collect();
-            super::stdout::print(&serde_json::to_string_pretty(&json!({ "scenarios": cards })).ours()?);
+            super::stdout::print(&serde_json::to_string_pretty(&json!({ "scenarios": cards })).or_internal()?);
         }
         ScenarioCommand::List { json: false } => super::stdout::print(&list(&library)),
         ScenarioCommand::Show { id, json: true } => {
-            let scenario = library.find(id).usage()?;
-            super::stdout::print(&serde_json::to_string_pretty(&facts(&scenario)).ours()?);
+            let scenario = library.find(id).or_usage()?;
+            super::stdout::print(&serde_json::to_string_pretty(&facts(&scenario)).or_internal()?);
         }
-        ScenarioCommand::Show { id, json: false } => super::stdout::print(&show(&library.find(id).usage()?)),
+        ScenarioCommand::Show { id, json: false } => super::stdout::print(&show(&library.find(id).or_usage()?)),
         ScenarioCommand::Check { .. } | ScenarioCommand::Render { .. } | ScenarioCommand::Schema { .. } => {}
     }
-    Ok(Code::Success)
+    Ok(ExitStatus::Success)
 }
 
 fn list(library: &Library) -> String {
@@ -136,7 +136,7 @@ fn show(scenario: &Scenario) -> String {
     text
 }
 
-/// Returns the listed facts and the machine-readable description.
+/// Returns the facts that `list --json` has, and the machine-readable description.
 fn facts(scenario: &Scenario) -> serde_json::Value {
     let mut facts = serde_json::to_value(scenario.card()).unwrap_or_default();
     if let (Some(facts), Ok(serde_json::Value::Object(spec))) =

@@ -1,4 +1,4 @@
-//! `assay serve`.
+//! `assay serve`: runs the HTTP service.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use assay_policy::remote::AddressGuard;
 use assay_worker::WallBudget;
 use clap::{ArgMatches, Args, ValueEnum};
 
-use crate::exit::{Code, Failure, OrFail};
+use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::options::{IsolationArgs, JudgeArgs, lanes, mebibytes, network};
 use crate::settings::{Effective, LogFormat, LogLevel, Network, ServerSettings, SettingSources, Settings, example};
 use crate::{screen, service};
@@ -15,7 +15,7 @@ use crate::{screen, service};
 #[derive(Debug, Args)]
 #[command(
     after_help = "Every setting can be given in a file (assay.toml) and in an environment variable; `assay serve \
---example-settings` lists them. A flag overrides a variable, a variable the file.
+--example-settings` lists them. Flags override variables, and variables override the file.
 
 The first start writes an admin key to DIR/bootstrap-key and prints its path. To choose the key, set \
 ASSAY_BOOTSTRAP_KEY.
@@ -26,10 +26,10 @@ Examples:
   assay serve --data ./data --set limits.rate.get_per_minute=600"
 )]
 pub(crate) struct ServeArgs {
-    /// File of settings [default: assay.toml in the current folder, if there is one]
+    /// Settings file [default: assay.toml in the current folder, if it exists]
     #[arg(long, value_name = "FILE", env = "ASSAY_CONFIG")]
     config: Option<PathBuf>,
-    /// Any setting by its path: limits.rate.get_per_minute=600
+    /// Set any setting by its path: limits.rate.get_per_minute=600
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
     /// Check the settings, print the effective ones with their sources, and exit
@@ -41,14 +41,14 @@ pub(crate) struct ServeArgs {
     /// Print a commented settings file with all defaults, and exit
     #[arg(long, conflicts_with = "check")]
     example_settings: bool,
-    // Those below are read through `SettingSources`: each has the name of the setting that it sets.
+    // The following flags are read through `SettingSources`; each has the name of its setting.
     #[arg(long, help = format!("Address to listen on [default: {}]", ServerSettings::default().listen))]
     listen: Option<SocketAddr>,
     #[arg(long, value_name = "FORMAT",
-          help = format!("Format of the log on standard error [default: {}]", word(ServerSettings::default().log_format)))]
+          help = format!("Format of the log on standard error [default: {}]", name(ServerSettings::default().log_format)))]
     log_format: Option<LogFormat>,
     #[arg(long, value_name = "LEVEL",
-          help = format!("Least severe level that is logged [default: {}]", word(ServerSettings::default().log_level)))]
+          help = format!("Log level on standard error [default: {}]", name(ServerSettings::default().log_level)))]
     log_level: Option<LogLevel>,
     /// Folder for the database, policies and evidence
     #[arg(long, value_name = "DIR")]
@@ -56,10 +56,10 @@ pub(crate) struct ServeArgs {
     /// Simulators that run at the same time [default: one per processor]
     #[arg(long, value_parser = lanes())]
     lanes: Option<u16>,
-    /// Networks that clients' policy servers may be in, beside the public Internet: 10.0.0.0/8,192.168.1.7
+    /// Networks that clients' policy servers may be in, besides the public Internet: 10.0.0.0/8,192.168.1.7
     #[arg(long, value_name = "CIDR", value_delimiter = ',', value_parser = network)]
     policy_networks: Vec<Network>,
-    /// Largest size of a job's evidence; each episode has an equal share, and leaves images out where it needs more
+    /// Maximum size of a job's evidence; each episode has an equal share, and omits images beyond it
     #[arg(long, value_name = "MIB", value_parser = mebibytes())]
     max_evidence_mib: Option<u64>,
     #[command(flatten)]
@@ -68,19 +68,19 @@ pub(crate) struct ServeArgs {
     judge: JudgeArgs,
 }
 
-/// The word for a value on the command line.
-fn word(value: impl ValueEnum) -> String {
-    value.to_possible_value().map(|word| word.get_name().to_owned()).unwrap_or_default()
+/// Returns the name of a value on the command line.
+fn name(value: impl ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
-pub(crate) fn run(arguments: &ServeArgs, matches: &ArgMatches) -> Result<Code, Failure> {
+pub(crate) fn run(arguments: &ServeArgs, matches: &ArgMatches) -> Result<ExitStatus, Failure> {
     if arguments.example_settings {
         super::stdout::print(&example());
-        return Ok(Code::Success);
+        return Ok(ExitStatus::Success);
     }
-    let sources = SettingSources::gather(arguments.config.as_deref(), &arguments.set, matches).usage()?;
-    let effective = Effective::load(&sources).usage()?;
-    effective.settings.server.data().usage()?;
+    let sources = SettingSources::gather(arguments.config.as_deref(), &arguments.set, matches).or_usage()?;
+    let effective = Effective::load(&sources).or_usage()?;
+    effective.settings.server.data().or_usage()?;
     if arguments.check {
         let text = if arguments.json { format!("{:#}", effective.json()) } else { effective.table(screen::layout()) };
         super::stdout::print(&text);
@@ -91,12 +91,12 @@ pub(crate) fn run(arguments: &ServeArgs, matches: &ArgMatches) -> Result<Code, F
         eprintln!("assay: warning: {warning}");
     }
     if arguments.check {
-        return Ok(Code::Success);
+        return Ok(ExitStatus::Success);
     }
     serve(&effective.settings)
 }
 
-fn serve(settings: &Settings) -> Result<Code, Failure> {
+fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
     let installation = super::machine::installation()?;
     let judge = settings.judge.judge()?;
     let guard = AddressGuard::new(settings.server.policy_networks.iter().map(|network| network.0).collect());
@@ -104,8 +104,8 @@ fn serve(settings: &Settings) -> Result<Code, Failure> {
     let limits = &settings.limits.job;
     let wall_budget =
         WallBudget { base: limits.wall_budget_s.get(), per_simulated_s: limits.wall_budget_per_simulated_s.into() };
-    let engine = engine.guarded_by(guard).ours()?.with_wall_budget(wall_budget);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().ours()?;
-    runtime.block_on(service::run(settings, engine, judge)).ours()?;
-    Ok(Code::Success)
+    let engine = engine.guarded_by(guard).or_internal()?.with_wall_budget(wall_budget);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().or_internal()?;
+    runtime.block_on(service::run(settings, engine, judge)).or_internal()?;
+    Ok(ExitStatus::Success)
 }

@@ -1,11 +1,11 @@
-//! Text on standard output.
+//! Printing of text on standard output.
 
-/// A unit to put behind a number; a ratio (unit 1) has none.
+/// Returns the suffix for a number in this unit, which is empty for a ratio (unit 1).
 pub(super) fn unit(unit: &str) -> String {
     if unit == "1" { String::new() } else { format!(" {unit}") }
 }
 
-/// Writes to standard output; a reader that went away (`| head`) is no error.
+/// Prints text with a final newline. A closed pipe (`| head`) is not an error.
 pub(super) fn print(text: &str) {
     use std::io::Write;
     let mut out = std::io::stdout().lock();

@@ -1,4 +1,4 @@
-//! `assay stl`: a formula on a recorded trace.
+//! `assay stl`: evaluates a formula on a recorded trace.
 
 mod trace;
 
@@ -11,7 +11,7 @@ use clap::Args;
 use serde_json::json;
 
 use self::trace::CsvTrace;
-use crate::exit::{Code, Failure, OrFail};
+use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::screen;
 
 #[derive(Debug, Args)]
@@ -23,13 +23,13 @@ Examples:
   assay stl --formula 'always (speed <= 0.25)' --trace run.csv
   assay stl --formula 'always (force > 50 implies eventually[0:0.5] force < 20)' --trace run.csv --json
 
-Exit codes: 0 satisfied, 1 violated, 3 undetermined, 2 wrong use or input."
+Exit codes: 0 satisfied, 1 violated, 3 undetermined, 2 wrong usage or input."
 )]
 pub(crate) struct StlArgs {
     /// The formula, in the syntax of a scenario's clauses
     #[arg(short, long)]
     formula: String,
-    /// The recorded signals
+    /// File with the recorded signals
     #[arg(short, long, value_name = "FILE.csv")]
     trace: PathBuf,
     /// Print JSON
@@ -37,33 +37,33 @@ pub(crate) struct StlArgs {
     json: bool,
 }
 
-pub(crate) fn run(arguments: &StlArgs) -> Result<Code, Failure> {
-    let formula = parse(&arguments.formula).usage()?;
-    let trace = CsvTrace::read(&arguments.trace).usage()?;
-    let outcome = evaluate(&formula, &trace).usage()?;
+pub(crate) fn run(arguments: &StlArgs) -> Result<ExitStatus, Failure> {
+    let formula = parse(&arguments.formula).or_usage()?;
+    let trace = CsvTrace::read(&arguments.trace).or_usage()?;
+    let outcome = evaluate(&formula, &trace).or_usage()?;
     super::stdout::print(&if arguments.json {
         document(&outcome)
     } else {
         screen::layout().paragraph(&text(&outcome, &trace), 0)
     });
     Ok(match outcome.status {
-        Status::Satisfied => Code::Success,
-        Status::Violated => Code::Unsafe,
-        Status::Undetermined => Code::Inconclusive,
+        Status::Satisfied => ExitStatus::Success,
+        Status::Violated => ExitStatus::Unsafe,
+        Status::Undetermined => ExitStatus::Inconclusive,
     })
 }
 
 fn parse(formula: &str) -> anyhow::Result<Formula> {
-    Formula::parse(formula, &[]).map_err(|e| pointed(formula, &e))
+    Formula::parse(formula, &[]).map_err(|e| with_caret(formula, &e))
 }
 
 fn evaluate(formula: &Formula, trace: &CsvTrace) -> anyhow::Result<TraceEvaluation> {
-    let bound = formula.bind(&trace.names, trace.period_s).map_err(|e| explained(e, trace))?;
+    let bound = formula.bind(&trace.names, trace.period_s).map_err(|e| explain(e, trace))?;
     let columns: Vec<&[f64]> = trace.columns.iter().map(Vec::as_slice).collect();
     Ok(bound.evaluate_recording(&columns))
 }
 
-/// Returns the output of [`run`] for a trace that is not in a file.
+/// Returns the output of [`run`] for a trace in memory.
 #[cfg(feature = "fuzzing")]
 pub(crate) fn evaluate_csv(formula: &str, csv: &[u8]) -> anyhow::Result<String> {
     let formula = parse(formula)?;
@@ -80,7 +80,7 @@ fn verdict(status: Status) -> &'static str {
     }
 }
 
-/// Infinite numbers, for which JSON has no word, are null.
+/// Returns the result as JSON. Infinite numbers, which JSON can't express, are null.
 fn document(outcome: &TraceEvaluation) -> String {
     let (low, high) = outcome.interval;
     json!({
@@ -95,7 +95,11 @@ fn document(outcome: &TraceEvaluation) -> String {
 fn text(outcome: &TraceEvaluation, trace: &CsvTrace) -> String {
     let mut text = format!("{}  robustness {}", verdict(outcome.status), outcome.robustness);
     if outcome.interval.0 != outcome.interval.1 {
-        let _ = write!(text, "  between {} and {} whatever follows", outcome.interval.0, outcome.interval.1);
+        let _ = write!(
+            text,
+            "  between {} and {} for any continuation of the trace",
+            outcome.interval.0, outcome.interval.1
+        );
     }
     let (rows, seconds) = (trace.rows(), trace.period_s);
     let _ = match rows {
@@ -103,28 +107,29 @@ fn text(outcome: &TraceEvaluation, trace: &CsvTrace) -> String {
         _ => write!(text, "\n{rows} rows, one every {seconds} s"),
     };
     if outcome.vacuous {
-        text.push_str("\nvacuous: nothing in the trace put the formula to the test");
+        text.push_str("\nvacuous: the premise of the formula never became true");
     }
     text
 }
 
-/// The error with the formula and a mark under the place.
-fn pointed(formula: &str, error: &ParseError) -> anyhow::Error {
-    // A formula over several lines, or a long one, is shown around the place.
+/// Returns the error with the formula and a caret under the position.
+fn with_caret(formula: &str, error: &ParseError) -> anyhow::Error {
+    // Only the part around the position is shown, on one line.
     const AROUND: usize = 60;
     let at = error.column.saturating_sub(1);
     let from = at.saturating_sub(AROUND);
     let shown: String =
         formula.chars().skip(from).take(2 * AROUND).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    anyhow!("the formula is wrong at {error}\n  {shown}\n  {:>width$}", "^", width = at - from + 1)
+    anyhow!("syntax error in the formula at {error}\n  {shown}\n  {:>width$}", "^", width = at - from + 1)
 }
 
-fn explained(error: BindError, trace: &CsvTrace) -> anyhow::Error {
+/// Adds the columns or the period of the trace to an error about binding the formula.
+fn explain(error: BindError, trace: &CsvTrace) -> anyhow::Error {
     match error {
         BindError::UnknownSignal { name } => {
             anyhow!("the trace has no column {name:?}; it has {}", trace.names.join(", "))
         }
-        BindError::NotWholePeriods { .. } => anyhow!("{error}: the rows of the trace are that far apart"),
+        BindError::NotWholePeriods { .. } => anyhow!("{error}, which is the time between two rows of the trace"),
         other => other.into(),
     }
 }

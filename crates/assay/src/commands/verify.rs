@@ -1,4 +1,4 @@
-//! `assay verify`: one job from policy to verdict, without a server.
+//! `assay verify`: evaluates a policy on a scenario, without a server.
 
 mod arguments;
 mod job_header;
@@ -22,37 +22,37 @@ pub(crate) use self::arguments::VerifyArgs;
 use self::job_header::{header, plan};
 use self::judge_episodes::judge_episodes;
 use self::rendering::Verified;
-use crate::exit::{Code, Failure, OrFail};
+use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::source;
 
 /// Runs the command.
-pub(crate) fn run(arguments: &VerifyArgs) -> Result<Code, Failure> {
-    let cancel = cancel_on_signal().ours()?;
+pub(crate) fn run(arguments: &VerifyArgs) -> Result<ExitStatus, Failure> {
+    let cancel = cancel_on_signal().or_internal()?;
     let installation = super::machine::installation()?;
-    let output = arguments.out.as_deref().map(Output::check).transpose().usage()?;
+    let output = arguments.out.as_deref().map(Output::check).transpose().or_usage()?;
     let engine = super::machine::engine(&installation, arguments.lanes, arguments.isolation.accepted())?
         .guarded_by(arguments.policy_server.guard())
-        .ours()?
+        .or_internal()?
         .with_wall_budget(wall_budget(arguments.wall_budget));
-    let work = engine.scratch("verify").ours()?;
+    let work = engine.scratch("verify").or_internal()?;
     let judge = arguments.judge.settings().judge()?;
     let Prepared { header, job } = prepare(arguments, &engine, work.path(), judge.is_some())?;
     let keyring = arguments.out.as_ref().map(|_| arguments.signing.keyring()).transpose()?;
     if let (Some(output), PolicySource::Folder(_)) = (&output, &job.policy) {
-        output.spare(&arguments.policy).usage()?;
+        output.ensure_outside(&arguments.policy).or_usage()?;
     }
-    // Only after every check of the command, so that a wrong command does not remove an earlier report.
-    output.as_ref().map(Output::prepare).transpose().usage()?;
+    // After all checks of the arguments, so that an invalid command does not remove an earlier report.
+    output.as_ref().map(Output::prepare).transpose().or_usage()?;
     let evaluation = Evaluation { job, plan: header.plan, lanes: engine.lanes() };
     let progress = Progress::new(header.plan.episodes, arguments.json);
     let started_at = SystemClock.now();
     let outcome = evaluate(&engine, &evaluation, &cancel, &progress);
     progress.clear();
     if outcome.is_err() {
-        output.as_ref().map(Output::abandon).transpose().ours()?;
+        output.as_ref().map(Output::abandon).transpose().or_internal()?;
     }
     let (mut episodes, job) = (outcome?, evaluation.job);
     if let Some(judge) = &judge {
@@ -63,16 +63,16 @@ pub(crate) fn run(arguments: &VerifyArgs) -> Result<Code, Failure> {
     (report.started_at, report.completed_at) = (Some(started_at), Some(SystemClock.now()));
     let signed = arguments.out.as_deref().zip(keyring.as_ref());
     if let Some((out, keyring)) = signed {
-        report.signed_by = Some(keyring.keyid().ours()?);
+        report.signed_by = Some(keyring.keyid().or_internal()?);
         report.attestation_path = Some(STATEMENT_FILE.to_owned());
-        results::write(out, &report, &job.scenario, arguments.record).ours()?;
+        results::write(out, &report, &job.scenario, arguments.record).or_internal()?;
         let timestep_s = Some(job.scenario.world.timestep_s);
-        sign(out, &report, evidence_in(out).ours()?, timestep_s, keyring).ours()?;
+        sign(out, &report, evidence_in(out).or_internal()?, timestep_s, keyring).or_internal()?;
         results::keep_policy(arguments, &job.policy, &report, out);
     }
     let again = (arguments.policy.as_path(), arguments.scenario.as_str(), arguments.wall_budget);
-    results::show(arguments, &report, run_again::of(again, &installation, &job.scenario))?;
-    let code = report.verdict.map(Code::from).ok_or_else(|| Failure::Ours(anyhow!("no episode was run")))?;
+    results::show(arguments, &report, run_again::command(again, &installation, &job.scenario))?;
+    let code = report.verdict.map(ExitStatus::from).ok_or_else(|| Failure::Internal(anyhow!("no episode was run")))?;
     match signed {
         Some((out, keyring)) => {
             Verified { arguments, out, report: &report, job: &job, code }.render(&engine, keyring, &cancel)
@@ -81,19 +81,19 @@ pub(crate) fn run(arguments: &VerifyArgs) -> Result<Code, Failure> {
     }
 }
 
-/// A job that can be evaluated.
+/// A job that is ready to be evaluated.
 struct Prepared {
     header: JobHeader,
     job: Job,
 }
 
-/// Finds scenario and policy, and plans the job; `work` is a folder for temporary files.
+/// Resolves scenario and policy, and plans the job. `work` is a folder for temporary files.
 fn prepare(arguments: &VerifyArgs, engine: &Engine, work: &Path, is_judged: bool) -> Result<Prepared, Failure> {
     let scenario = find(engine, &arguments.scenario)?;
     let policy = source::find(&arguments.policy, &arguments.policy_server, &scenario, &work.join("policy"))?;
     let mut header = header(arguments, plan(arguments, &scenario)?, &scenario, &policy);
     if matches!(policy.source, PolicySource::Folder(_)) {
-        engine.runs_policies().ours()?;
+        engine.runs_policies().or_internal()?;
         header.warnings.extend(engine.isolation_warning());
     }
     let job = Job {
@@ -101,14 +101,14 @@ fn prepare(arguments: &VerifyArgs, engine: &Engine, work: &Path, is_judged: bool
         policy: policy.source,
         seeds: header.job_seeds(),
         record: arguments.record,
-        // A judge needs recordings, whether they are kept or not.
+        // A judge needs recordings even if no evidence is kept.
         folder: arguments.out.clone().or_else(|| is_judged.then(|| work.join("evidence"))),
         max_episode_bytes: episode_share(arguments.evidence.max_job_bytes(), header.plan.episodes),
     };
     Ok(Prepared { header, job })
 }
 
-/// Finds the scenario of that id, or in that folder.
+/// Finds the scenario with the id `name`, or in the folder `name`.
 pub(super) fn find(engine: &Engine, name: &str) -> Result<Scenario, Failure> {
     engine.library().find(name).map_err(|error| match error {
         LibraryError::Unknown { .. } => {
@@ -118,7 +118,7 @@ pub(super) fn find(engine: &Engine, name: &str) -> Result<Scenario, Failure> {
     })
 }
 
-/// Returns the budget in seconds that the command gives, or the default.
+/// Returns the budget given on the command line, or the default.
 fn wall_budget(asked_s: Option<u32>) -> WallBudget {
     asked_s.map_or_else(WallBudget::default, |seconds| WallBudget {
         base: Duration::from_secs(seconds.into()),

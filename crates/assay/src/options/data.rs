@@ -1,4 +1,4 @@
-//! The data folder of a service, for commands that work on it directly, also while the service runs.
+//! The data folder of a service, for commands that access it directly, even while the service runs.
 
 use std::path::{Path, PathBuf};
 
@@ -16,16 +16,16 @@ pub(crate) struct DataArgs {
 }
 
 impl DataArgs {
-    /// Opens the records as `program`.
+    /// Opens the records under the name `program`.
     pub(crate) fn records(&self, program: &str) -> Result<SqliteRecords, Failure> {
         open_records(&self.data, program)
     }
 }
 
-/// Opens the records in the folder of `--data` as `program`, beside a service that may be running.
+/// Opens the records in the folder of `--data` under the name `program`, beside a service that may be running.
 pub(crate) fn open_records(data: &Path, program: &str) -> Result<SqliteRecords, Failure> {
     if !data.is_dir() {
-        return Err(Failure::Usage(anyhow!("--data {}: there is no such folder", data.display())));
+        return Err(Failure::Usage(anyhow!("--data {}: no such folder", data.display())));
     }
-    SqliteRecords::open_beside(data, program).ours()
+    SqliteRecords::open_beside(data, program).or_internal()
 }

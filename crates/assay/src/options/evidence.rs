@@ -1,4 +1,4 @@
-//! The size of a job's evidence.
+//! Options for the size of a job's evidence.
 
 use clap::Args;
 
@@ -6,7 +6,7 @@ use super::mebibytes;
 
 #[derive(Debug, Args)]
 pub(crate) struct EvidenceArgs {
-    /// Largest size of all episodes' evidence; each has an equal share, and leaves images out where it needs more
+    /// Maximum size of a job's evidence; each episode has an equal share, and omits images beyond it
     #[arg(long, value_name = "MIB", default_value_t = assay_worker::DEFAULT_JOB_BYTES >> 20, value_parser = mebibytes())]
     pub(crate) max_evidence_mib: u64,
 }

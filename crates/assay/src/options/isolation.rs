@@ -1,19 +1,19 @@
-//! The isolation that a command accepts.
+//! Options for the isolation that a command accepts.
 
 use assay_model::Isolation;
 use clap::Args;
 
 use crate::settings::{WeakerIsolation, accepted_isolation};
 
-/// Which isolation is accepted where user namespaces do not work.
+/// The isolation that is accepted if user namespaces do not work.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options for machines without user namespaces")]
 pub(crate) struct IsolationArgs {
-    /// Run policies with Landlock where namespaces don't work; `assay doctor --jail --isolation landlock` lists what it
-    /// does not stop
+    /// Run policies with Landlock if namespaces don't work; `assay doctor --jail --isolation landlock` lists the attacks
+    /// that it does not stop
     #[arg(long, value_name = "TIER", env = "ASSAY_ACCEPT_WEAKER_ISOLATION")]
     accept_weaker_isolation: Option<WeakerIsolation>,
-    /// Run policies even where neither works: they can read whatever this user can. Only for your own policies
+    /// Run policies even if neither works: they can read whatever this user can. Only for your own policies
     #[arg(long, env = "ASSAY_RUN_UNTRUSTED_CODE_WITHOUT_ISOLATION")]
     run_untrusted_code_without_isolation: bool,
 }

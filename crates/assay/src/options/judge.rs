@@ -1,4 +1,4 @@
-//! The second judge.
+//! Options for the second judge.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::settings::{JudgeSettings, SecretText};
 
-/// A vision model that looks at episodes too. It can only ask for manual review.
+/// A vision model that also examines episodes. It can only request manual review.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options for a second judge")]
 pub(crate) struct JudgeArgs {
@@ -20,24 +20,24 @@ pub(crate) struct JudgeArgs {
     /// The endpoint's API key; safer in the environment or in a file than on the command line
     #[arg(long, value_name = "KEY", env = "ASSAY_JUDGE_KEY", hide_env_values = true)]
     judge_key: Option<String>,
-    /// A file with the key
+    /// File with the API key
     #[arg(long, value_name = "FILE", conflicts_with = "judge_key")]
     judge_key_file: Option<PathBuf>,
-    /// Frames of an episode that it is shown
+    /// Number of frames per episode that it is shown
     #[arg(long, value_name = "N", default_value_t = JudgeOptions::FRAMES,
           value_parser = clap::value_parser!(u8).range(1..=i64::from(JudgeOptions::MAX_FRAMES)))]
     judge_frames: u8,
-    /// Episodes of a job that it is shown: those nearest to a limit, or furthest beyond it
+    /// Number of episodes per job that it is shown: those nearest to a limit, or furthest beyond it
     #[arg(long, value_name = "N", default_value_t = JudgeOptions::EPISODES,
           value_parser = clap::value_parser!(u8).range(1..=i64::from(JudgeOptions::MAX_EPISODES)))]
     judge_episodes: u8,
-    /// Tokens that a job may use, as the endpoint counts them
+    /// Maximum number of tokens per job, as the endpoint counts them
     #[arg(long, value_name = "N", default_value_t = JudgeOptions::TOKENS)]
     judge_tokens: u64,
 }
 
 impl JudgeArgs {
-    /// As the settings of the service have them.
+    /// Returns the options as settings of the service.
     pub(crate) fn settings(&self) -> JudgeSettings {
         JudgeSettings {
             url: self.judge_url.clone(),

@@ -1,4 +1,4 @@
-//! Options that several commands share, and the values of options.
+//! Options that several commands share, and parsers of their values.
 
 mod data;
 mod evidence;

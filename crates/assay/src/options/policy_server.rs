@@ -1,4 +1,4 @@
-//! Policy servers.
+//! Options for policy servers.
 
 use std::path::PathBuf;
 
@@ -16,23 +16,25 @@ pub(crate) struct PolicyServerArgs {
     /// The server's API key; safer in the environment or in a file than on the command line
     #[arg(long, value_name = "KEY", env = "ASSAY_POLICY_API_KEY", hide_env_values = true)]
     pub(crate) policy_api_key: Option<String>,
-    /// A file with the key
+    /// File with the API key
     #[arg(long, value_name = "FILE", conflicts_with = "policy_api_key")]
     pub(crate) policy_api_key_file: Option<PathBuf>,
-    /// Episodes that may call the server at the same time
+    /// Number of episodes that may call the server at the same time
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_CONCURRENCY)))]
     pub(crate) policy_concurrency: u32,
-    /// Actions of an answer that are executed before the server is called again [default: the scenario's, or all]
+    /// Number of actions of an answer that are executed before the server is called again [default: the scenario's, or
+    /// all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_REPLAN_STEPS)))]
     pub(crate) replan_steps: Option<u32>,
-    /// Networks that the server may be in, beside the public Internet [default: every network]
+    /// Networks that the server may be in, besides the public Internet [default: every network]
     #[arg(long, value_name = "CIDR", value_delimiter = ',', value_parser = network)]
     pub(crate) policy_networks: Vec<Network>,
 }
 
 impl PolicyServerArgs {
-    /// Where a policy server may be: anywhere, unless networks are named. Who types the address is the operator.
+    /// Returns the guard for the server's address. Every address is allowed unless networks are given: the user of the
+    /// command line is the operator.
     pub(crate) fn guard(&self) -> AddressGuard {
         match self.policy_networks.as_slice() {
             [] => AddressGuard::of_operator(),

@@ -1,4 +1,4 @@
-//! The keys that sign statements.
+//! Options for the keys that sign statements.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use clap::Args;
 
 use crate::exit::{Failure, OrFail};
 
-/// Where the keys that sign statements lie.
+/// The location of the signing keys.
 #[derive(Debug, Args)]
 pub(crate) struct SigningArgs {
     /// Folder of the keys that sign statements [default: assay/signing in the user's data folder]
@@ -19,9 +19,9 @@ pub(crate) struct SigningArgs {
 }
 
 impl SigningArgs {
-    /// The keys of the folder that was named, or of this user.
+    /// Opens the keys in the given folder, or the default ones of this user.
     pub(crate) fn keyring(&self) -> Result<Keyring, Failure> {
-        Keyring::open(&self.folder()?, &OsEntropy, SystemClock.now()).usage()
+        Keyring::open(&self.folder()?, &OsEntropy, SystemClock.now()).or_usage()
     }
 
     fn folder(&self) -> Result<PathBuf, Failure> {
@@ -30,7 +30,9 @@ impl SigningArgs {
         let data = || absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")));
         let found = self.signing_keys.clone().or_else(|| Some(data()?.join("assay/signing")));
         found.ok_or_else(|| {
-            Failure::Usage(anyhow!("no place for the signing keys: set HOME, or name a folder with --signing-keys"))
+            Failure::Usage(anyhow!(
+                "can't determine the folder of the signing keys: set HOME, or give a folder with --signing-keys"
+            ))
         })
     }
 }

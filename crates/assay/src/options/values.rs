@@ -1,26 +1,26 @@
-//! Values of options.
+//! Parsers of option values.
 
 use clap::builder::TypedValueParser;
 use clap::value_parser;
 
 use crate::settings::{MAX_EVIDENCE_MIB, MAX_LANES, Network};
 
-/// A network, or a single address.
+/// Parses a network or a single address.
 pub(crate) fn network(text: &str) -> Result<Network, String> {
     Network::try_from(text.to_owned()).map_err(|allowed| format!("write {allowed}"))
 }
 
-/// A limit on the evidence of a job, in MiB.
+/// Returns a parser of limits on a job's evidence, in MiB.
 pub(crate) fn mebibytes() -> impl TypedValueParser<Value = u64> {
     value_parser!(u64).range(1..=MAX_EVIDENCE_MIB)
 }
 
-/// A number of lanes.
+/// Returns a parser of numbers of lanes.
 pub(crate) fn lanes() -> impl TypedValueParser<Value = u16> {
     value_parser!(u16).range(1..=i64::from(MAX_LANES))
 }
 
-/// A number strictly between 0 and 1.
+/// Parses a number strictly between 0 and 1.
 pub(crate) fn probability(text: &str) -> Result<f64, String> {
     let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     if number > 0.0 && number < 1.0 { Ok(number) } else { Err("must lie between 0 and 1".to_owned()) }

@@ -1,5 +1,5 @@
-//! Keeps the files of the built-in scenarios in the data folder, for the time when other versions are installed: jobs
-//! can still be replayed and drawn then, and seasons go on in the version that they were opened with.
+//! Keeps copies of the built-in scenarios in the data folder, so that after an upgrade jobs can still be replayed and
+//! rendered, and seasons continue in the version that they were opened with.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use assay_scenario::Scenario;
 use assay_store::{InstalledVersion, Records, ScenarioFiles, VersionSource};
 use assay_worker::Engine;
 
-/// Keeps every version that is not among the digests of `kept`. What can't be kept is told, and tried again at the next
-/// start.
+/// Keeps a copy of every installed version whose digest is not in `kept`. Failures are warnings; the copy is tried again
+/// at the next start.
 pub(crate) async fn keep(
     engine: Arc<Engine>,
     records: Arc<dyn Records>,
@@ -18,13 +18,13 @@ pub(crate) async fn keep(
     kept: BTreeSet<Sha256Digest>,
 ) {
     for scenario in engine.library().scenarios().iter().filter(|scenario| {
-        // Recorded, and there: what was lost is kept again while it is installed.
+        // A version that is recorded but whose files were lost is kept again while it is installed.
         !kept.contains(&scenario.digest) || files.scenario(scenario.digest).is_none()
     }) {
         if let Err(error) = keep_version(scenario.clone(), &*records, files.clone()).await {
             eprintln!(
-                "assay: warning: the files of {} {} can't be kept for the time after an upgrade: {error:#}; tried again at \
-                 the next start",
+                "assay: warning: the files of {} {} can't be copied to the data folder, so its jobs could not be replayed \
+                 after an upgrade: {error:#}; this is tried again at the next start",
                 scenario.id, scenario.version
             );
         }

@@ -1,4 +1,4 @@
-//! The one place where numbers of all crates come together.
+//! The Prometheus recorder for the metrics of all crates.
 
 use std::time::Duration;
 
@@ -6,12 +6,13 @@ use anyhow::Context;
 use assay_api::Metrics;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
-/// Bounds of the histograms, in s: requests and commits, and episodes.
+/// Buckets of the histograms of requests and commits, in seconds.
 const SHORT: [f64; 11] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5, 10.0];
+/// Buckets of the histogram of episodes, in seconds.
 const LONG: [f64; 10] = [0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0, 600.0];
 
-/// Interval of the histograms' upkeep.
-const COUNT_EVERY: Duration = Duration::from_secs(1);
+/// Interval of the recorder's upkeep.
+const UPKEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The recorder of this process.
 #[derive(Debug)]
@@ -23,22 +24,22 @@ impl Metrics for PrometheusMetrics {
     }
 }
 
-/// Begins to count. Once a process, in its runtime.
+/// Installs the recorder. Must be called once per process, inside its runtime.
 pub(crate) fn install() -> anyhow::Result<PrometheusMetrics> {
     let builder = PrometheusBuilder::new()
         .set_buckets(&SHORT)
         .and_then(|builder| {
             builder.set_buckets_for_metric(Matcher::Full("assay_episode_duration_seconds".to_owned()), &LONG)
         })
-        .context("the metrics")?;
-    let handle = builder.install_recorder().context("the metrics")?;
+        .context("can't set up the metrics")?;
+    let handle = builder.install_recorder().context("can't set up the metrics")?;
     describe();
-    // Samples wait in buffers until they are counted, and perhaps nobody ever asks for the metrics.
-    let counting = handle.clone();
+    // Samples are buffered until the upkeep or a scrape, and there may be no scrapes.
+    let upkeep = handle.clone();
     tokio::spawn(async move {
         loop {
-            tokio::time::sleep(COUNT_EVERY).await;
-            counting.run_upkeep();
+            tokio::time::sleep(UPKEEP_INTERVAL).await;
+            upkeep.run_upkeep();
         }
     });
     Ok(PrometheusMetrics(handle))
@@ -49,15 +50,15 @@ fn describe() {
     gauge!("assay_jobs", "Jobs by state.");
     gauge!(
         "assay_oldest_queued_job_age_seconds",
-        "How long the oldest job that nobody has begun with waits; 0 if none does."
+        "Age of the oldest job that waits to be started; 0 if there is none."
     );
-    gauge!("assay_lanes", "Simulators that may run at the same time.");
-    gauge!("assay_lanes_busy", "Simulators that run jobs, those of policy servers too.");
-    gauge!("assay_evidence_bytes", "Evidence on the disk.");
-    gauge!("assay_db_queue_length", "Changes that waited for the database's writer when the last one came.");
-    histogram!("assay_db_commit_seconds", "How long commits of the database took.");
+    gauge!("assay_lanes", "Maximum number of simulators that run at the same time.");
+    gauge!("assay_lanes_busy", "Simulators that are running jobs, including those of policy servers.");
+    gauge!("assay_evidence_bytes", "Size of the evidence on the disk.");
+    gauge!("assay_db_queue_length", "Changes waiting for the database writer when the last one arrived.");
+    histogram!("assay_db_commit_seconds", "Duration of database commits.");
     histogram!("assay_episode_duration_seconds", "Wall-clock duration of episodes.");
-    histogram!("assay_http_request_duration_seconds", "How long requests took until their answer began.");
+    histogram!("assay_http_request_duration_seconds", "Time from a request to the start of its response.");
     counter!("assay_http_requests_total", "Requests answered.");
     counter!("assay_refusals_total", "Requests answered with an error, by its code.");
 }

@@ -1,5 +1,5 @@
-//! The service: records, worker and API in one process. [`run`] wires them; the other files are the ports that the API
-//! asks for, and the steps of start and end.
+//! The service: records, worker and API in one process. [`run`] composes them; the other modules implement the ports of
+//! the API, and the steps of startup and shutdown.
 
 mod installed_versions;
 mod intake;

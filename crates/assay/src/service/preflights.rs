@@ -1,4 +1,4 @@
-//! Preflights of the service: on its engine, beside its lanes.
+//! Preflights of the service, which run on its engine besides the lanes of jobs.
 
 use std::error::Error;
 use std::io;
@@ -11,11 +11,11 @@ use assay_policy::remote::{PolicyServer, ServerEndpoint};
 use assay_policy::{IntakeError, IntakeLimits, intake};
 use assay_worker::{Cancel, Engine, PolicySource, PreflightJob, SessionError, preflight};
 
-/// Message for clients; the operator's log has the reason.
+/// The message for clients; the reason is in the operator's log.
 pub(crate) const NOT_RUN: &str =
-    "this server can't isolate policies, so it does not run uploaded ones; policy servers can be evaluated";
+    "this server can't isolate policies, so it does not run uploaded ones; evaluate a policy server instead";
 
-/// Tries policies until the service stops.
+/// Runs preflights until the service stops.
 #[derive(Debug)]
 pub(crate) struct EnginePreflights {
     pub(crate) engine: Arc<Engine>,
@@ -26,24 +26,24 @@ pub(crate) struct EnginePreflights {
 
 impl Preflights for EnginePreflights {
     fn run(&self, request: &PreflightRequest) -> Result<Preflight, PreflightFailure> {
-        let ours = |error: &dyn Error| PreflightFailure::Broken(ErrorChain(error).to_string());
+        let internal = |error: &dyn Error| PreflightFailure::Broken(ErrorChain(error).to_string());
         let scenario = self.engine.scenario(&request.scenario, request.scenario_digest);
-        let scenario = scenario.map_err(|e| ours(&e))?;
+        let scenario = scenario.map_err(|e| internal(&e))?;
         let work = self.engine.scratch("preflight").map_err(IntakeFailure::Broken)?;
         let (policy, policy_sha256) = self.policy(request, &work.path().join("policy"))?;
         let policy_name = request.policy_name.clone();
         let job = PreflightJob { scenario, policy, policy_name, policy_sha256 };
         preflight(&self.engine, &job, &self.stopping).map_err(|error| match error {
             SessionError::Cancelled => PreflightFailure::Stopping,
-            // Its cause tells a full disk from another failure.
+            // The cause is kept to distinguish a full disk from other failures.
             SessionError::Outage(error) => IntakeFailure::Broken(io::Error::other(error)).into(),
-            other => ours(&other),
+            other => internal(&other),
         })
     }
 }
 
 impl EnginePreflights {
-    /// Where the policy is, and its hash if it is an archive.
+    /// Returns the source of the policy, and its digest if it is an archive.
     fn policy(
         &self,
         request: &PreflightRequest,
@@ -68,9 +68,9 @@ impl EnginePreflights {
 /// Converts an intake error for the client.
 pub(crate) fn refused(error: IntakeError) -> IntakeFailure {
     match error {
-        // Its kind tells a full disk from a failure.
+        // The error kind is kept to distinguish a full disk from other failures.
         IntakeError::Io { source, .. } => IntakeFailure::Broken(source),
-        ours if ours.is_ours() => IntakeFailure::Broken(io::Error::other(ours)),
+        internal if internal.is_ours() => IntakeFailure::Broken(io::Error::other(internal)),
         refused => IntakeFailure::Refused { field: "policy", message: refused.to_string() },
     }
 }

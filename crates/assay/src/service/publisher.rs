@@ -1,4 +1,4 @@
-//! Scenarios that accounts publish: unpacked, read and looked at with the service's own engine.
+//! Checks of the scenarios that accounts publish, with the service's own engine.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use assay_scenario::{Scenario, ScenarioError, Spec};
 use assay_store::is_disk_full;
 use assay_worker::{Engine, ExamineError, PublishCheck, publish_check};
 
-/// Looks at scenarios beside the engine's lanes.
+/// Unpacks, loads and checks scenarios besides the lanes of jobs.
 #[derive(Debug)]
 pub(crate) struct EnginePublisher(pub(crate) Arc<Engine>);
 

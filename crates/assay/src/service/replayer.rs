@@ -1,4 +1,4 @@
-//! Replays that a client of the service asks for: in this process, a few at a time, for a limited time.
+//! Replays requested by clients of the service. They run in this process, with limits on their number and duration.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -18,10 +18,10 @@ use futures_util::StreamExt;
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 
-/// Longest replay. What takes longer is for `assay replay`.
-const LIMIT: Duration = Duration::from_secs(120);
+/// Time limit of a replay. Longer ones can be run with `assay replay`.
+const TIME_LIMIT: Duration = Duration::from_secs(120);
 
-/// Replays at a time, of as many accounts. Each takes a processor from the lanes.
+/// Maximum number of concurrent replays, each of a different account. Each takes a processor from the lanes.
 const MAX_REPLAYS: usize = 2;
 
 /// Replays with the service's own engine.
@@ -31,38 +31,40 @@ pub(crate) struct LocalReplayer {
     records: Arc<dyn Records>,
     blobs: Blobs,
     data: PathBuf,
-    turns: Arc<Turns>,
+    slots: Arc<ReplaySlots>,
 }
 
-/// Accounts whose jobs are being replayed: one replay each, so that nobody can keep the others out alone.
+/// Accounts whose jobs are being replayed. Each has at most one replay, so that one account can't take all slots.
 #[derive(Debug, Default)]
-struct Turns(Mutex<BTreeSet<AccountId>>);
+struct ReplaySlots(Mutex<BTreeSet<AccountId>>);
 
-impl Turns {
-    fn take(self: &Arc<Self>, account: &AccountId) -> Result<Turn, ReplayFailure> {
+impl ReplaySlots {
+    fn take(self: &Arc<Self>, account: &AccountId) -> Result<ReplaySlot, ReplayFailure> {
         let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if running.contains(account) {
-            return Err(ReplayFailure::Unavailable("another replay of yours is running; ask again".to_owned()));
+            return Err(ReplayFailure::Unavailable(
+                "another replay of this account is running; try again later".to_owned(),
+            ));
         }
         if running.len() >= MAX_REPLAYS {
-            return Err(ReplayFailure::Unavailable("other replays are running; ask again".to_owned()));
+            return Err(ReplayFailure::Unavailable("too many replays are running; try again later".to_owned()));
         }
         running.insert(account.clone());
-        Ok(Turn(Arc::clone(self), account.clone()))
+        Ok(ReplaySlot(Arc::clone(self), account.clone()))
     }
 }
 
-/// A replay that is running.
+/// The slot of a running replay, which is freed on drop.
 #[derive(Debug)]
-struct Turn(Arc<Turns>, AccountId);
+struct ReplaySlot(Arc<ReplaySlots>, AccountId);
 
-impl Drop for Turn {
+impl Drop for ReplaySlot {
     fn drop(&mut self) {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.1);
     }
 }
 
-/// Raises the flag when it goes out of scope: also when the client has gone and nobody waits any more.
+/// Sets the cancel flag on drop, which also happens when the client disconnects.
 struct CancelOnDrop(Cancel);
 
 impl Drop for CancelOnDrop {
@@ -71,10 +73,11 @@ impl Drop for CancelOnDrop {
     }
 }
 
+/// Discards all events.
 #[derive(Debug)]
-struct Silent;
+struct NoEvents;
 
-impl EvaluationEvents for Silent {
+impl EvaluationEvents for NoEvents {
     fn progress(&self, _episode: u32, _step: u32, _of: u32) {}
 
     fn finished(&self, _result: &EpisodeResult) {}
@@ -82,10 +85,10 @@ impl EvaluationEvents for Silent {
 
 impl LocalReplayer {
     pub(crate) fn new(engine: Arc<Engine>, records: Arc<dyn Records>, blobs: Blobs, data: PathBuf) -> Self {
-        Self { engine, records, blobs, data, turns: Arc::default() }
+        Self { engine, records, blobs, data, slots: Arc::default() }
     }
 
-    /// The recording, as a file of its own.
+    /// Copies the recording to a file in a temporary folder, or returns `None` if it does not exist.
     async fn recording(&self, job: &JobRecord, episode: &EpisodeResult) -> Result<Option<TempDir>, BlobError> {
         let Some(trace) = episode.evidence.iter().find(|file| file.name.ends_with(files::TRACE)) else {
             return Ok(None);
@@ -109,22 +112,22 @@ impl LocalReplayer {
 #[async_trait]
 impl Replayer for LocalReplayer {
     async fn replay(&self, job: JobRecord, episode: EpisodeResult) -> Result<ReplayReport, ReplayFailure> {
-        let turn = self.turns.take(&job.account)?;
+        let slot = self.slots.take(&job.account)?;
         let recording = self.recording(&job, &episode).await.map_err(|e| ReplayFailure::Broken(e.into()))?;
-        let recording = recording.ok_or_else(|| refused("there is no recording of this episode (any more)"))?;
+        let recording = recording.ok_or_else(|| refused("there is no recording of this episode, or it was removed"))?;
         let seeds = seeds(&*self.records, &job.header).await.map_err(|e| ReplayFailure::Broken(e.into()))?;
-        let seeds = seeds.ok_or_else(|| refused("the season that the job belongs to is gone"))?;
+        let seeds = seeds.ok_or_else(|| refused("the season that the job belongs to was removed"))?;
         let cancel = Cancel::new();
         let _guard = CancelOnDrop(cancel.clone());
         let (engine, data) = (Arc::clone(&self.engine), self.data.clone());
         let work =
-            tokio::task::spawn_blocking(move || run(&engine, &data, (&job, seeds), &episode, recording, &cancel, turn));
-        match tokio::time::timeout(LIMIT, work).await {
+            tokio::task::spawn_blocking(move || run(&engine, &data, (&job, seeds), &episode, recording, &cancel, slot));
+        match tokio::time::timeout(TIME_LIMIT, work).await {
             Ok(done) => done.map_err(|e| ReplayFailure::Broken(e.into()))?,
             Err(_) => {
                 let message = format!(
                     "the replay takes longer than {} s; run `assay replay` on the downloaded evidence",
-                    LIMIT.as_secs()
+                    TIME_LIMIT.as_secs()
                 );
                 Err(ReplayFailure::Unavailable(message))
             }
@@ -132,7 +135,7 @@ impl Replayer for LocalReplayer {
     }
 }
 
-/// Takes `turn` with it: a replay whose client has gone is over only when its lane is.
+/// Runs a replay and then frees `slot`. If the client disconnects, the slot stays taken until the lane has ended.
 fn run(
     engine: &Engine,
     data: &Path,
@@ -140,15 +143,15 @@ fn run(
     episode: &EpisodeResult,
     recording: TempDir,
     cancel: &Cancel,
-    turn: Turn,
+    slot: ReplaySlot,
 ) -> Result<ReplayReport, ReplayFailure> {
     let trace = recording.path().join(files::TRACE);
-    let report = again(engine, data, (job, seeds), episode, &trace, cancel);
-    drop(turn);
+    let report = replay_episode(engine, data, (job, seeds), episode, &trace, cancel);
+    drop(slot);
     report
 }
 
-/// Where the job's seeds came from; `None` if its season is gone.
+/// Returns the source of the job's seeds, or `None` if its season was removed.
 pub(crate) async fn seeds(records: &dyn Records, header: &JobHeader) -> Result<Option<SeedSource>, StoreError> {
     let Some(entry) = &header.arena else { return Ok(Some(header.job_seeds())) };
     let secrets = records.season_secrets(&header.scenario, entry.season).await?;
@@ -158,7 +161,7 @@ pub(crate) async fn seeds(records: &dyn Records, header: &JobHeader) -> Result<O
 }
 
 /// Runs an episode of a job again, with the policy in the data folder, and compares it with its recording.
-pub(crate) fn again(
+pub(crate) fn replay_episode(
     engine: &Engine,
     data: &Path,
     (job, seeds): (&JobRecord, SeedSource),
@@ -168,14 +171,14 @@ pub(crate) fn again(
 ) -> Result<ReplayReport, ReplayFailure> {
     let (header, broken) = (&job.header, |error: io::Error| ReplayFailure::Broken(error.into()));
     let Some(archive) = &job.policy_path else {
-        return Err(refused("the job is of a policy server, which can't be run again"));
+        return Err(refused("the job evaluated a policy server, which can't be replayed"));
     };
     let scenario = engine.scenario(&header.scenario, header.scenario_digest);
     let scenario = scenario.map_err(|gone| refused(&gone.to_string()))?;
     let work = engine.scratch("replayed").map_err(broken)?;
     let unpacked = work.path().join("policy");
     intake(&data.join(archive), &unpacked, &IntakeLimits::accepted()).map_err(|e| ReplayFailure::Broken(e.into()))?;
-    let again = Job {
+    let repeated = Job {
         scenario,
         policy: PolicySource::Folder(unpacked),
         seeds,
@@ -183,14 +186,16 @@ pub(crate) fn again(
         folder: None,
         max_episode_bytes: 0,
     };
-    let outcome = replay(engine, again, episode, trace, cancel, &Silent).map_err(failure)?;
-    let then = job.conclusion().map(|(_, fingerprint)| fingerprint);
+    let outcome = replay(engine, repeated, episode, trace, cancel, &NoEvents).map_err(failure)?;
+    let recorded_fingerprint = job.conclusion().map(|(_, fingerprint)| fingerprint);
     Ok(ReplayReport {
         same: outcome.comparison.difference.is_none(),
         episode: episode.episode,
         recorded_trace_hash: episode.trace_hash,
         replayed_trace_hash: outcome.result.trace_hash,
-        fingerprint_differences: then.map(|then| then.differences(engine.fingerprint())).unwrap_or_default(),
+        fingerprint_differences: recorded_fingerprint
+            .map(|fingerprint| fingerprint.differences(engine.fingerprint()))
+            .unwrap_or_default(),
         comparison: outcome.comparison,
     })
 }
@@ -216,16 +221,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_keeps_the_others_from_replaying() {
-        let turns: Arc<Turns> = Arc::default();
+    fn each_account_has_one_slot() {
+        let slots: Arc<ReplaySlots> = Arc::default();
         let account = |name: &str| -> AccountId { name.parse().unwrap() };
-        let refused = |name: &str| turns.take(&account(name)).is_err();
-        let first = turns.take(&account("first")).unwrap();
-        assert!(refused("first"), "one each");
-        let second = turns.take(&account("second")).unwrap();
-        assert!(refused("third"), "two in all");
+        let refused = |name: &str| slots.take(&account(name)).is_err();
+        let first = slots.take(&account("first")).unwrap();
+        assert!(refused("first"), "one per account");
+        let second = slots.take(&account("second")).unwrap();
+        assert!(refused("third"), "two in total");
         drop(first);
         assert!(refused("second"));
-        drop((turns.take(&account("third")).unwrap(), second));
+        drop((slots.take(&account("third")).unwrap(), second));
     }
 }

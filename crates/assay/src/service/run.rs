@@ -1,4 +1,4 @@
-//! Starts records, worker and API, serves, and ends them.
+//! Startup of records, worker and API, serving, and shutdown.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -33,9 +33,9 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
     let records: Arc<dyn Records> = Arc::new(database);
     prepare_folders(&data)?;
     create_first_key(&*records, &data).await?;
-    let listener = TcpListener::bind(settings.server.listen)
-        .await
-        .with_context(|| format!("can't listen on {}; is another server there?", settings.server.listen))?;
+    let listener = TcpListener::bind(settings.server.listen).await.with_context(|| {
+        format!("can't listen on {}; is another server using this address?", settings.server.listen)
+    })?;
     warn_of_weak_isolation(&engine);
     let Versions { engine, files, keeping } = with_versions(engine, &records, &data).await?;
     let keyring = Keyring::open(&data.join(SIGNING), &OsEntropy, SystemClock.now())?;
@@ -74,11 +74,11 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
     Ok(())
 }
 
-/// The engine with the scenario versions of the data folder.
+/// The engine with the scenario versions in the data folder.
 struct Versions {
     engine: Arc<Engine>,
     files: ScenarioFiles,
-    /// Keeps the installed versions in the data folder.
+    /// The task that copies the installed versions to the data folder.
     keeping: JoinHandle<()>,
 }
 
@@ -91,7 +91,7 @@ async fn with_versions(engine: Engine, records: &Arc<dyn Records>, data: &Path) 
     Ok(Versions { engine, files, keeping: tokio::spawn(keeping) })
 }
 
-/// Serves until a signal arrives or serving fails. Requests and episodes end concurrently, not one after the other.
+/// Serves until a signal arrives or serving fails. Requests and episodes are drained concurrently.
 async fn serve(
     listener: TcpListener,
     state: AppState,
@@ -106,7 +106,7 @@ async fn serve(
     let webhooks = tokio::spawn(assay_api::deliver_webhooks(state.clone(), stopped(stopping.clone())));
     eprintln!("assay: listening on http://{address}");
     let served = assay_api::serve(listener, state, stopped(stopping)).await;
-    // Also if serving failed.
+    // If serving failed, no signal has announced the stop.
     stop.send_replace(true);
     drained.await??;
     maintenance.await?;

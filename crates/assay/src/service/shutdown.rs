@@ -1,4 +1,4 @@
-//! The end of the service: the signals that request it, and the tasks that follow.
+//! Shutdown of the service: the signals that request it, and the draining of the worker.
 
 use std::time::Duration;
 
@@ -7,20 +7,20 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinError;
 
-/// Running episodes may end within this time after SIGTERM, then they are handed back. The whole stop takes less than
-/// 10 s.
+/// Time after SIGTERM in which running episodes may finish, before they are handed back. The whole shutdown takes less
+/// than 10 s.
 const DRAIN: Duration = Duration::from_secs(6);
 
 /// Waits until the service stops.
 pub(super) async fn stopped(mut stopping: watch::Receiver<bool>) {
-    // A dropped sender means the same.
+    // An error means that the sender was dropped, which is a stop too.
     drop(stopping.wait_for(|stop| *stop).await);
 }
 
 /// Sets `stop`, with a message, once `signal` arrives.
 pub(super) async fn announce_stop(signal: impl Future<Output = ()>, stop: watch::Sender<bool>) {
     signal.await;
-    eprintln!("assay: stopping; episodes that run may end within {} s", DRAIN.as_secs());
+    eprintln!("assay: stopping; running episodes have {} s to finish", DRAIN.as_secs());
     stop.send_replace(true);
 }
 

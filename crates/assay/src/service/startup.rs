@@ -1,4 +1,4 @@
-//! Steps of a start that concern the machine: limits, the data folder, the first key, warnings.
+//! Startup steps that concern the machine: limits, the data folder, the first key, warnings.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -14,16 +14,16 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::settings::Settings;
 
-/// Raises the limit of open files to the maximum allowed: every client needs one, and the usual limit is low. Processes
-/// in jails have a limit of their own.
+/// Raises the limit on open files to the maximum allowed: every client needs a descriptor, and the default limit is low.
+/// Processes in jails have their own limit.
 pub(super) fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
-        eprintln!("assay: the limit of open files could not be raised: {error}");
+        eprintln!("assay: warning: the limit on open files could not be raised: {error}");
     }
 }
 
-/// Warns the operator of weak isolation.
+/// Warns the operator about weak isolation.
 pub(super) fn warn_of_weak_isolation(engine: &Engine) {
     match (engine.runs_policies(), engine.isolation_warning()) {
         (Err(refusal), _) => eprintln!("assay: uploaded policies are refused: {refusal}"),
@@ -40,7 +40,7 @@ pub(super) fn open_records(settings: &Settings, data: &Path) -> anyhow::Result<S
     records.health().keep_free(settings.limits.disk.min_free_mib << 20);
     if let Err(error) = records.hold_reserve(settings.limits.disk.records_reserve_mib << 20) {
         let why = ErrorChain(&error);
-        eprintln!("assay: warning: {why}; tried again while the server runs");
+        eprintln!("assay: warning: {why}; this is tried again while the server runs");
     }
     Ok(records)
 }
@@ -48,7 +48,7 @@ pub(super) fn open_records(settings: &Settings, data: &Path) -> anyhow::Result<S
 /// Creates the data folder, accessible to this user only, and returns its absolute path.
 pub(super) fn data_folder(path: &Path) -> anyhow::Result<PathBuf> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-    made.with_context(|| format!("--data: can't make {}", path.display()))?;
+    made.with_context(|| format!("--data: can't create {}", path.display()))?;
     path.canonicalize().with_context(|| format!("--data: can't open {}", path.display()))
 }
 
@@ -57,7 +57,7 @@ pub(super) async fn create_first_key(records: &dyn Records, data: &Path) -> anyh
     let given = std::env::var("ASSAY_BOOTSTRAP_KEY").ok();
     match bootstrap(records, data, given.as_deref(), &OsEntropy, SystemClock.now()).await? {
         Bootstrap::NotNeeded => {}
-        Bootstrap::FromEnvironment => eprintln!("assay: ASSAY_BOOTSTRAP_KEY is the first key"),
+        Bootstrap::FromEnvironment => eprintln!("assay: the first key was taken from ASSAY_BOOTSTRAP_KEY"),
         Bootstrap::Written(path) => eprintln!("assay: an admin key was written to {}", path.display()),
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The API's state: the ports that this process provides.
+//! The API's state, with the ports that this process implements.
 
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -31,7 +31,7 @@ const BLOBS: &str = "blobs";
 /// Folder of the policy servers' credentials in the data folder.
 const SERVERS: &str = "servers";
 
-/// Publishes the public halves of the keys that the worker signs with.
+/// Publishes the public keys of the worker's signing keys.
 #[derive(Debug)]
 struct PublicKeys(Keyring);
 
@@ -75,7 +75,7 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
         blobs,
         storage,
         signing_keys: Arc::new(PublicKeys(keyring)),
-        servers: servers.context("the folder of policy servers")?,
+        servers: servers.context("the folder of policy servers' credentials")?,
         webhook_sender: Arc::new(GuardedSender(AddressGuard::new(networks))),
         signer: UrlSigner::open(data, &OsEntropy)?,
         events: EventHub::new(Arc::clone(&records), Arc::new(SystemClock), forecast.clone(), live),
@@ -103,7 +103,7 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
     })
 }
 
-/// Returns the API's settings from those of the operator and the engine.
+/// Returns the API's settings, derived from the operator's settings and the engine.
 fn api_settings(settings: &Settings, engine: &Engine) -> ApiSettings {
     let lanes = u32::try_from(engine.lanes()).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN);
     let Settings { server, uploads, events, browsers, limits, retention, webhooks, .. } = settings.clone();

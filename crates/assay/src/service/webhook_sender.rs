@@ -1,4 +1,4 @@
-//! Sends webhooks through the address guard.
+//! Sending of webhooks through the address guard.
 
 use assay_api::WebhookSender;
 use assay_model::Secret;
@@ -16,7 +16,7 @@ impl WebhookSender for GuardedSender {
     }
 
     async fn post(&self, url: &Secret, headers: &[(&'static str, String)], body: Vec<u8>) -> Result<u16, String> {
-        // Checked again: the operator may have closed a network since.
+        // Checked again because the operator may have removed a network from the settings since.
         post(&self.0, &check_post(&self.0, url.reveal())?, headers, body).await
     }
 }

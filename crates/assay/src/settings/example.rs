@@ -1,22 +1,22 @@
-//! The commented file of all settings, which holds the defaults.
+//! The commented example file with all settings and their defaults.
 
 use std::fmt::Write;
 
 use super::keys::{SettingKey, SettingKind, headings};
 
-/// Longest line of a comment.
+/// Maximum length of a comment line.
 const WIDTH: usize = 100;
 
 const HEAD: &str = "\
-# Settings of `assay serve`, with their defaults. Copy what you change to assay.toml in the folder where the server is
-# started, or name the file with --config FILE or ASSAY_CONFIG.
+# Settings of `assay serve`, with their defaults. Copy the settings that you change to assay.toml in the folder where the
+# server is started, or give another file with --config FILE or ASSAY_CONFIG.
 #
-# A variable in the environment (its name stands beside each setting) wins over this file, and a flag wins over both:
-# some settings have one of their own, and --set PATH=VALUE sets any, as in --set limits.rate.get_per_minute=600.
+# Environment variables (named in parentheses) override this file, and flags override both. Some settings have a flag of
+# their own; --set PATH=VALUE sets any of them, as in --set limits.rate.get_per_minute=600.
 # `assay serve --check` prints the effective settings and their sources.
 ";
 
-/// The file.
+/// Returns the content of the file.
 pub(crate) fn example() -> String {
     let mut text = HEAD.to_owned();
     for heading in headings() {

@@ -1,4 +1,4 @@
-//! `[judge]`: a vision model that looks at episodes too.
+//! `[judge]`: a vision model that also examines episodes.
 
 use std::path::PathBuf;
 
@@ -16,22 +16,22 @@ use crate::secret::secret;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct JudgeSettings {
-    /// Base address of an OpenAI-compatible endpoint; without it there is no second judge.
+    /// Base URL of an OpenAI-compatible endpoint; if it is not set, there is no second judge.
     #[schemars(example = "https://judge.example.org/v1")]
     pub(crate) url: Option<String>,
-    /// The model's name there.
+    /// Name of the model.
     #[schemars(example = "qwen2.5-vl")]
     pub(crate) model: Option<String>,
-    /// The endpoint's key; better in the environment or in a file of its own than here.
+    /// The endpoint's API key; safer in the environment or in a separate file than here.
     pub(crate) key: Option<SecretText>,
-    /// A file that holds the key.
+    /// File with the API key.
     #[schemars(example = "/etc/assay/judge-key")]
     pub(crate) key_file: Option<PathBuf>,
-    /// Frames of an episode that it sees.
+    /// Number of frames per episode that it is shown.
     pub(crate) frames: u8,
-    /// Episodes of a job that it sees: those nearest to a limit, or furthest beyond it.
+    /// Number of episodes per job that it is shown: those nearest to a limit, or furthest beyond it.
     pub(crate) episodes: u8,
-    /// Tokens that a job may use, by the endpoint's count.
+    /// Maximum number of tokens per job, as the endpoint counts them.
     pub(crate) tokens: u64,
 }
 
@@ -61,16 +61,16 @@ impl JudgeSettings {
         InvalidSetting::unless_in("episodes", self.episodes, &(1..=JudgeOptions::MAX_EPISODES))
     }
 
-    /// The judge that is asked for, if one is. Errors name the options of the command line.
+    /// Returns the configured judge, if any. Errors name the options of the command line.
     pub(crate) fn judge(&self) -> Result<Option<Judge>, Failure> {
         let Some(url) = &self.url else { return Ok(None) };
-        let model = self.model.as_deref().ok_or_else(|| anyhow!("--judge-model is needed with --judge-url")).usage()?;
-        let mut options = JudgeOptions::new(url, model).context("--judge-url").usage()?;
+        let model = self.model.as_deref().ok_or_else(|| anyhow!("--judge-url needs --judge-model")).or_usage()?;
+        let mut options = JudgeOptions::new(url, model).context("--judge-url").or_usage()?;
         let key = self.key.as_ref().map(SecretText::reveal);
-        options.key = secret("--judge-key-file", key, self.key_file.as_deref()).usage()?;
+        options.key = secret("--judge-key-file", key, self.key_file.as_deref()).or_usage()?;
         options.frames = self.frames;
         options.episodes = self.episodes;
         options.tokens = self.tokens;
-        Judge::new(options).context("the vision judge").usage().map(Some)
+        Judge::new(options).context("the vision judge").or_usage().map(Some)
     }
 }

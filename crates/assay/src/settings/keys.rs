@@ -1,4 +1,4 @@
-//! Every setting there is, read off the types of the sections: path, kind, default, comment.
+//! The list of all settings with path, kind, default and description, derived from the types of the sections.
 
 use assay_model::sanitise;
 use schemars::generate::SchemaSettings;
@@ -10,16 +10,16 @@ use super::Settings;
 /// One setting.
 #[derive(Debug, Clone)]
 pub(super) struct SettingKey {
-    /// Such as `limits.rate.get_per_minute`.
+    /// The path, such as `limits.rate.get_per_minute`.
     pub(super) path: String,
     pub(super) kind: SettingKind,
-    /// The default value; `None` if an unset value has a meaning of its own.
+    /// The default value; `None` if being unset has a meaning of its own.
     pub(super) default: Option<Value>,
     /// An example value, if there is no default.
     pub(super) example: Option<Value>,
-    /// The comment on the field.
+    /// The doc comment of the field.
     pub(super) about: String,
-    /// Its value is never printed.
+    /// True if its value is never printed.
     pub(super) secret: bool,
 }
 
@@ -34,7 +34,7 @@ pub(super) enum SettingKind {
     OneOf(Vec<String>),
 }
 
-/// A section's path and the comment on it, before its settings.
+/// A section: its path, its description, and its settings.
 #[derive(Debug, Clone)]
 pub(super) struct Heading {
     pub(super) path: String,
@@ -42,21 +42,21 @@ pub(super) struct Heading {
     pub(super) keys: Vec<SettingKey>,
 }
 
-/// Longest value that is shown, in bytes.
+/// Maximum length of a shown value, in bytes.
 const MAX_SHOWN: usize = 200;
 
 impl SettingKey {
-    /// Its name in the environment: `ASSAY_` and the path; `server` goes without saying.
+    /// Returns the name of its environment variable: `ASSAY_` and the path, without `server`.
     pub(super) fn variable(&self) -> String {
         format!("ASSAY_{}", self.flag().to_ascii_uppercase())
     }
 
-    /// The name of its flag, if it has one of its own, as clap knows it: the path, where `server` goes without saying.
+    /// Returns the clap id of its flag, if it has one: the path, without `server`.
     pub(super) fn flag(&self) -> String {
         self.path.strip_prefix("server.").unwrap_or(&self.path).replace('.', "_")
     }
 
-    /// A value of it as it may be shown.
+    /// Returns a printable form of a value of this setting.
     pub(super) fn shown(&self, value: &Value) -> String {
         if self.secret { "[secret]".to_owned() } else { sanitise(&value.to_string(), MAX_SHOWN) }
     }
@@ -75,7 +75,7 @@ impl SettingKind {
         }
     }
 
-    /// A value from the text of a variable or a flag; as text where it does not look like its kind.
+    /// Parses the text of a variable or a flag. Text that does not match the kind is returned as a string.
     pub(super) fn parse(&self, text: &str) -> Value {
         let trimmed = text.trim();
         let found = match self {
@@ -103,40 +103,40 @@ impl SettingKind {
             Self::Flag => "true or false".to_owned(),
             Self::Whole => "a whole number".to_owned(),
             Self::Number => "a number".to_owned(),
-            Self::Text => "text in quotes".to_owned(),
-            Self::Texts => "a list of texts".to_owned(),
+            Self::Text => "a string in quotes".to_owned(),
+            Self::Texts => "a list of strings".to_owned(),
             Self::OneOf(words) => words.join(" or "),
         }
     }
 }
 
-/// All sections in the order of their declaration, each with the settings that have a default first.
+/// Returns all sections in the order of their declaration. In each, settings with a default come first.
 pub(super) fn headings() -> Vec<Heading> {
     let generator = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true).into_generator();
     let schema = generator.into_root_schema_for::<Settings>().to_value();
     let defaults = Value::try_from(Settings::default()).unwrap_or(Value::Table(toml::Table::new()));
     let mut found = Vec::new();
-    descend("", &schema, &defaults, &mut found);
+    collect_headings("", &schema, &defaults, &mut found);
     found
 }
 
-/// All settings.
+/// Returns all settings.
 pub(super) fn all() -> Vec<SettingKey> {
     headings().into_iter().flat_map(|heading| heading.keys).collect()
 }
 
-fn descend(path: &str, schema: &Json, defaults: &Value, found: &mut Vec<Heading>) {
+fn collect_headings(path: &str, schema: &Json, defaults: &Value, found: &mut Vec<Heading>) {
     let Some(properties) = schema["properties"].as_object() else { return };
-    // The schema's are sorted by name; the defaults come as they are declared.
+    // The schema sorts properties by name; the defaults are in the order of declaration.
     let declared = defaults.as_table().into_iter().flat_map(toml::Table::keys);
     let optional = properties.keys().filter(|name| defaults.get(name).is_none());
-    let mut heading = Heading { path: path.to_owned(), about: text(schema), keys: Vec::new() };
+    let mut heading = Heading { path: path.to_owned(), about: description(schema), keys: Vec::new() };
     let place = found.len();
     for name in declared.chain(optional) {
         let inner = &properties[name.as_str()];
         let inner_path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
         if inner.get("properties").is_some() {
-            descend(&inner_path, inner, defaults.get(name).unwrap_or(defaults), found);
+            collect_headings(&inner_path, inner, defaults.get(name).unwrap_or(defaults), found);
         } else {
             heading.keys.push(key(inner_path, inner, defaults.get(name).cloned()));
         }
@@ -150,7 +150,7 @@ fn key(path: String, schema: &Json, default: Option<Value>) -> SettingKey {
     let example = schema["examples"].get(0).and_then(|example| Value::try_from(example).ok());
     let schema_of_value = non_null(schema);
     let secret = schema_of_value["writeOnly"] == Json::Bool(true);
-    SettingKey { path, kind: kind(schema_of_value), default, example, about: text(schema), secret }
+    SettingKey { path, kind: kind(schema_of_value), default, example, about: description(schema), secret }
 }
 
 /// Returns the schema of an optional setting's value.
@@ -177,6 +177,6 @@ fn kind(schema: &Json) -> SettingKind {
     }
 }
 
-fn text(schema: &Json) -> String {
+fn description(schema: &Json) -> String {
     schema["description"].as_str().unwrap_or_default().replace('\n', " ")
 }

@@ -1,4 +1,4 @@
-//! Values over values: defaults, then the file, then the environment, then flags.
+//! Layering of setting values: defaults, then the file, then the environment, then flags.
 
 use std::fmt;
 
@@ -7,8 +7,8 @@ use toml::Value;
 use super::keys::{SettingKey, SettingKind};
 use super::sources::SettingSources;
 
-/// Names in the environment that are no settings of the service.
-const OTHERS: [&str; 9] = [
+/// Environment variables that are not settings of the service.
+const OTHER_VARIABLES: [&str; 9] = [
     "ASSAY_CONFIG",
     "ASSAY_HOME",
     "ASSAY_LOG",
@@ -19,8 +19,8 @@ const OTHERS: [&str; 9] = [
     "ASSAY_PYTHON_RUNTIME",
     "ASSAY_MEMORY_DIR",
 ];
-/// A name at most this much like a wrong one is offered instead of it.
-const ALIKE: f64 = 0.85;
+/// Minimum similarity of a name that is suggested instead of an unknown one.
+const MIN_SIMILARITY: f64 = 0.85;
 
 /// The origin of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A setting as it stands.
+/// A setting with its effective value.
 #[derive(Clone)]
 pub(super) struct EffectiveSetting {
     pub(super) key: SettingKey,
@@ -52,7 +52,7 @@ pub(super) struct EffectiveSetting {
 }
 
 impl EffectiveSetting {
-    /// Its value as it may be shown.
+    /// Returns a printable form of the value.
     pub(super) fn shown(&self) -> String {
         self.value.as_ref().map_or_else(|| "(not set)".to_owned(), |value| self.key.shown(value))
     }
@@ -64,7 +64,7 @@ impl fmt::Debug for EffectiveSetting {
     }
 }
 
-/// All settings, what is wrong with them, and what looks odd.
+/// All settings, with the problems and warnings found.
 #[derive(Debug)]
 pub(super) struct Layers {
     pub(super) entries: Vec<EffectiveSetting>,
@@ -73,7 +73,7 @@ pub(super) struct Layers {
 }
 
 impl Layers {
-    /// Lays all sources over the defaults.
+    /// Applies all sources to the defaults.
     pub(super) fn of(keys: Vec<SettingKey>, sources: &SettingSources) -> Self {
         let entry = |key: SettingKey| EffectiveSetting { value: key.default.clone(), key, origin: Origin::Default };
         let entries = keys.into_iter().map(entry).collect();
@@ -94,7 +94,7 @@ impl Layers {
     fn file(&mut self, name: &str, text: &str) {
         match text.parse::<toml::Table>() {
             Ok(table) => self.table("", &table, name),
-            // The error shows the line, which may hold a secret.
+            // The error's own text quotes the line, which may contain a secret.
             Err(error) => {
                 let line = error.span().map(|span| text[..span.start].matches('\n').count() + 1);
                 let place = line.map_or_else(|| name.to_owned(), |line| format!("{name}, line {line}"));
@@ -115,10 +115,10 @@ impl Layers {
         }
     }
 
-    /// A variable that can only be meant for a section must name a setting. Others may belong to somebody else: an
-    /// orchestrator sets `ASSAY_PORT` for a service that is called assay.
+    /// Applies an environment variable. An unknown name is an error if it begins with the name of a section, and a
+    /// warning otherwise: an orchestrator sets `ASSAY_PORT` for a service that is called assay.
     fn variable(&mut self, name: &str, text: &str) {
-        if OTHERS.contains(&name) {
+        if OTHER_VARIABLES.contains(&name) {
             return;
         }
         let key = self.entries.iter().map(|entry| &entry.key).find(|key| key.variable() == name);
@@ -127,15 +127,16 @@ impl Layers {
         }
         let sections = self.entries.iter().filter_map(|entry| entry.key.path.split_once('.'));
         let of_section = |section: &str| name.starts_with(&format!("ASSAY_{}_", section.to_ascii_uppercase()));
-        let ours = sections.map(|(section, _)| section).any(|section| section != "server" && of_section(section));
+        let is_of_section =
+            sections.map(|(section, _)| section).any(|section| section != "server" && of_section(section));
         let variables: Vec<_> = self.entries.iter().map(|entry| entry.key.variable()).collect();
-        let said = format!("{name} in the environment names no setting{}", instead(name, variables.iter()));
-        if ours { self.problems.push(said) } else { self.warnings.push(said) }
+        let message = format!("{name} in the environment is not a setting{}", suggestion(name, variables.iter()));
+        if is_of_section { self.problems.push(message) } else { self.warnings.push(message) }
     }
 
     fn set(&mut self, path: &str, value: Value, origin: Origin) {
         let Some(entry) = self.entries.iter_mut().find(|entry| entry.key.path == path) else {
-            let advice = instead(path, self.entries.iter().map(|entry| &entry.key.path));
+            let advice = suggestion(path, self.entries.iter().map(|entry| &entry.key.path));
             self.problems.push(format!("{origin}: there is no setting {path}{advice}"));
             return;
         };
@@ -156,35 +157,35 @@ impl Layers {
         self.entries.iter().any(|entry| entry.key.path.starts_with(&start))
     }
 
-    /// The values as the file would have them.
+    /// Returns the values as a settings file would contain them.
     pub(super) fn table_of_values(&self) -> toml::Table {
         let mut whole = toml::Table::new();
         for entry in &self.entries {
             let Some(value) = &entry.value else { continue };
             let names: Vec<_> = entry.key.path.split('.').collect();
-            put(&mut whole, &names, value);
+            insert(&mut whole, &names, value);
         }
         whole
     }
 }
 
-/// Puts `value` where `names` lead.
-fn put(table: &mut toml::Table, names: &[&str], value: &Value) {
+/// Inserts `value` at the path `names`.
+fn insert(table: &mut toml::Table, names: &[&str], value: &Value) {
     match names {
         [] => {}
         [name] => drop(table.insert((*name).to_owned(), value.clone())),
         [section, rest @ ..] => {
             let inner = table.entry(*section).or_insert_with(|| Value::Table(toml::Table::new()));
             if let Value::Table(inner) = inner {
-                put(inner, rest, value);
+                insert(inner, rest, value);
             }
         }
     }
 }
 
-/// Suggests what may have been meant.
-fn instead<'a>(wrong: &str, right: impl Iterator<Item = &'a String>) -> String {
-    let scored = right.map(|name| (strsim::jaro_winkler(wrong, name), name));
-    let best = scored.filter(|(score, _)| *score >= ALIKE).max_by(|a, b| a.0.total_cmp(&b.0));
+/// Returns a suggestion of the most similar name, or an empty text.
+fn suggestion<'a>(wrong: &str, known: impl Iterator<Item = &'a String>) -> String {
+    let scored = known.map(|name| (strsim::jaro_winkler(wrong, name), name));
+    let best = scored.filter(|(score, _)| *score >= MIN_SIMILARITY).max_by(|a, b| a.0.total_cmp(&b.0));
     best.map_or_else(String::new, |(_, name)| format!("; did you mean {name}?"))
 }

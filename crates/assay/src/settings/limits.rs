@@ -1,4 +1,4 @@
-//! `[limits.*]`: how much clients may ask for.
+//! `[limits.*]`: limits for clients.
 
 use assay_api::{AccountLimits, DiskLimits, InvalidSetting, JobLimits, RateLimits};
 use schemars::JsonSchema;
@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct LimitSettings {
-    /// Requests of a key in a fixed window of 60 s.
+    /// Maximum number of requests per key in a fixed window of 60 s.
     pub(crate) rate: RateLimits,
     /// Limits of an account, at a time and per day.
     pub(crate) account: AccountLimits,
     /// Limits of a single job.
     pub(crate) job: JobLimits,
-    /// When the disk counts as full.
+    /// Thresholds at which the disk counts as full.
     pub(crate) disk: DiskLimits,
 }
 

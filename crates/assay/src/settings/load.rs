@@ -1,60 +1,61 @@
-//! From sources to settings.
+//! Loading of the settings from their sources.
 
 use assay_model::plain_complaint;
 
 use super::layers::{EffectiveSetting, Layers, Origin};
 use super::{SettingSources, Settings, keys};
 
-/// The settings that count, and where each of them comes from.
+/// The effective settings, and the origin of each.
 #[derive(Debug)]
 pub(crate) struct Effective {
     pub(crate) settings: Settings,
-    /// Warnings about unusual settings.
+    /// Warnings, such as about unknown environment variables.
     pub(crate) warnings: Vec<String>,
     pub(super) entries: Vec<EffectiveSetting>,
 }
 
-/// Settings that can't be: all that is wrong, a line each.
+/// Invalid settings: all problems, one line each.
 #[derive(Debug)]
-pub(crate) struct Refused(Vec<String>);
+pub(crate) struct InvalidSettings(Vec<String>);
 
-impl std::error::Error for Refused {}
+impl std::error::Error for InvalidSettings {}
 
-impl std::fmt::Display for Refused {
+impl std::fmt::Display for InvalidSettings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the settings can't be used:")?;
+        f.write_str("the settings are invalid:")?;
         self.0.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
     }
 }
 
 impl Effective {
-    /// Understands `sources`, or says everything that is wrong with them.
-    pub(crate) fn load(sources: &SettingSources) -> Result<Self, Refused> {
+    /// Loads the settings from `sources`. The error lists all problems.
+    pub(crate) fn load(sources: &SettingSources) -> Result<Self, InvalidSettings> {
         let layers = Layers::of(keys::all(), sources);
         if !layers.problems.is_empty() {
-            return Err(Refused(layers.problems));
+            return Err(InvalidSettings(layers.problems));
         }
-        let settings = understand(&layers).map_err(|problem| Refused(vec![problem]))?;
+        let settings = deserialize(&layers).map_err(|problem| InvalidSettings(vec![problem]))?;
         Ok(Self { settings, warnings: layers.warnings, entries: layers.entries })
     }
 }
 
-fn understand(layers: &Layers) -> Result<Settings, String> {
+/// Deserializes and validates the settings.
+fn deserialize(layers: &Layers) -> Result<Settings, String> {
     let table = toml::Value::Table(layers.table_of_values());
     let settings: Settings = serde_path_to_error::deserialize(table).map_err(|error| {
         let path = error.path().to_string();
-        told(layers, &path, &plain_complaint(error.inner().message()))
+        describe(layers, &path, &plain_complaint(error.inner().message()))
     })?;
     settings.validate().map_err(|bad| {
         let allowed = format!("must be {}", bad.allowed);
-        told(layers, &bad.key, &allowed)
+        describe(layers, &bad.key, &allowed)
     })?;
     Ok(settings)
 }
 
-/// Says who set what to what, and what is wrong with it.
-fn told(layers: &Layers, path: &str, wrong: &str) -> String {
-    // A list's item is named by its number.
+/// Describes a problem with its setting, the value, and the origin.
+fn describe(layers: &Layers, path: &str, wrong: &str) -> String {
+    // The path of a list item ends with its index.
     let entry =
         layers.entries.iter().find(|entry| path == entry.key.path || path.starts_with(&format!("{}[", entry.key.path)));
     let Some(entry) = entry else { return format!("{path}: {wrong}") };

@@ -1,4 +1,4 @@
-//! Format and level of the log.
+//! The format and the level of the log.
 
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
@@ -11,14 +11,14 @@ use tracing_subscriber::filter::LevelFilter;
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub(crate) enum LogFormat {
-    /// Lines for people.
+    /// Human-readable lines.
     #[default]
     Text,
-    /// A JSON object a line, for collectors.
+    /// One JSON object per line, for log collectors.
     Json,
 }
 
-/// Written out because a derived one would list the comments on the variants in the help.
+/// Implemented by hand because the derived implementation would list the doc comments of the variants in the help.
 impl ValueEnum for LogFormat {
     fn value_variants<'a>() -> &'a [Self] {
         &[Self::Text, Self::Json]

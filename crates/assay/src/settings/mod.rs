@@ -1,10 +1,10 @@
-//! The settings of `assay serve`: one file (`assay.toml`), the environment and flags over it, each value with its
-//! origin.
+//! The settings of `assay serve`: a file (`assay.toml`), overridden by the environment, overridden by flags. Each value
+//! has its origin.
 //!
 //! To add a section, write its struct in a file of its own (here, or in `assay-api` if requests need it), give it a
 //! field in [`Settings`] and a line in [`Settings::validate`], and run
-//! `assay serve --example-settings > docs/assay.example.toml`. Names in the environment, `--set`, `--check`, the
-//! example file and the refusal of unknown keys follow from the struct and its comments.
+//! `assay serve --example-settings > docs/assay.example.toml`. Environment variables, `--set`, `--check`, the example
+//! file and the rejection of unknown keys are derived from the struct and its doc comments.
 //!
 //! Where to begin: [`Effective::load`].
 
@@ -39,13 +39,13 @@ pub(crate) use self::types::{Network, SecretText};
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Settings {
-    /// Where the service listens, what it keeps where, and what it runs policies with.
+    /// The server: its address, its data folder, and the isolation of policies.
     pub(crate) server: ServerSettings,
-    /// Uploads of clients.
+    /// Uploads by clients.
     pub(crate) uploads: Uploads,
-    /// Streams of what happens to jobs.
+    /// Event streams about jobs.
     pub(crate) events: EventSettings,
-    /// Browsers: who signs in, and which pages may ask.
+    /// Browsers: sign-in, and the pages that may send requests.
     pub(crate) browsers: BrowserSettings,
     /// Limits for clients.
     pub(crate) limits: LimitSettings,
@@ -53,12 +53,12 @@ pub(crate) struct Settings {
     pub(crate) retention: Retention,
     /// Webhooks: messages to the addresses that clients give with their jobs.
     pub(crate) webhooks: WebhookSettings,
-    /// A second judge: a vision model that looks at episodes too. It can only ask for a person's review.
+    /// A second judge: a vision model that also examines episodes. It can only request a review by a person.
     pub(crate) judge: JudgeSettings,
 }
 
 impl Settings {
-    /// Checks rules that no section's types can express.
+    /// Checks the rules that the types of the sections can't express.
     pub(crate) fn validate(&self) -> Result<(), InvalidSetting> {
         self.server.validate().map_err(|bad| bad.within("server"))?;
         self.uploads.validate().map_err(|bad| bad.within("uploads"))?;

@@ -12,9 +12,9 @@ use super::isolation::{WeakerIsolation, accepted_isolation};
 use super::log::{LogFormat, LogLevel};
 use super::types::Network;
 
-/// Most lanes.
+/// Maximum number of lanes.
 pub(crate) const MAX_LANES: u16 = 256;
-/// Largest limit on the evidence of a job, in MiB: a TiB.
+/// Maximum value of the limit on a job's evidence, in MiB: 1 TiB.
 pub(crate) const MAX_EVIDENCE_MIB: u64 = 1 << 20;
 
 /// The section `[server]`.
@@ -24,40 +24,39 @@ pub(crate) struct ServerSettings {
     /// Address to listen on.
     #[schemars(with = "String")]
     pub(crate) listen: SocketAddr,
-    /// Folder for the database, policies and evidence; must be given.
+    /// Folder for the database, policies and evidence; required.
     #[schemars(example = "/var/lib/assay")]
     pub(crate) data: Option<PathBuf>,
-    /// Where clients reach the service; makes addresses in answers absolute.
+    /// URL at which clients reach the service; if set, URLs in responses are absolute.
     #[schemars(example = "https://assay.example.org")]
     pub(crate) public_url: Option<String>,
-    /// Simulators that run at the same time, 1 to 256; one per processor if not set.
+    /// Number of simulators that run at the same time, 1 to 256; one per processor if not set.
     #[schemars(example = 4)]
     pub(crate) lanes: Option<u16>,
-    /// Networks that clients' policy servers may be in, beside the public Internet, such as "10.0.0.0/8".
+    /// Networks that clients' policy servers may be in, besides the public Internet, such as "10.0.0.0/8".
     #[schemars(with = "Vec<String>")]
     pub(crate) policy_networks: Vec<Network>,
-    /// Networks that clients' webhooks (`callback_url`) may be in, beside the public Internet.
+    /// Networks that clients' webhooks (`callback_url`) may be in, besides the public Internet.
     #[schemars(with = "Vec<String>")]
     pub(crate) webhook_networks: Vec<Network>,
-    /// Most evidence of all episodes of a job together, in MiB, each having an equal share; over it images are left
-    /// out.
+    /// Maximum size of a job's evidence, in MiB. Each episode has an equal share, and omits images beyond it.
     pub(crate) max_evidence_mib: u64,
-    /// Access to /metrics: nobody (off), clients on the same machine (loopback), or everybody (any).
+    /// Access to /metrics: none (off), from the same machine (loopback), or from anywhere (any).
     pub(crate) metrics: MetricsAccess,
     /// Format of the log on standard error.
     pub(crate) log_format: LogFormat,
     /// Log level: error, warn, info, debug or trace; -v and ASSAY_LOG take precedence.
     pub(crate) log_level: LogLevel,
-    /// Time limit for the head of a request, also of the next one on a connection that is kept
-    /// open: more than a proxy in front keeps connections that are idle.
+    /// Time limit for the head of a request, including the next one on a connection that is kept open. Set it higher
+    /// than the idle timeout of a proxy in front of the server.
     pub(crate) header_s: Seconds,
-    /// Connections at the same time; more wait to be accepted.
+    /// Maximum number of concurrent connections; others wait to be accepted.
     pub(crate) max_connections: usize,
     /// Time limit for requests in progress when the server stops.
     pub(crate) drain_s: Seconds,
-    /// Run policies with Landlock instead of namespaces where those don't work.
+    /// Run policies with Landlock if namespaces don't work.
     pub(crate) accept_weaker_isolation: Option<WeakerIsolation>,
-    /// Run policies even where neither works. Only for policies of your own.
+    /// Run policies even if neither works. Only for your own policies.
     pub(crate) run_untrusted_code_without_isolation: bool,
 }
 
@@ -102,7 +101,7 @@ impl ServerSettings {
         InvalidSetting::unless_in("drain_s", self.drain_s, &(Seconds::new(0)..=Seconds::new(3600)))
     }
 
-    /// The folder of everything that is kept.
+    /// Returns the data folder.
     pub(crate) fn data(&self) -> Result<&PathBuf, InvalidSetting> {
         let allowed = "the folder for database, policies and evidence: --data DIR, ASSAY_DATA, or data in [server]";
         self.data.as_ref().ok_or_else(|| InvalidSetting::new("server.data", "(not set)", allowed))

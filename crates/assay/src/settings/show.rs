@@ -1,4 +1,4 @@
-//! The settings that count, for people and for programs. Secrets are never shown.
+//! The effective settings as a table and as JSON. Secrets are never shown.
 
 use assay_report::terminal::Layout;
 use serde_json::{Map, Value, json};
@@ -7,14 +7,15 @@ use super::layers::{EffectiveSetting, Origin};
 use super::load::Effective;
 
 impl Effective {
-    /// A row a setting: path, value, origin.
+    /// Returns a table with a row per setting: path, value, origin.
     pub(crate) fn table(&self, screen: Layout) -> String {
         let row = |entry: &EffectiveSetting| vec![entry.key.path.clone(), entry.shown(), entry.origin.to_string()];
         let rows: Vec<_> = self.entries.iter().map(row).collect();
         screen.table(&["setting", "value", "from"], &rows, 0)
     }
 
-    /// An object a setting, by path: `value` and `origin` (`default`, `file`, `environment`, `flag`) with its `name`.
+    /// Returns an object with an entry per setting, by path: `value`, `origin` (`default`, `file`, `environment`,
+    /// `flag`), and the `name` of the origin.
     pub(crate) fn json(&self) -> Value {
         let object = |entry: &EffectiveSetting| {
             let value = match &entry.value {

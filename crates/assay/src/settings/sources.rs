@@ -1,4 +1,4 @@
-//! Where settings come from, gathered in one place: the file, the environment, the command line.
+//! The sources of settings: the file, the environment, the command line.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,23 +9,23 @@ use clap::parser::ValueSource;
 
 use super::keys;
 
-/// The file that is read if no other is named and it exists.
+/// The settings file that is read, if it exists, when no other is given.
 const DEFAULT_FILE: &str = "assay.toml";
-/// Longest file, in bytes.
+/// Maximum size of a settings file, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// The settings as found, before validation.
 #[derive(Default)]
 pub(crate) struct SettingSources {
-    /// The file and its text.
+    /// Path and content of the file.
     pub(super) file: Option<(PathBuf, String)>,
-    /// Variables that begin with `ASSAY_`.
+    /// Name and value of the variables that begin with `ASSAY_`.
     pub(super) variables: Vec<(String, String)>,
-    /// Flag, path, value.
+    /// Flag, path of the setting, and value.
     pub(super) flags: Vec<(String, String, String)>,
 }
 
-/// Keys and passwords may be among them.
+/// Written by hand because the sources may contain keys and passwords.
 impl fmt::Debug for SettingSources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sources").field("file", &self.file.as_ref().map(|(path, _)| path)).finish_non_exhaustive()
@@ -33,14 +33,14 @@ impl fmt::Debug for SettingSources {
 }
 
 impl SettingSources {
-    /// Of one file, as the fuzz target has it.
+    /// Returns the source of a single file, for the fuzz target.
     #[cfg(feature = "fuzzing")]
     pub(crate) fn of_file(path: PathBuf, text: String) -> Self {
         Self { file: Some((path, text)), ..Self::default() }
     }
 
-    /// Gathers those of this process: from the file `config` or the usual one, from the environment, from `--set`, and
-    /// from the flags in `matches`.
+    /// Gathers the sources of this process: the file `config` or the default one, the environment, `--set`, and the
+    /// flags in `matches`.
     pub(crate) fn gather(config: Option<&Path>, set: &[String], matches: &ArgMatches) -> anyhow::Result<Self> {
         let file = match config {
             Some(path) => Some((path.to_owned(), read(path)?)),
@@ -59,11 +59,15 @@ impl SettingSources {
 
 fn read(path: &Path) -> anyhow::Result<String> {
     let size = std::fs::metadata(path).with_context(|| format!("can't read the settings in {}", path.display()))?.len();
-    anyhow::ensure!(size <= MAX_FILE_BYTES, "{} has more than {MAX_FILE_BYTES} bytes: no settings", path.display());
+    anyhow::ensure!(
+        size <= MAX_FILE_BYTES,
+        "{} has more than {MAX_FILE_BYTES} bytes, which is too large for a settings file",
+        path.display()
+    );
     std::fs::read_to_string(path).with_context(|| format!("can't read the settings in {}", path.display()))
 }
 
-/// Those that stand on the command line; clap also knows defaults and variables, which are not flags.
+/// Returns the settings given on the command line. Defaults and variables, which clap also reports, are excluded.
 fn flags(set: &[String], matches: &ArgMatches) -> anyhow::Result<Vec<(String, String, String)>> {
     let keys = keys::all();
     let mut found = Vec::new();
@@ -73,7 +77,7 @@ fn flags(set: &[String], matches: &ArgMatches) -> anyhow::Result<Vec<(String, St
             continue;
         }
         let words: Vec<_> = matches.get_raw(id).into_iter().flatten().map(|raw| raw.to_string_lossy()).collect();
-        // A switch has no words.
+        // A switch has no value.
         let value = if words.is_empty() { "true".to_owned() } else { words.join(",") };
         found.push((format!("--{}", id.replace('_', "-")), key.path.clone(), value));
     }

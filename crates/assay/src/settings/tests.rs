@@ -1,4 +1,4 @@
-//! Settings from all sources.
+//! Tests of settings from all sources.
 
 use std::path::PathBuf;
 
@@ -17,14 +17,14 @@ fn sources(file: Option<&str>, variables: &[(&str, &str)], flags: &[(&str, &str)
     }
 }
 
-fn refusal(file: Option<&str>, variables: &[(&str, &str)], flags: &[(&str, &str)]) -> String {
+fn load_error(file: Option<&str>, variables: &[(&str, &str)], flags: &[(&str, &str)]) -> String {
     Effective::load(&sources(file, variables, flags)).unwrap_err().to_string()
 }
 
 #[test]
 fn the_example_holds_the_defaults_and_is_published() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/assay.example.toml");
-    if std::env::var_os("INSTA_UPDATE").is_some_and(|wish| wish == "always") {
+    if std::env::var_os("INSTA_UPDATE").is_some_and(|update| update == "always") {
         std::fs::write(path, example()).unwrap();
     }
     let published = std::fs::read_to_string(path).unwrap();
@@ -32,7 +32,7 @@ fn the_example_holds_the_defaults_and_is_published() {
     let (read, default) = (sources(Some(&published), &[], &[]), SettingSources::default());
     let values = |sources: &SettingSources| format!("{:?}", Effective::load(sources).unwrap().settings);
     assert_eq!(values(&read), values(&default));
-    // Also what is commented out because it has no default, where it shows a value.
+    // Settings without a default are commented out; their example values must be valid too.
     let uncommented: Vec<_> =
         published.lines().map(|line| line.strip_prefix("# ").filter(|l| is_setting(l)).unwrap_or(line)).collect();
     let without = |name: &&&str| !name.starts_with("key_file");
@@ -41,13 +41,13 @@ fn the_example_holds_the_defaults_and_is_published() {
     assert!(effective.entries.iter().all(|entry| entry.key.path == "judge.key_file" || entry.value.is_some()));
 }
 
-/// `name = value`, as opposed to words.
+/// Returns true if a line is `name = value`, as opposed to prose.
 fn is_setting(line: &str) -> bool {
     line.split_once(" = ").is_some_and(|(name, _)| name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'))
 }
 
 #[test]
-fn flags_win_over_variables_over_the_file() {
+fn flags_override_variables_and_variables_the_file() {
     let file = "[limits.rate]\nget_per_minute = 1\nwrite_per_minute = 2\nverify_per_minute = 3\n";
     let variables = [("ASSAY_LIMITS_RATE_GET_PER_MINUTE", "10"), ("ASSAY_LIMITS_RATE_WRITE_PER_MINUTE", "20")];
     let flags = [("limits.rate.get_per_minute", "100")];
@@ -82,7 +82,7 @@ fn flags_and_variables_are_named_after_their_settings() {
 }
 
 #[test]
-fn a_flag_wins_under_the_name_of_its_setting() {
+fn a_flag_sets_the_setting_of_its_name() {
     let words =
         ["assay", "serve", "--lanes", "3", "--judge-frames", "5", "--policy-networks", "10.0.0.0/8,192.168.1.7"];
     let matches = Cli::command().get_matches_from(words.into_iter().chain(["--run-untrusted-code-without-isolation"]));
@@ -97,7 +97,7 @@ fn a_flag_wins_under_the_name_of_its_setting() {
 }
 
 #[test]
-fn each_kind_comes_from_text() {
+fn each_kind_is_parsed_from_text() {
     let variables = [
         ("ASSAY_LISTEN", "0.0.0.0:9"),
         ("ASSAY_DATA", "12"),
@@ -118,10 +118,10 @@ fn each_kind_comes_from_text() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_path_value_and_source() {
-    let file = |text| refusal(Some(text), &[], &[]);
-    let variable = |name, value| refusal(None, &[(name, value)], &[]);
-    for (said, parts) in [
+fn errors_name_path_value_and_source() {
+    let file = |text| load_error(Some(text), &[], &[]);
+    let variable = |name, value| load_error(None, &[(name, value)], &[]);
+    for (message, parts) in [
         (
             file("[limits.rate]\nverify_per_minutes = 1"),
             &["/etc/assay.toml: ", "limits.rate.verify_per_minutes", "did you mean limits.rate.verify_per_minute?"][..],
@@ -150,25 +150,25 @@ fn what_is_wrong_is_named_with_path_value_and_source() {
         (
             variable("ASSAY_LIMITS_RATE_GET_PER_MINUT", "1"),
             &[
-                "ASSAY_LIMITS_RATE_GET_PER_MINUT in the environment names no setting; did you mean ASSAY_LIMITS_RATE_GET_PER_MINUTE?",
+                "ASSAY_LIMITS_RATE_GET_PER_MINUT in the environment is not a setting; did you mean ASSAY_LIMITS_RATE_GET_PER_MINUTE?",
             ],
         ),
-        (refusal(None, &[], &[("no.such", "1")]), &["--set: there is no setting no.such"]),
+        (load_error(None, &[], &[("no.such", "1")]), &["--set: there is no setting no.such"]),
         (
-            refusal(None, &[], &[("limits.rate.get_per_minute", "0")]),
+            load_error(None, &[], &[("limits.rate.get_per_minute", "0")]),
             &["--set: limits.rate.get_per_minute = 0: must be from 1"],
         ),
     ] {
         for part in parts {
-            assert!(said.contains(part), "{part:?} is missing in {said}");
+            assert!(message.contains(part), "{part:?} is missing in {message}");
         }
     }
-    let two = refusal(Some("[server]\na = 1\nb = 2"), &[], &[]);
-    assert!(two.contains("server.a") && two.contains("server.b"), "everything wrong is told at once: {two}");
+    let two = load_error(Some("[server]\na = 1\nb = 2"), &[], &[]);
+    assert!(two.contains("server.a") && two.contains("server.b"), "all problems are listed at once: {two}");
 }
 
 #[test]
-fn a_variable_that_may_be_somebody_elses_is_only_told() {
+fn an_unknown_variable_outside_the_sections_is_a_warning() {
     let variables = [("ASSAY_SERVICE_HOST", "10.0.0.1"), ("ASSAY_LANE", "3"), ("ASSAY_LOG", "debug")];
     let effective = Effective::load(&sources(None, &variables, &[])).unwrap();
     assert_eq!(effective.warnings.len(), 2, "{:?}", effective.warnings);
@@ -201,7 +201,7 @@ fn secrets_are_never_shown() {
         format!("[judge]\nkey = \"{key}\n"),
         format!("[judge]\nkey = \"{key}\"\nkey_file = \"x\""),
     ] {
-        let said = refusal(Some(&wrong), &[], &[]);
-        assert!(!said.contains(key), "{said}");
+        let message = load_error(Some(&wrong), &[], &[]);
+        assert!(!message.contains(key), "{message}");
     }
 }

@@ -1,4 +1,4 @@
-//! Types of single settings.
+//! Types of the values of settings.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -28,7 +28,7 @@ impl From<Network> for String {
     }
 }
 
-/// A secret in the settings: shown nowhere. The schema's `writeOnly` keeps it out of all that is printed.
+/// A secret in the settings, which is never shown. `writeOnly` in the schema keeps it out of all output.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(from = "String")]
 pub(crate) struct SecretText(Secret);

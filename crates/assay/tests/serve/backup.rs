@@ -91,10 +91,10 @@ fn a_backup_made_as_documented_can_be_restored() {
         stop.store(true, Ordering::Relaxed);
         assert!(work.into_iter().map(|work| work.join().unwrap()).sum::<usize>() > 0);
         let found = shell(&assay, "assay backup --check \"$BACKUP\"", &[("BACKUP", &later)]);
-        assert!(found.contains("nothing is wrong with it"), "{found}");
+        assert!(found.contains("no problems found"), "{found}");
     });
     let found = shell(&assay, &documented("check"), &folders);
-    assert!(found.contains("the same to the bit") && found.contains("nothing is wrong with it"), "{found}");
+    assert!(found.contains("the same to the bit") && found.contains("no problems found"), "{found}");
     assert_ne!(server.stop(Signal::KILL, STOP_LIMIT).code, 0);
     fs::rename(&data, assay.path("lost")).unwrap();
     shell(&assay, &documented("restore"), &folders);
@@ -190,16 +190,16 @@ fn what_is_no_whole_backup_is_refused() {
     let (data, restored) = (assay.path("data"), assay.path("restored"));
     let [make, restore, flag] = ["backup", "restore", "--data"].map(Path::new);
     refused(&[make, &backup, flag, &data], "is not empty");
-    refused(&[make, &assay.path("x.partial"), flag, &data], "not finished");
+    refused(&[make, &assay.path("x.partial"), flag, &data], "incomplete");
     refused(&[make, &assay.path("other"), flag, &assay.path("nowhere")], "no records");
     refused(&[restore, &backup, flag, &data], "is not empty");
-    refused(&[restore, &data, flag, &restored], "is no backup");
+    refused(&[restore, &data, flag, &restored], "is not a backup");
     // As a backup that was killed left it; another one does not touch it.
     fs::create_dir(assay.path("next.partial")).unwrap();
-    refused(&[make, &assay.path("next"), flag, &data], "was not finished");
+    refused(&[make, &assay.path("next"), flag, &data], "incomplete");
     let partial = assay.path("backup.partial");
     fs::rename(&backup, &partial).unwrap();
-    refused(&[restore, &partial, flag, &restored], "not finished");
+    refused(&[restore, &partial, flag, &restored], "incomplete");
     fs::rename(&partial, &backup).unwrap();
     // As a newer version writes it.
     let list = backup.join("backup.json");
@@ -210,19 +210,19 @@ fn what_is_no_whole_backup_is_refused() {
     assert_eq!(answer(&assay, &[make, Path::new("--check"), &backup]).0, 1);
     manifest["files"][0]["path"] = json!("../assay.db");
     fs::write(&list, manifest.to_string()).unwrap();
-    refused(&[restore, &backup, flag, &restored], "no file of a data folder");
+    refused(&[restore, &backup, flag, &restored], "not a file of a data folder");
     manifest["files"].as_array_mut().unwrap().remove(0);
     manifest["missing"] = json!(["../victim.txt"]);
     fs::write(&list, manifest.to_string()).unwrap();
-    refused(&[restore, &backup, flag, &restored], "no file of a data folder");
+    refused(&[restore, &backup, flag, &restored], "not a file of a data folder");
     manifest["missing"] = json!([]);
     manifest["files"].as_array_mut().unwrap().retain(|file| file["path"] != "assay.db");
     fs::write(&list, manifest.to_string()).unwrap();
-    refused(&[restore, &backup, flag, &restored], "without which it is no backup");
+    refused(&[restore, &backup, flag, &restored], "which every backup contains");
     // A pipe is not waited for.
     fs::remove_file(&list).unwrap();
     rustix::fs::mkfifoat(rustix::fs::CWD, &list, rustix::fs::Mode::RUSR).unwrap();
-    refused(&[restore, &backup, flag, &restored], "is no backup");
+    refused(&[restore, &backup, flag, &restored], "is not a backup");
     assert!(!restored.exists());
 }
 

@@ -35,7 +35,7 @@ fn what_was_signed_can_be_checked_anywhere() {
     assert_eq!(fs::metadata(&secret).unwrap().permissions().mode() & 0o777, 0o600);
     check(&assay, &[], 0, "numbers    verdict, scores and statistics follow");
     check(&assay, &[], 0, "only recomputing says");
-    check(&assay, &[], 0, "files are those that were signed\n");
+    check(&assay, &[], 0, "files match the signed statement\n");
     check(&assay, &[], 0, "result     VERIFIED\n");
 
     let keys = assay.run(&["attest", "keys", "--json"]);
@@ -46,7 +46,7 @@ fn what_was_signed_can_be_checked_anywhere() {
     // On another machine there is only what was published.
     fs::remove_dir_all(assay.path("user")).unwrap();
     check(&assay, &["--keys", "keys.json"], 0, "verdict    SAFE");
-    check(&assay, &[], 1, "result     REFUSED, the signature does not hold: no signature is by any of the known keys");
+    check(&assay, &[], 1, "result     REFUSED, the signature check failed: no signature is by any of the known keys");
     let id = keys.stdout.split('"').find(|text| text.len() == 64).unwrap();
     check(&assay, &["--keys", "keys.json", "--keyid", id], 0, id);
     check(&assay, &["--keys", "keys.json", "--keyid", &"0".repeat(64)], 1, "no signature is by the key with this id");
@@ -84,21 +84,21 @@ fn missing_evidence_is_neither_verified_nor_refused() {
     evaluated(&assay);
     let trace = assay.path("out/episodes/000/trace.parquet");
     fs::remove_file(&trace).unwrap();
-    check(&assay, &[], 3, "result     INCOMPLETE, not here: episodes/000/trace.parquet (--allow-missing");
-    check(&assay, &["--allow-missing"], 0, "1 are not here");
+    check(&assay, &[], 3, "result     INCOMPLETE, missing: episodes/000/trace.parquet (--allow-missing");
+    check(&assay, &["--allow-missing"], 0, "1 are missing");
     check(&assay, &["--allow-missing"], 0, "result     VERIFIED, the report alone");
     // What is there must still be right.
     fs::write(assay.path("out/episodes/000/state.bin"), b"other").unwrap();
-    check(&assay, &["--allow-missing"], 1, "REFUSED, the evidence does not hold: episodes/000/state.bin");
+    check(&assay, &["--allow-missing"], 1, "REFUSED, the evidence check failed: episodes/000/state.bin");
     // Nobody will ever write to this pipe.
     fs::remove_file(assay.path("out/episodes/000/state.bin")).unwrap();
     let made = std::process::Command::new("mkfifo").arg(assay.path("out/episodes/000/state.bin")).status();
     assert!(made.unwrap().success());
-    check(&assay, &["--allow-missing"], 2, "state.bin is no regular file");
+    check(&assay, &["--allow-missing"], 2, "state.bin is not a regular file");
     fs::remove_dir_all(assay.path("out/episodes")).unwrap();
     check(&assay, &["--allow-missing"], 0, "VERIFIED");
     fs::remove_file(assay.path("out/report.json")).unwrap();
-    check(&assay, &["--allow-missing"], 3, "INCOMPLETE, report.json and so the numbers could not be checked");
+    check(&assay, &["--allow-missing"], 3, "INCOMPLETE, report.json is missing, so the numbers could not be checked");
 }
 
 #[test]

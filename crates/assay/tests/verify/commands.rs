@@ -64,7 +64,7 @@ fn the_doctor_finds_this_machine_able() {
     let assay = assay();
     let run = assay.run(&["doctor"]);
     assert_eq!(run.code, 0, "{}", run.stdout);
-    assert!(run.stdout.contains("Everything that is needed is there."), "{}", run.stdout);
+    assert!(run.stdout.contains("All requirements are met."), "{}", run.stdout);
     let run = assay.run(&["doctor", "--json"]);
     let checks: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(checks["holds"], true);

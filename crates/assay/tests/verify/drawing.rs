@@ -47,10 +47,10 @@ fn videos_can_be_made_up_later_and_change_nothing_that_was_signed() {
     // Who trusts one key only does not trust what another one signed.
     let pinned = assay.run(&["attest", "verify", "out/report.intoto.json", "--keyid", first_key]);
     assert_eq!(pinned.code, 1, "{}", pinned.stdout);
-    assert!(pinned.stdout.contains("REFUSED, the drawing does not hold"), "{}", pinned.stdout);
+    assert!(pinned.stdout.contains("REFUSED, the rendering check failed"), "{}", pinned.stdout);
     let video = fs::read(first.join("video.mp4")).unwrap();
     fs::remove_file(first.join("video.mp4")).unwrap();
-    check(&assay, "out/report.intoto.json", 3, "INCOMPLETE, not here: episodes/000/video.mp4");
+    check(&assay, "out/report.intoto.json", 3, "INCOMPLETE, missing: episodes/000/video.mp4");
     fs::write(first.join("video.mp4"), video).unwrap();
     for name in ["log", "video"] {
         let file = format!("out/episodes/000/{name}.intoto.json");
@@ -67,7 +67,7 @@ fn videos_can_be_made_up_later_and_change_nothing_that_was_signed() {
         &assay,
         "out/report.intoto.json",
         3,
-        "INCOMPLETE, signed by nobody: episodes/000/images.mcap, episodes/000/video.mp4",
+        "INCOMPLETE, unsigned: episodes/000/images.mcap, episodes/000/video.mp4",
     );
     fs::write(first.join("video.mp4"), b"half a video").unwrap();
     let run = assay.run(&["render", "out", "--record", "all"]);
@@ -78,10 +78,10 @@ fn videos_can_be_made_up_later_and_change_nothing_that_was_signed() {
     let good = fs::read(second.join("video.mp4")).unwrap();
     fs::copy(first.join("video.mp4"), second.join("video.mp4")).unwrap();
     check(&assay, "out/episodes/001/video.intoto.json", 1, "video.mp4 (sha256");
-    check(&assay, "out/report.intoto.json", 1, "REFUSED, the drawing does not hold: episodes/001/video.mp4 (sha256");
+    check(&assay, "out/report.intoto.json", 1, "REFUSED, the rendering check failed: episodes/001/video.mp4 (sha256");
     fs::write(second.join("video.mp4"), good).unwrap();
     check(&assay, "out/episodes/001/video.intoto.json", 0, "VERIFIED");
-    check(&assay, "out/report.intoto.json", 0, "drawings   all ");
+    check(&assay, "out/report.intoto.json", 0, "rendered   all ");
     // The other episode's video with its statement.
     let own = ["video.mp4", "video.intoto.json"].map(|name| (second.join(name), fs::read(second.join(name)).unwrap()));
     for (path, _) in &own {
@@ -90,16 +90,16 @@ fn videos_can_be_made_up_later_and_change_nothing_that_was_signed() {
     check(&assay, "out/report.intoto.json", 1, "episodes/001/video.intoto.json is about another job or episode");
     own.iter().for_each(|(path, bytes)| fs::write(path, bytes).unwrap());
     fs::write(second.join("notes.txt"), b"SAFE").unwrap();
-    check(&assay, "out/report.intoto.json", 3, "signed by nobody: episodes/001/notes.txt");
+    check(&assay, "out/report.intoto.json", 3, "unsigned: episodes/001/notes.txt");
     fs::remove_file(second.join("notes.txt")).unwrap();
     fs::copy(first.join("trace.parquet"), second.join("trace.parquet")).unwrap();
-    check(&assay, "out/episodes/001/video.intoto.json", 1, "the recording does not hold");
+    check(&assay, "out/episodes/001/video.intoto.json", 1, "the recording check failed");
     fs::remove_file(second.join("video.intoto.json")).unwrap();
     let run = assay.run(&["render", "out", "--record", "all"]);
     assert_eq!(run.code, 1, "{}", run.stderr);
     assert!(run.stderr.contains("episode 1: no video: the recording is not the one"), "{}", run.stderr);
     fs::write(assay.path("out/report.intoto.json"), b"{}").unwrap();
-    check(&assay, "out/episodes/000/video.intoto.json", 1, "the job does not hold");
+    check(&assay, "out/episodes/000/video.intoto.json", 1, "the job check failed");
     assay.assert_clean();
 }
 

@@ -98,7 +98,7 @@ fn a_policy_of_any_kind_is_kept_beside_its_report() {
     // Without a report it is somebody else's.
     let other = assay.write("other/policy.py", "mine");
     let run = verify(&assay, &assay.path("folder"), &["--episodes", "1", "--out", "other"]);
-    assert!(run.code == 2 && run.stderr.contains("which is not ours"), "{}", run.stderr);
+    assert!(run.code == 2 && run.stderr.contains("which assay did not write"), "{}", run.stderr);
     assert_eq!(fs::read_to_string(other).unwrap(), "mine");
 }
 

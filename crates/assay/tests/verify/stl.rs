@@ -75,8 +75,8 @@ fn wrong_input_is_pointed_at() {
         ),
         ("always (spd <= 1)", &path, "no column \"spd\"; it has time, speed, brake"),
         ("always[0:0.0015] (speed <= 1)", &path, "not a whole number of sample periods of 0.002 s"),
-        ("always (x <= 1)", &broken, "line 3, column \"x\": \"one\" is no number"),
-        ("always (x <= 1)", &assay.path("missing.csv"), "cannot read the trace"),
+        ("always (x <= 1)", &broken, "line 3, column \"x\": \"one\" is not a number"),
+        ("always (x <= 1)", &assay.path("missing.csv"), "can't read the trace"),
     ];
     for (formula, trace, why) in table {
         let run = assay.run(&["stl", "--formula", formula, "--trace", trace.to_str().unwrap()]);

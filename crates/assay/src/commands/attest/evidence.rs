@@ -1,4 +1,4 @@
-//! Files that a statement lists, compared with those in a folder.
+//! Comparison of the files that a statement lists with those in a folder.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -8,55 +8,57 @@ use assay_model::Sha256Digest;
 use assay_report::attest::Evidence;
 use assay_worker::sha256_of;
 
-use super::beside::Beside;
 use super::lines::line;
-use crate::exit::Code;
+use super::rendered_files::RenderedFiles;
+use crate::exit::ExitStatus;
 use crate::output::REPORT_JSON;
 
-/// Digits of a hash that are shown.
+/// Number of digits of a digest that are shown.
 const SHOWN_DIGITS: usize = 16;
-/// Missing files that are named.
+/// Maximum number of files that are named.
 const SHOWN_FILES: usize = 3;
 
 /// The evidence present in a folder, all of it unchanged.
 pub(super) struct PresentEvidence {
+    /// Number of files that are present.
     pub(super) here: usize,
-    /// Names of what does not.
+    /// Names of missing files.
     pub(super) absent: Vec<String>,
-    /// `report.json` is among what is here.
+    /// True if `report.json` is present.
     pub(super) report: bool,
 }
 
 impl PresentEvidence {
-    pub(super) fn words(&self) -> String {
+    pub(super) fn summary(&self) -> String {
         let all = self.here + self.absent.len();
         match self.absent.len() {
-            0 => format!("all {all} files are those that were signed"),
-            absent => format!("{} of {all} files are those that were signed; {absent} are not here", self.here),
+            0 => format!("all {all} files match the signed statement"),
+            absent => format!("{} of {all} files match the signed statement; {absent} are missing", self.here),
         }
     }
 
-    /// Says in the end whether that is enough.
-    pub(super) fn result(&self, text: &mut String, beside: &Beside, allow_missing: bool) -> Code {
-        if !beside.unsigned.is_empty() {
-            // Whoever looks at such a file must not think that the signature covers it.
-            let why = format!("INCOMPLETE, signed by nobody: {}; remove what you don't know", shown(&beside.unsigned));
+    /// Writes the result, and returns the exit status.
+    pub(super) fn write_result(&self, text: &mut String, rendered: &RenderedFiles, allow_missing: bool) -> ExitStatus {
+        if !rendered.unsigned.is_empty() {
+            // Readers must not believe that the signature covers such a file.
+            let names = shown(&rendered.unsigned);
+            let why = format!("INCOMPLETE, unsigned: {names}; remove files that you don't know");
             line(text, "result", &assay_model::sanitise(&why, usize::MAX));
-            Code::Inconclusive
+            ExitStatus::Inconclusive
         } else if self.absent.is_empty() {
             line(text, "result", "VERIFIED");
-            Code::Success
+            ExitStatus::Success
         } else if !self.report {
-            line(text, "result", &format!("INCOMPLETE, {REPORT_JSON} and so the numbers could not be checked"));
-            Code::Inconclusive
+            line(text, "result", &format!("INCOMPLETE, {REPORT_JSON} is missing, so the numbers could not be checked"));
+            ExitStatus::Inconclusive
         } else if allow_missing {
-            line(text, "result", "VERIFIED, the report alone: what is not here was not looked at");
-            Code::Success
+            line(text, "result", "VERIFIED, the report alone: missing files were not checked");
+            ExitStatus::Success
         } else {
             let names = shown(&self.absent);
-            let why = format!("INCOMPLETE, not here: {names} (--allow-missing accepts the report alone)");
+            let why = format!("INCOMPLETE, missing: {names} (--allow-missing accepts the report alone)");
             line(text, "result", &assay_model::sanitise(&why, usize::MAX));
-            Code::Inconclusive
+            ExitStatus::Inconclusive
         }
     }
 }
@@ -66,11 +68,11 @@ fn shown(names: &[String]) -> String {
     format!("{}{more}", names.iter().take(SHOWN_FILES).cloned().collect::<Vec<_>>().join(", "))
 }
 
-/// The result of comparing files with those that were signed.
+/// The result of comparing files with the signed digests.
 pub(super) enum EvidenceCheck {
     /// Every file present is the one that was signed.
     Unchanged(PresentEvidence),
-    /// This file is another one: its name and both hashes.
+    /// A file differs: its name and both digests.
     Changed(String),
 }
 
@@ -78,15 +80,15 @@ pub(super) enum EvidenceCheck {
 pub(super) fn evidence(files: &[Evidence], folder: &Path) -> anyhow::Result<EvidenceCheck> {
     let mut found = PresentEvidence { here: 0, absent: Vec::new(), report: false };
     for file in files {
-        // The statement is signed, but by somebody else: its names must not lead out of the folder.
+        // The statement may have been signed by an untrusted party: its names must not lead out of the folder.
         let plain = file.name.split('/').all(|part| !matches!(part, "" | "." | "..")) && !file.name.contains('\\');
         if !plain {
-            return Err(anyhow!("the statement names {:?}, which is no path inside a folder", file.name));
+            return Err(anyhow!("the statement names {:?}, which is not a path inside its folder", file.name));
         }
         let path = folder.join(&file.name);
-        // A pipe would be waited for, and a device read, for ever.
+        // Reading a pipe or a device might never end.
         if path.metadata().is_ok_and(|about| !about.is_file()) {
-            return Err(anyhow!("{} is no regular file", path.display()));
+            return Err(anyhow!("{} is not a regular file", path.display()));
         }
         match sha256_of(&path) {
             Ok(hash) if Some(hash) == file.sha256 => {

@@ -1,17 +1,18 @@
-//! The lines of an answer.
+//! Lines of the output of `assay attest verify`.
 
 use assay_report::attest::KnownKey;
 use jiff::Timestamp;
 
 use crate::commands::stdout::print;
-use crate::exit::{Code, Failure};
+use crate::exit::{ExitStatus, Failure};
 use crate::screen;
 
-pub(super) fn refuse(what: &str, why: &dyn std::fmt::Display) -> Result<Code, Failure> {
+/// Prints that the check of `what` failed, and returns the exit status.
+pub(super) fn refuse(what: &str, why: &dyn std::fmt::Display) -> Result<ExitStatus, Failure> {
     let mut text = String::new();
-    line(&mut text, "result", &format!("REFUSED, the {what} does not hold: {why}"));
+    line(&mut text, "result", &format!("REFUSED, the {what} check failed: {why}"));
     print(&text);
-    Ok(Code::Unsafe)
+    Ok(ExitStatus::Unsafe)
 }
 
 pub(super) fn line(text: &mut String, what: &str, found: &str) {
@@ -21,7 +22,7 @@ pub(super) fn line(text: &mut String, what: &str, found: &str) {
 pub(super) fn signer(key: &KnownKey) -> String {
     let mut text = String::new();
     let retired = key.retired_at.map_or_else(String::new, |at| format!(", retired {}", moment(at)));
-    line(&mut text, "signature", &format!("by key {} (made {}{retired})", key.keyid, moment(key.created_at)));
+    line(&mut text, "signature", &format!("by key {} (created {}{retired})", key.keyid, moment(key.created_at)));
     text
 }
 

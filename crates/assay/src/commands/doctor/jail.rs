@@ -1,4 +1,4 @@
-//! `assay doctor --jail`: every known attack on the jail, made on this machine.
+//! `assay doctor --jail`: runs every known attack on the jail on this machine.
 
 use std::fmt::Write;
 
@@ -8,55 +8,58 @@ use assay_policy::attacks::{Attack, AttackReport, FenceCheck, Table, fences, run
 use assay_policy::{PoolConfig, Runtime};
 use serde_json::{Value, json};
 
-use crate::exit::{Code, Failure, OrFail};
+use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::screen;
 
-/// Columns of an attack's name.
+/// Width of the column of names.
 const NAME_COLUMNS: usize = 44;
-/// The name under which the fences are chosen.
+/// The kind that selects the inspection of the jail.
 const FENCES: &str = "fences";
 
-pub(super) fn run(only: Option<&str>, isolation: Isolation, json: bool) -> Result<Code, Failure> {
+pub(super) fn run(only: Option<&str>, isolation: Isolation, json: bool) -> Result<ExitStatus, Failure> {
     let kinds = kinds()?;
     if let Some(kind) = only.filter(|kind| *kind != FENCES && !kinds.iter().any(|known| known == kind)) {
         return Err(Failure::Usage(anyhow::anyhow!(
-            "no attacks of kind {kind:?}; there are: {FENCES}, {}",
+            "there are no attacks of kind {kind:?}; the kinds are {FENCES}, {}",
             kinds.join(", ")
         )));
     }
-    let runtime = Runtime::at(&crate::commands::machine::installation()?.python(), &default_cache_root()).ours()?;
-    let work = tempfile::tempdir().ours()?;
-    std::fs::set_permissions(work.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).ours()?;
+    let runtime =
+        Runtime::at(&crate::commands::machine::installation()?.python(), &default_cache_root()).or_internal()?;
+    let work = tempfile::tempdir().or_internal()?;
+    std::fs::set_permissions(work.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).or_internal()?;
     let config = PoolConfig { isolation, ..PoolConfig::new(0, runtime, work.path()) };
-    let mut told = Told { json, isolation, rows: Vec::new(), held: 0, weaker: 0, broken: 0, kind: String::new() };
+    let mut results =
+        JailResults { json, isolation, rows: Vec::new(), held: 0, weaker: 0, broken: 0, kind: String::new() };
     if only.is_none_or(|kind| kind == FENCES) {
-        fences(config.clone()).ours()?.iter().for_each(|fence| told.fence(fence));
+        fences(config.clone()).or_internal()?.iter().for_each(|fence| results.add_fence(fence));
     }
     let wanted = |attack: &Attack| only.is_none_or(|kind| kind == attack.kind);
-    attack(config, &wanted, &mut |attack, report| told.attack(attack, report)).ours()?;
-    told.end();
-    Ok(if told.broken == 0 { Code::Success } else { Code::Unsafe })
+    attack(config, &wanted, &mut |attack, report| results.add_attack(attack, report)).or_internal()?;
+    results.finish();
+    Ok(if results.broken == 0 { ExitStatus::Success } else { ExitStatus::Unsafe })
 }
 
 fn kinds() -> Result<Vec<String>, Failure> {
-    let mut kinds: Vec<String> = Table::load().ours()?.attacks.into_iter().map(|attack| attack.kind).collect();
+    let mut kinds: Vec<String> = Table::load().or_internal()?.attacks.into_iter().map(|attack| attack.kind).collect();
     kinds.dedup();
     Ok(kinds)
 }
 
-/// Prints each row as soon as it is known, or all of them as JSON at the end.
-struct Told {
+/// The results so far. Each row is printed as soon as it is known, or all rows as JSON at the end.
+struct JailResults {
     json: bool,
     isolation: Isolation,
     rows: Vec<Value>,
     held: u32,
-    /// Attacks that the tier is known not to stop.
+    /// Number of attacks that the tier is known not to stop.
     weaker: u32,
     broken: u32,
+    /// The kind of the last row.
     kind: String,
 }
 
-/// Result of a row.
+/// The result of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RowMark {
     Held,
@@ -74,17 +77,17 @@ impl RowMark {
     }
 }
 
-impl Told {
-    fn fence(&mut self, fence: &FenceCheck) {
+impl JailResults {
+    fn add_fence(&mut self, fence: &FenceCheck) {
         let row = json!({
             "kind": FENCES, "name": fence.name, "holds": fence.holds(), "weaker": fence.is_weaker,
             "expected": fence.expected, "outcome": fence.found, "left": [], "log": "",
         });
         let mark = RowMark::of(fence.holds(), fence.is_weaker);
-        self.row(FENCES, &fence.name, mark, (&fence.found, &fence.expected), row);
+        self.add_row(FENCES, &fence.name, mark, (&fence.found, &fence.expected), row);
     }
 
-    fn attack(&mut self, attack: &Attack, report: &AttackReport) {
+    fn add_attack(&mut self, attack: &Attack, report: &AttackReport) {
         let (expected, succeeds) = (attack.expected(self.isolation), attack.succeeds(self.isolation));
         let holds = report.holds(attack, self.isolation);
         let row = json!({
@@ -95,10 +98,10 @@ impl Told {
             [] => report.outcome.clone(),
             left => format!("{}; left behind: {}", report.outcome, left.join(", ")),
         };
-        self.row(&attack.kind, &attack.name, RowMark::of(holds, succeeds), (&outcome, expected), row);
+        self.add_row(&attack.kind, &attack.name, RowMark::of(holds, succeeds), (&outcome, expected), row);
     }
 
-    fn row(&mut self, kind: &str, name: &str, mark: RowMark, (outcome, expected): (&str, &str), row: Value) {
+    fn add_row(&mut self, kind: &str, name: &str, mark: RowMark, (outcome, expected): (&str, &str), row: Value) {
         match mark {
             RowMark::Held => self.held += 1,
             RowMark::Weaker => self.weaker += 1,
@@ -123,7 +126,7 @@ impl Told {
         crate::commands::stdout::print(&text);
     }
 
-    fn end(&self) {
+    fn finish(&self) {
         if self.json {
             let all = json!({
                 "holds": self.broken == 0, "isolation": self.isolation, "held": self.held, "weaker": self.weaker,
@@ -131,20 +134,23 @@ impl Told {
             });
             crate::commands::stdout::print(&format!("{all:#}"));
         } else if self.broken == 0 && self.weaker > 0 {
-            say(&format!(
-                "{} fences and attacks did as they should; {} (weak) do not hold in the tier {}, as known.",
+            print_conclusion(&format!(
+                "{} fences and attacks gave the expected result; {} (weak) are known not to hold in the tier {}.",
                 self.held, self.weaker, self.isolation
             ));
         } else if self.broken == 0 {
-            say(&format!("All {} fences and attacks did as they should.", self.held));
+            print_conclusion(&format!("All {} fences and attacks gave the expected result.", self.held));
         } else {
             let all = self.held + self.weaker + self.broken;
-            say(&format!("{} of {all} did not do as they should. Run no stranger's policy here.", self.broken));
+            print_conclusion(&format!(
+                "{} of {all} fences and attacks failed. Do not run untrusted policies on this machine.",
+                self.broken
+            ));
         }
     }
 }
 
-/// A sentence of its own at the end.
-fn say(text: &str) {
+/// Prints a paragraph at the end.
+fn print_conclusion(text: &str) {
     crate::commands::stdout::print(&format!("\n{}", screen::layout().paragraph(text, 0)));
 }

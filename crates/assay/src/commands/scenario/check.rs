@@ -1,4 +1,4 @@
-//! `assay scenario check`: whether a scenario can be used, and what is wrong where it can't.
+//! `assay scenario check`: checks that a scenario can be used.
 
 use assay_model::Isolation;
 use assay_model::lane::{Figures, ScenarioCheck};
@@ -6,22 +6,22 @@ use assay_scenario::Library;
 use assay_worker::Installation;
 use serde_json::json;
 
-use crate::exit::{Code, Failure, OrFail};
+use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::screen;
 
-pub(super) fn run(installation: &Installation, path: &str, json: bool) -> Result<Code, Failure> {
-    // The library need not be whole for it.
-    let folder = Library::folder(&installation.scenarios(), path).usage()?;
+pub(super) fn run(installation: &Installation, path: &str, json: bool) -> Result<ExitStatus, Failure> {
+    // Found without opening the library, which may contain broken scenarios.
+    let folder = Library::folder(&installation.scenarios(), path).or_usage()?;
     let engine = super::super::machine::engine(installation, Some(1), Isolation::Namespaces)?;
-    let checked = assay_worker::check(&engine, &folder, &installation.robots()).ours()?;
+    let checked = assay_worker::check(&engine, &folder, &installation.robots()).or_internal()?;
     let ok = checked.fault.is_none();
     if json {
         let answer = json!({ "ok": ok, "path": path, "fault": checked.fault, "figures": checked.figures });
-        super::super::stdout::print(&serde_json::to_string_pretty(&answer).ours()?);
+        super::super::stdout::print(&serde_json::to_string_pretty(&answer).or_internal()?);
     } else {
         super::super::stdout::print(&text(path, &checked));
     }
-    Ok(if ok { Code::Success } else { Code::Unsafe })
+    Ok(if ok { ExitStatus::Success } else { ExitStatus::Unsafe })
 }
 
 fn text(path: &str, checked: &ScenarioCheck) -> String {

@@ -1,35 +1,34 @@
-//! Traces as CSV: a header, `time` in s, then a column for each signal.
+//! Traces in CSV: a header, the column `time` in s, then a column for each signal.
 
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail, ensure};
 
-/// Most numbers of a trace (1 GiB of them).
+/// Maximum number of values in a trace: 1 GiB.
 const MAX_VALUES: usize = 1 << 27;
-/// Most columns.
+/// Maximum number of columns.
 const MAX_COLUMNS: usize = 4096;
-/// Largest deviation of a row's time from even spacing, as a share of the step: times are written with
-/// few digits.
+/// Maximum deviation of a row's time from even spacing, as a share of the period: times are written with few digits.
 const JITTER: f64 = 0.01;
-/// Largest change of a period by rounding, as a share: times are written with few digits.
-const SHORTENED: f64 = 1e-6;
-/// The period of a trace of one row, whose windows all hold just that row.
+/// Maximum relative change of the period by rounding.
+const MAX_ROUNDING: f64 = 1e-6;
+/// The period of a trace with a single row, which has no effect: every window contains just that row.
 const SINGLE_PERIOD_S: f64 = 0.001;
 
 /// A recorded trace, evenly spaced.
 pub(super) struct CsvTrace {
-    /// `time`, then the signals.
+    /// Names of the columns: `time`, then the signals.
     pub(super) names: Vec<String>,
-    /// One for each name, equally long.
+    /// One column for each name, all of the same length.
     pub(super) columns: Vec<Vec<f64>>,
     /// Seconds between two rows.
     pub(super) period_s: f64,
 }
 
 impl CsvTrace {
-    /// Reads `path`. Errors name line and column.
+    /// Reads a trace from a file. Errors name line and column.
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
-        let file = std::fs::File::open(path).with_context(|| format!("cannot read the trace {}", path.display()))?;
+        let file = std::fs::File::open(path).with_context(|| format!("can't read the trace {}", path.display()))?;
         Self::parse(file).with_context(|| format!("the trace {}", path.display()))
     }
 
@@ -40,10 +39,13 @@ impl CsvTrace {
         let mut record = csv::StringRecord::new();
         while reader.read_record(&mut record)? {
             let line = record.position().map_or(0, csv::Position::line);
-            ensure!(columns[0].len() < MAX_VALUES / names.len(), "line {line}: more than {MAX_VALUES} numbers; cut it");
+            ensure!(
+                columns[0].len() < MAX_VALUES / names.len(),
+                "line {line}: more than {MAX_VALUES} numbers; shorten the trace"
+            );
             for ((column, field), name) in columns.iter_mut().zip(&record).zip(&names) {
                 let number =
-                    field.parse().map_err(|_| anyhow!("line {line}, column {name:?}: {field:?} is no number"))?;
+                    field.parse().map_err(|_| anyhow!("line {line}, column {name:?}: {field:?} is not a number"))?;
                 column.push(number);
             }
             let now = columns[0].last().copied().unwrap_or(f64::NAN);
@@ -69,7 +71,7 @@ fn header(header: &csv::StringRecord) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// The even step of `times`.
+/// Returns the period of evenly spaced `times`.
 fn period(times: &[f64]) -> anyhow::Result<f64> {
     let [first, .., last] = times else {
         ensure!(!times.is_empty(), "no rows below the header");
@@ -85,19 +87,19 @@ fn period(times: &[f64]) -> anyhow::Result<f64> {
     let place = |i: usize| first + i as f64 * period_s;
     if let Some((i, time)) = times.iter().enumerate().find(|(i, time)| (*time - place(*i)).abs() > JITTER * period_s) {
         bail!(
-            "row {}: time {time}, but evenly spaced rows, {period_s} s apart on the average, have {} there; resample the trace",
+            "row {}: time {time}, but evenly spaced rows, {period_s} s apart on average, have {} there; resample the trace",
             i + 1,
             place(i)
         );
     }
-    Ok(tidy(period_s))
+    Ok(round_period(period_s))
 }
 
-/// The mean step of 0.002 s may come out as 0.00200000001: the shortest decimal nearby is what was meant.
-fn tidy(period_s: f64) -> f64 {
+/// Returns the shortest decimal near the mean period, which undoes rounding errors such as 0.00200000001 for 0.002.
+fn round_period(period_s: f64) -> f64 {
     (1..15)
         .map(|digits| format!("{period_s:.digits$e}").parse().unwrap_or(period_s))
-        .find(|short: &f64| ((short - period_s) / period_s).abs() < SHORTENED)
+        .find(|short: &f64| ((short - period_s) / period_s).abs() < MAX_ROUNDING)
         .unwrap_or(period_s)
 }
 
@@ -107,9 +109,9 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn refused(csv: &str, why: &str) {
+    fn assert_refused(csv: &str, why: &str) {
         let error = CsvTrace::parse(csv.as_bytes()).err().map(|e| format!("{e:#}")).unwrap_or_default();
-        assert!(error.contains(why), "{csv:?}: {error:?} does not say {why:?}");
+        assert!(error.contains(why), "{csv:?}: {error:?} does not contain {why:?}");
     }
 
     #[test]
@@ -125,20 +127,20 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong_and_where() {
-        refused("", "first column must be \"time\"");
-        refused("x,time\n1,2\n", "not \"x\"");
-        refused("time,x\n", "no rows");
-        refused("time,x,x\n0,1,2\n", "two columns are called \"x\"");
-        refused("time,x\n0,1\n0.1,abc\n", "line 3, column \"x\": \"abc\" is no number");
-        refused("time,x\n0,1\n0.1\n", "line: 3");
-        refused("time,x\n0,1\nnan,1\n", "line 3: a time must be a finite");
-        refused("time,x\n0,1\n0.1,1\n0.1,1\n", "row 3: time 0.1 does not come after 0.1");
-        refused("time,x\n0,1\n0.1,1\n0.3,1\n", "row 2: time 0.1, but evenly spaced rows");
+    fn errors_name_the_problem_and_its_position() {
+        assert_refused("", "first column must be \"time\"");
+        assert_refused("x,time\n1,2\n", "not \"x\"");
+        assert_refused("time,x\n", "no rows");
+        assert_refused("time,x,x\n0,1,2\n", "two columns are called \"x\"");
+        assert_refused("time,x\n0,1\n0.1,abc\n", "line 3, column \"x\": \"abc\" is not a number");
+        assert_refused("time,x\n0,1\n0.1\n", "line: 3");
+        assert_refused("time,x\n0,1\nnan,1\n", "line 3: a time must be a finite");
+        assert_refused("time,x\n0,1\n0.1,1\n0.1,1\n", "row 3: time 0.1 does not come after 0.1");
+        assert_refused("time,x\n0,1\n0.1,1\n0.3,1\n", "row 2: time 0.1, but evenly spaced rows");
         // Each step is within 5 % of the mean, and yet the rows drift apart from an even grid.
         let slow_then_fast: String = (0..200)
             .map(|i| format!("{},0\n", f64::from(i.min(100)) * 0.105 + f64::from((i - 100).max(0)) * 0.095))
             .collect();
-        refused(&format!("time,x\n{slow_then_fast}"), "resample");
+        assert_refused(&format!("time,x\n{slow_then_fast}"), "resample");
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::options::{EvidenceArgs, IsolationArgs, JudgeArgs, PolicyServerArgs, SigningArgs, lanes, probability};
 
-/// Most episodes of one verification.
+/// Maximum number of episodes of a verification.
 pub(super) const MAX_EPISODES: u32 = 10_000;
 
 #[derive(Debug, Args)]
@@ -18,7 +18,7 @@ pub(super) const MAX_EPISODES: u32 = 10_000;
   assay verify policy.zip --scenario cartpole_keepin --max-violation-probability 0.05
   assay verify ws://localhost:8000 --scenario tabletop_reach
 
-Exit codes: 0 SAFE, 1 UNSAFE, 3 INCONCLUSIVE, 2 wrong use or input, 4 internal error, 130 interrupted.")]
+Exit codes: 0 SAFE, 1 UNSAFE, 3 INCONCLUSIVE, 2 wrong usage or input, 4 internal error, 130 interrupted.")]
 pub(crate) struct VerifyArgs {
     /// The policy: a zip archive, a folder, a single .py file, or the address of a policy server (ws://, http://)
     pub(super) policy: PathBuf,
@@ -32,28 +32,28 @@ pub(crate) struct VerifyArgs {
     /// Seed of all episodes: the same seed draws the same worlds [default: random]
     #[arg(long)]
     pub(super) seed: Option<u64>,
-    /// Key of the policy's own seeds, as a report has it, to compare policies under one key [default: random, or
-    /// derived from --seed]
+    /// Key of the policy's own seeds, from a report, to compare policies under the same key [default: random, or derived
+    /// from --seed]
     #[arg(long, value_name = "HEX")]
     pub(super) policy_key: Option<PolicyKey>,
     /// Simulators that run at the same time [default: one per processor]
     #[arg(long, value_parser = lanes())]
     pub(super) lanes: Option<u16>,
-    #[arg(long, value_name = "S", help = format!("Seconds that the policy may sleep in an episode [default: \
-                                                  {WALL_BUDGET_S}, and {WALL_BUDGET_PER_SIMULATED_S} for each \
+    #[arg(long, value_name = "S", help = format!("Time in seconds that the policy may sleep in an episode \
+                                                  [default: {WALL_BUDGET_S}, plus {WALL_BUDGET_PER_SIMULATED_S} per \
                                                   simulated second]"),
           value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub(super) wall_budget: Option<u32>,
-    /// Keep report, videos and traces in this folder (replaced if it holds an earlier report)
+    /// Write report, videos and traces to this folder (replaced if it contains an earlier report)
     #[arg(short, long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
-    /// Keep no copy of the policy in that folder; `assay replay` then needs --policy
+    /// Do not copy the policy to that folder; `assay replay` then needs --policy
     #[arg(long, requires = "out")]
     pub(super) no_keep_policy: bool,
-    /// Which episodes get a log and a video, after the verdict: all, violations (and the first), none
+    /// Episodes that get a log and a video, after the verdict: all, violations (and the first), none
     #[arg(long, default_value = "violations")]
     pub(super) record: Record,
-    /// Exit after the verdict; `assay render` draws logs and videos later
+    /// Exit after the verdict; `assay render` renders logs and videos later
     #[arg(long)]
     pub(super) no_wait_video: bool,
     #[command(flatten)]
@@ -64,7 +64,7 @@ pub(crate) struct VerifyArgs {
     /// Confidence level of all bounds
     #[arg(long, default_value_t = Plan::DEFAULT_CONFIDENCE_LEVEL, value_parser = probability)]
     pub(super) confidence: f64,
-    /// Print report.json on standard output instead of the report for people
+    /// Print report.json on standard output instead of the human-readable report
     #[arg(long)]
     pub(super) json: bool,
     #[command(flatten)]

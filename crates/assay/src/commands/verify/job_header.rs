@@ -1,4 +1,4 @@
-//! The job of a verification: its plan and its header.
+//! The plan and the header of a verification's job.
 
 use anyhow::anyhow;
 use assay_api::OsEntropy;
@@ -9,14 +9,14 @@ use super::arguments::{MAX_EPISODES, VerifyArgs};
 use crate::exit::Failure;
 use crate::source::ResolvedPolicy;
 
-/// Returns the plan, which is fixed before the first episode: as many episodes as a certification needs, unless the
-/// command gives a number.
+/// Returns the plan, which is fixed before the first episode. Unless a number is given, a certification has as many
+/// episodes as its target requires.
 pub(super) fn plan(arguments: &VerifyArgs, scenario: &Scenario) -> Result<Plan, Failure> {
     let (target, confidence_level) = (arguments.max_violation_probability, arguments.confidence);
     let episodes =
         arguments.episodes.unwrap_or_else(|| Plan::default_episodes(target, confidence_level, Plan::DEFAULT_EPISODES));
     if episodes > MAX_EPISODES {
-        let error = anyhow!("{episodes} clean episodes would be needed; at most {MAX_EPISODES} can be run");
+        let error = anyhow!("{episodes} clean episodes would be needed, but at most {MAX_EPISODES} can be run");
         return Err(Failure::Usage(error.context("--max-violation-probability and --confidence")));
     }
     let max_violation_probability = scenario.arena.max_violation_probability;

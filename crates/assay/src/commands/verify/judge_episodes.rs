@@ -1,11 +1,11 @@
-//! The second judge's opinions on a verification.
+//! The second judge's opinions on the episodes of a verification.
 
 use assay_judge::Judge;
 use assay_model::lane::files;
 use assay_model::{EpisodeResult, worth_judging};
 use assay_worker::{Cancel, Engine, Job, Judging};
 
-/// Asks the judge about the episodes that are worth it, and adds its opinions to their results.
+/// Asks the judge about the episodes that are worth judging, and adds its opinions to their results.
 pub(super) fn judge_episodes(
     engine: &Engine,
     judge: &Judge,

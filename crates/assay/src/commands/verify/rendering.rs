@@ -1,4 +1,4 @@
-//! Logs and videos, after the verdict.
+//! Rendering of logs and videos after the verdict.
 
 use std::path::Path;
 
@@ -6,26 +6,26 @@ use assay_model::JobReport;
 use assay_worker::{Cancel, Engine, Job, Keyring};
 
 use super::arguments::VerifyArgs;
-use crate::commands::draw::{self, Folder};
+use crate::commands::draw::{self, ResultsFolder};
 use crate::commands::stdout;
-use crate::exit::{Code, Failure};
+use crate::exit::{ExitStatus, Failure};
 use crate::screen;
 
-/// A verification whose verdict is printed, and the folder of its results.
+/// A verification whose verdict has been printed, and its results folder.
 pub(super) struct Verified<'a> {
     pub(super) arguments: &'a VerifyArgs,
     pub(super) out: &'a Path,
     pub(super) report: &'a JobReport,
     pub(super) job: &'a Job,
-    /// The exit code of the verdict.
-    pub(super) code: Code,
+    /// The exit status of the verdict.
+    pub(super) code: ExitStatus,
 }
 
 impl Verified<'_> {
-    /// Renders logs and videos unless the command declines them, and returns the exit code.
-    pub(super) fn render(&self, engine: &Engine, keyring: &Keyring, cancel: &Cancel) -> Result<Code, Failure> {
+    /// Renders logs and videos unless `--no-wait-video` is given, and returns the exit status.
+    pub(super) fn render(&self, engine: &Engine, keyring: &Keyring, cancel: &Cancel) -> Result<ExitStatus, Failure> {
         let Self { arguments, out, report, job, code } = *self;
-        let folder = Folder {
+        let folder = ResultsFolder {
             path: out,
             report,
             scenario: &job.scenario,
@@ -36,12 +36,12 @@ impl Verified<'_> {
         if arguments.no_wait_video {
             if !folder.missing()?.is_empty() {
                 let command = draw::render_command(out, arguments.record);
-                eprintln!("assay: logs and videos are not rendered; to render them: {command}");
+                eprintln!("assay: logs and videos were not rendered; to render them: {command}");
             }
             return Ok(code);
         }
-        let ended = folder.draw(engine, keyring, cancel)?;
-        folder.tell(ended);
+        let ended = folder.render(engine, keyring, cancel)?;
+        folder.print_unrendered(ended);
         let paths = if arguments.json { Vec::new() } else { folder.paths()? };
         if !paths.is_empty() {
             let screen = screen::layout();

@@ -1,4 +1,4 @@
-//! The results of a verification: its report, the files in the folder of `--out`, and the output on the terminal.
+//! The results of a verification: the report, the files in the folder of `--out`, and the output on the terminal.
 
 use std::fs;
 use std::path::Path;
@@ -17,10 +17,10 @@ use crate::exit::{Failure, OrFail};
 use crate::kept_policy;
 use crate::output::{EPISODES, REPORT_HTML, REPORT_JSON, ROBOTS, SCENARIO};
 
-/// Returns the report of a completed job; `kept` if a folder of results is written.
+/// Returns the report of a completed job; `kept` is true if a results folder is written.
 pub(super) fn report(header: &JobHeader, kept: bool, episodes: &[EpisodeResult]) -> Result<JobReport, Failure> {
     let conclusion = conclude(&header.plan, header.policy_identity, episodes)
-        .ok_or_else(|| Failure::Ours(anyhow!("no episode was run")))?;
+        .ok_or_else(|| Failure::Internal(anyhow!("no episode was run")))?;
     let mut report = JobReport::queued(header)
         .in_status(JobStatus::Completed, None)
         .with_episodes(episodes)
@@ -33,7 +33,7 @@ pub(super) fn report(header: &JobHeader, kept: bool, episodes: &[EpisodeResult])
 pub(super) fn write(out: &Path, report: &JobReport, scenario: &Scenario, record: Record) -> anyhow::Result<()> {
     fs::write(out.join(REPORT_JSON), json::render(report)?)?;
     let card = scenario.card();
-    let page = commands::report::page(&announced(report, record), Some(&card), out)?;
+    let page = commands::report::page(&with_future_renderings(report, record), Some(&card), out)?;
     fs::write(out.join(REPORT_HTML), page)?;
     copy_files(&scenario.folder, &out.join(SCENARIO))?;
     for (id, folder) in scenario.robot_folders() {
@@ -42,7 +42,7 @@ pub(super) fn write(out: &Path, report: &JobReport, scenario: &Scenario, record:
     Ok(())
 }
 
-/// Copies exactly the files that a scenario's digest covers, in their folders.
+/// Copies exactly the files that a scenario's digest covers, with their folders.
 fn copy_files(from: &Path, to: &Path) -> anyhow::Result<()> {
     for file in scenario_files(from)? {
         let copy = to.join(&file);
@@ -52,9 +52,9 @@ fn copy_files(from: &Path, to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the report with the paths that logs and videos will have: the page is signed with the verdict, so it cannot
-/// change once they exist.
-fn announced(report: &JobReport, record: Record) -> JobReport {
+/// Returns the report with the paths that logs and videos will have. The page is signed with the verdict, so it can't be
+/// changed once they exist.
+fn with_future_renderings(report: &JobReport, record: Record) -> JobReport {
     let mut report = report.clone();
     let mut any = false;
     for result in report.episode_details.iter_mut().filter(|result| record.wants(result)) {
@@ -64,15 +64,15 @@ fn announced(report: &JobReport, record: Record) -> JobReport {
         any = true;
     }
     if any {
-        let note = "Logs and videos are drawn after the verdict and signed apart; where one is missing, `assay render` \
-                    draws it.";
+        let note = "Logs and videos are rendered after the verdict and signed separately; if one is missing, run \
+                    `assay render`.";
         report.warnings.push(note.to_owned());
     }
     report
 }
 
-/// Keeps a copy of the policy for `assay replay`. It is not evidence, since the statement names the policy's hash; the
-/// results are complete without it.
+/// Keeps a copy of the policy for `assay replay`. The copy is not evidence, since the statement names the policy's
+/// digest, so a failure to write it is only a warning.
 pub(super) fn keep_policy(arguments: &VerifyArgs, policy: &PolicySource, report: &JobReport, out: &Path) {
     let (PolicySource::Folder(unpacked), Some(sha256), false) =
         (policy, report.policy_sha256, arguments.no_keep_policy)
@@ -80,14 +80,14 @@ pub(super) fn keep_policy(arguments: &VerifyArgs, policy: &PolicySource, report:
         return;
     };
     if let Err(error) = kept_policy::keep(&arguments.policy, unpacked, sha256, out) {
-        eprintln!("assay: warning: no copy of the policy is kept: {error:#}");
+        eprintln!("assay: warning: the policy could not be copied: {error:#}");
     }
 }
 
-/// Prints the report: as JSON, or for people.
+/// Prints the report as JSON or as text.
 pub(super) fn show(arguments: &VerifyArgs, report: &JobReport, again: RunAgain) -> Result<(), Failure> {
     if arguments.json {
-        commands::stdout::print(&json::render(report).ours()?);
+        commands::stdout::print(&json::render(report).or_internal()?);
         return Ok(());
     }
     commands::stdout::print(&commands::report::for_terminal(
@@ -101,7 +101,7 @@ pub(super) fn show(arguments: &VerifyArgs, report: &JobReport, again: RunAgain) 
 /// Returns the written files and their paths.
 fn paths(out: Option<&Path>, report: &JobReport) -> Vec<(String, String)> {
     let Some(out) = out else {
-        return vec![("evidence".to_owned(), "not kept; give --out DIR for report, videos and traces".to_owned())];
+        return vec![("evidence".to_owned(), "not kept; use --out DIR to keep report, videos and traces".to_owned())];
     };
     let path = |name: &str| out.join(name).display().to_string();
     let mut paths = vec![("report".to_owned(), path(REPORT_HTML)), ("json".to_owned(), path(REPORT_JSON))];

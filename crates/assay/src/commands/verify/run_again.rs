@@ -1,4 +1,4 @@
-//! The command at the end of a report: it works from any folder.
+//! The command at the end of a report, which repeats the verification from any folder.
 
 use std::path::{Path, absolute};
 
@@ -7,9 +7,9 @@ use assay_report::RunAgain;
 use assay_scenario::Scenario;
 use assay_worker::Installation;
 
-/// Returns the command that repeats a verification of `policy` on the scenario given as `named`, which found
-/// `installation` and `scenario`.
-pub(super) fn of(
+/// Returns the command that repeats a verification of `policy` on `scenario`, which was given on the command line as
+/// `named`.
+pub(super) fn command(
     (policy, named, wall_budget): (&Path, &str, Option<u32>),
     installation: &Installation,
     scenario: &Scenario,
@@ -22,22 +22,22 @@ pub(super) fn of(
     if !installation.is_found_from_anywhere() {
         program.extend(["env".to_owned(), format!("ASSAY_HOME={}", whole(&installation.home))]);
     }
-    program.push(name_of_program());
+    program.push(program_name());
     let mut options = Vec::new();
     if let Some(seconds) = wall_budget {
         options.extend(["--wall-budget".to_owned(), seconds.to_string()]);
     }
     RunAgain {
         program,
-        // Of a server the report has what may be shown.
+        // The report itself has the part of a server's address that may be shown.
         policy: (!is_server).then(|| whole(policy)),
         scenario: if by_id { named.to_owned() } else { whole(Path::new(named)) },
         options,
     }
 }
 
-/// `assay` where a shell finds this program by that name, else its path.
-fn name_of_program() -> String {
+/// Returns `assay` if that name finds this program in `PATH`, else the program's path.
+fn program_name() -> String {
     const NAME: &str = "assay";
     let Ok(program) = std::env::current_exe().and_then(|path| path.canonicalize()) else { return NAME.to_owned() };
     let path = std::env::var_os("PATH").unwrap_or_default();
