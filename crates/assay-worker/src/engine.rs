@@ -1,93 +1,34 @@
 //! Machinery that runs evaluations: jails, the lane program, the pool of warm interpreters, the scenarios.
 
+pub(crate) mod engine_error;
+mod fingerprint;
+pub(crate) mod installation;
+pub(crate) mod not_isolated;
+pub(crate) mod options;
+mod pools;
+pub(crate) mod scenario_versions;
+mod scratch;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use assay_jail::{Jail, Program, StrongestJail, default_cache_root, native_program, stage_readable};
-use assay_model::{Fingerprint, Isolation, ScenarioId, Sha256Digest, WALL_BUDGET_PER_SIMULATED_S, WALL_BUDGET_S};
+use assay_model::{Fingerprint, Isolation, ScenarioId, Sha256Digest};
 use assay_policy::remote::{AddressGuard, RemoteLimits, ServerConnector};
 use assay_policy::{PoolConfig, Runtime};
 use assay_scenario::{Library, Scenario};
 use assay_store::ScenarioFiles;
 use tempfile::TempDir;
 
-use crate::engine_error::EngineError;
-use crate::pools::Pools;
-use crate::scenario_versions::{ScenarioGone, ScenarioVersions};
-use crate::scratch::Scratch;
-use crate::{Installation, fingerprint};
+use self::engine_error::EngineError;
+use self::pools::Pools;
+use self::scenario_versions::{ScenarioGone, ScenarioVersions};
+use self::scratch::Scratch;
+use crate::{EngineOptions, Installation, NotIsolated, WallBudget};
 
 /// Path of the lane program inside its jail.
 const LANE_INSIDE: &str = "/assay/assay-lane";
-
-/// Resources of the machine that the engine uses.
-#[derive(Debug, Clone, Copy)]
-pub struct EngineOptions {
-    /// Number of lanes that run at the same time.
-    pub lanes: usize,
-    /// The weakest acceptable isolation of policies. The strongest available is always used.
-    pub accepted: Isolation,
-}
-
-/// Maximum time in an episode during which no thread of its policy is ready to run while the simulator waits for an
-/// action. Other limits apply to policy servers.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct WallBudget {
-    /// Part that is the same for every episode.
-    pub base: Duration,
-    /// Additional seconds for each simulated second of the scenario's time limit.
-    pub per_simulated_s: f64,
-}
-
-impl WallBudget {
-    /// Returns the budget for an episode of `scenario`.
-    #[must_use]
-    pub fn of(&self, scenario: &Scenario) -> Duration {
-        self.base + Duration::from_secs_f64(self.per_simulated_s * f64::from(scenario.time_limit_s))
-    }
-}
-
-impl Default for WallBudget {
-    fn default() -> Self {
-        Self { base: Duration::from_secs(WALL_BUDGET_S.into()), per_simulated_s: WALL_BUDGET_PER_SIMULATED_S.into() }
-    }
-}
-
-impl EngineOptions {
-    /// Creates options for `lanes` lanes that accept only the strongest isolation.
-    #[must_use]
-    pub fn new(lanes: usize) -> Self {
-        Self { lanes, accepted: Isolation::Namespaces }
-    }
-}
-
-/// Policies cannot run on this machine because their isolation is too weak.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "this machine can't isolate policies with user namespaces ({why}), so policies are not run here; `assay doctor` says \
-     what to do. Policy servers (ws://, http://) work. {}",
-    consent(.strongest)
-)]
-pub struct NotIsolated {
-    /// The strongest isolation available.
-    pub strongest: Isolation,
-    /// The reason why stronger tiers are not available.
-    pub why: String,
-}
-
-/// Returns the hint for operators who want to accept weaker isolation.
-fn consent(strongest: &Isolation) -> &'static str {
-    match strongest {
-        Isolation::Namespaces => "",
-        Isolation::Landlock => "To accept Landlock instead: --accept-weaker-isolation landlock",
-        Isolation::None => {
-            "Landlock is not available either: only --run-untrusted-code-without-isolation runs them, and then they can \
-             read everything that this user can read"
-        }
-    }
-}
 
 /// State shared by all lanes.
 #[derive(Debug)]

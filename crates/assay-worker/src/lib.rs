@@ -8,32 +8,29 @@
 
 mod cancel;
 mod engine;
-mod engine_error;
 mod episode;
 mod evaluate;
-mod fingerprint;
-mod installation;
 mod judging;
-mod pools;
 mod preflight;
 mod rendering;
 mod replay;
 mod scenario_check;
-mod scenario_versions;
-mod scratch;
 mod service;
 mod signing;
 
 pub use cancel::Cancel;
-pub use engine::{Engine, EngineOptions, NotIsolated, WallBudget};
-pub use engine_error::EngineError;
-pub use episode::evidence::{DEFAULT_JOB_BYTES, episode_share};
+pub use engine::Engine;
+pub use engine::engine_error::EngineError;
+pub use engine::installation::{Installation, InstallationError};
+pub use engine::not_isolated::NotIsolated;
+pub use engine::options::{EngineOptions, WallBudget};
+pub use engine::scenario_versions::ScenarioGone;
+pub use episode::evidence::{DEFAULT_EVIDENCE_BYTES, episode_share};
 pub use episode::job::Job;
 pub use episode::policy::PolicySource;
 pub use episode::rejection::Rejection;
 pub use episode::session_error::SessionError;
 pub use evaluate::{Evaluation, EvaluationEvents, evaluate};
-pub use installation::{Installation, InstallationError};
 pub use judging::Judging;
 pub use preflight::{PreflightJob, preflight};
 pub use rendering::drawing::{
@@ -43,7 +40,6 @@ pub use rendering::video::{RendererError, check_rendering};
 pub use replay::{Replay, ReplayError, replay};
 pub use scenario_check::examine::{ExamineError, check, draw};
 pub use scenario_check::publish_check::{PublishCheck, publish_check};
-pub use scenario_versions::ScenarioGone;
 pub use service::{ServiceOptions, WorkerService};
 pub use signing::keyring::{Keyring, KeyringError};
 pub use signing::statement::{STATEMENT_FILE, SignError, evidence_in, sha256_of, sign};

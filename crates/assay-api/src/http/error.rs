@@ -252,7 +252,7 @@ impl From<StoreError> for ApiError {
         if let StoreError::CapExceeded(over) = error {
             return over.into();
         }
-        if error.is_transient() || matches!(error, StoreError::Closed) {
+        if error.is_outage() || matches!(error, StoreError::Closed) {
             error.log("the records are unavailable");
             let retry = (header::RETRY_AFTER, HeaderValue::from_static("1"));
             return Self::new(ErrorCode::Unavailable, "the service is temporarily unavailable; try again")

@@ -13,7 +13,7 @@ const EPISODES: &str = "episodes";
 /// Maximum size of an episode's evidence before its images are left out.
 const MAX_EPISODE_BYTES: u64 = 256 * 1024 * 1024;
 /// Default of the same limit for a job.
-pub const DEFAULT_JOB_BYTES: u64 = 4 * 1024 * 1024 * 1024;
+pub const DEFAULT_EVIDENCE_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 /// Maximum size of a file, in bytes.
 const MAX_FILE_BYTES: u64 = 1024 * 1024 * 1024;
 /// Number of bytes copied at once.
@@ -101,14 +101,14 @@ fn open(scratch: &Path, folder: &str, name: &str) -> io::Result<io::Take<File>> 
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
-    use super::{Artifact, DEFAULT_JOB_BYTES, MAX_EPISODE_BYTES, episode_share, take};
+    use super::{Artifact, DEFAULT_EVIDENCE_BYTES, MAX_EPISODE_BYTES, episode_share, take};
     use std::fs;
     use std::os::unix::fs::symlink;
 
     #[test]
     fn a_jobs_space_is_divided_among_its_episodes() {
         assert_eq!(episode_share(1000, 3), 333);
-        assert_eq!(episode_share(DEFAULT_JOB_BYTES, 1), MAX_EPISODE_BYTES);
+        assert_eq!(episode_share(DEFAULT_EVIDENCE_BYTES, 1), MAX_EPISODE_BYTES);
         assert_eq!(episode_share(1000, 0), 1000);
     }
 

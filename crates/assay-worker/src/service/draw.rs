@@ -130,7 +130,7 @@ impl WorkerShared {
             scenario: &scenario,
             seeds,
             statement_sha256: Sha256Digest::of(&statement),
-            max_episode_bytes: episode_share(self.options.max_job_bytes, header.episodes_to_run()),
+            max_episode_bytes: episode_share(self.options.max_evidence_bytes, header.episodes_to_run()),
         };
         let options = &self.options;
         let tools = DrawTools { engine: &options.engine, keyring: &options.keyring };

@@ -30,7 +30,7 @@ pub struct ServiceOptions {
     /// Reviews episodes before a job is concluded, if configured.
     pub judge: Option<Judge>,
     /// Maximum size of a job's evidence in bytes; beyond it images are left out.
-    pub max_job_bytes: u64,
+    pub max_evidence_bytes: u64,
     /// Receives the progress of episodes.
     pub live: Arc<dyn LiveProgress>,
     /// Credentials for the policy servers of jobs.

@@ -189,7 +189,7 @@ impl WorkerShared {
             seeds: self.seeds(header)?,
             record: header.record,
             folder: Some(workspace.evidence().to_owned()),
-            max_episode_bytes: episode_share(self.options.max_job_bytes, header.episodes_to_run()),
+            max_episode_bytes: episode_share(self.options.max_evidence_bytes, header.episodes_to_run()),
         })
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct ResultsFolder<'a> {
     /// The episodes that get a log and a video.
     pub(super) record: Record,
     /// Maximum size of the job's evidence, in bytes.
-    pub(super) max_job_bytes: u64,
+    pub(super) max_evidence_bytes: u64,
 }
 
 /// The outcome of rendering.
@@ -58,7 +58,7 @@ impl ResultsFolder<'_> {
             scenario: self.scenario,
             seeds: self.seeds.clone(),
             statement_sha256: statement,
-            max_episode_bytes: episode_share(self.max_job_bytes, self.report.num_episodes),
+            max_episode_bytes: episode_share(self.max_evidence_bytes, self.report.num_episodes),
         };
         let tools = DrawTools { engine, keyring };
         let (results, bar) = (&self.report.episode_details, RenderProgress::new(&self.report.episode_details, &parts));

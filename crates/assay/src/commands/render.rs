@@ -84,7 +84,7 @@ fn render_folder(arguments: &RenderArgs, out: &Path) -> Result<ExitStatus, Failu
         scenario: &scenario,
         seeds: SeedSource::Job { seed: report.seed, policy_key: report.policy_key.clone() },
         record: arguments.record,
-        max_job_bytes: arguments.evidence.max_job_bytes(),
+        max_evidence_bytes: arguments.evidence.max_evidence_bytes(),
     };
     let missing = folder.missing()?.len();
     let ended = folder.render(&engine, &keyring, &cancel)?;

@@ -103,7 +103,7 @@ fn prepare(arguments: &VerifyArgs, engine: &Engine, work: &Path, is_judged: bool
         record: arguments.record,
         // A judge needs recordings even if no evidence is kept.
         folder: arguments.out.clone().or_else(|| is_judged.then(|| work.join("evidence"))),
-        max_episode_bytes: episode_share(arguments.evidence.max_job_bytes(), header.plan.episodes),
+        max_episode_bytes: episode_share(arguments.evidence.max_evidence_bytes(), header.plan.episodes),
     };
     Ok(Prepared { header, job })
 }

@@ -65,7 +65,7 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
         keyring,
         live,
         health: storage,
-        max_job_bytes: settings.server.max_evidence_mib << 20,
+        max_evidence_bytes: settings.server.max_evidence_mib << 20,
         runtime: tokio::runtime::Handle::current(),
     })?;
     state.readiness.set(Ok(()));

@@ -70,7 +70,7 @@ impl Default for ServerSettings {
             lanes: None,
             policy_networks: Vec::new(),
             webhook_networks: Vec::new(),
-            max_evidence_mib: assay_worker::DEFAULT_JOB_BYTES >> 20,
+            max_evidence_mib: assay_worker::DEFAULT_EVIDENCE_BYTES >> 20,
             metrics: api.metrics,
             log_format: LogFormat::default(),
             log_level: LogLevel::default(),

@@ -177,7 +177,7 @@ fn options(folder: &Path, outside: &Outside) -> ServiceOptions {
         keyring: Keyring::open(&folder.join("signing"), &Sevens, at(0)).unwrap(),
         blobs: Blobs::folder(&folder.join(EVIDENCE)).unwrap(),
         judge: None,
-        max_job_bytes: 1 << 30,
+        max_evidence_bytes: 1 << 30,
         live: Arc::new(LocalLiveProgress::default()),
         servers: PolicyServerCredentialsStore::folder(&folder.join("servers")).unwrap(),
         health: StorageHealth::new(folder),

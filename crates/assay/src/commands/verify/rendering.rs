@@ -31,7 +31,7 @@ impl Verified<'_> {
             scenario: &job.scenario,
             seeds: job.seeds.clone(),
             record: arguments.record,
-            max_job_bytes: arguments.evidence.max_job_bytes(),
+            max_evidence_bytes: arguments.evidence.max_evidence_bytes(),
         };
         if arguments.no_wait_video {
             if !folder.missing()?.is_empty() {
