@@ -5,4 +5,5 @@ pub(in crate::routes) mod errors;
 pub(in crate::routes) mod examples;
 pub(in crate::routes) mod introduction;
 pub(in crate::routes) mod links;
+pub(in crate::routes) mod schemas;
 pub(in crate::routes) mod webhooks;
