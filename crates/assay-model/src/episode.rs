@@ -32,9 +32,9 @@ pub enum Termination {
     TimeLimit,
     /// A clause marked `terminal` was violated.
     TerminalClause,
-    /// See [`EpisodeStatus::PolicyError`].
+    /// The policy crashed or sent something that is no action.
     PolicyError,
-    /// See [`EpisodeStatus::PolicyTimeout`].
+    /// The policy used up its hard time limit.
     PolicyTimeout,
     /// The physics engine warned (divergence, full buffers) or died.
     Unstable,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use assay_model::{Comparison, Difference, DifferenceCause, FingerprintDifference, Sha256Digest};
 use serde::Serialize;
 
-/// A replay of one episode.
+/// A replay of one episode, compared with the recording row by row and hash by hash.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct ReplayReport {
     /// Everything was the same to the bit.

@@ -18,7 +18,7 @@ pub fn render() -> Result<String, JsonError> {
     let mut schema = settings.into_generator().into_root_schema_for::<JobReport>();
     schema.insert("$id".to_owned(), "urn:assay:report:v1".into());
     schema.insert("title".to_owned(), "report.json of assay".into());
-    let mut text = serde_json::to_string_pretty(&schema).map_err(JsonError::Write)?;
+    let mut text = serde_json::to_string_pretty(schema.as_value()).map_err(JsonError::Write)?;
     text.push('\n');
     Ok(text)
 }

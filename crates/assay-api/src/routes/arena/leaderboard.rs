@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::boards::{LeaderboardEntry, combined_board, scenario_board};
 use crate::http::{ApiError, Json};
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::routes::query::Query;
 use crate::state::App;
 

@@ -4,7 +4,7 @@ use axum::extract::{Path, State};
 
 use crate::http::{ApiError, Json};
 use crate::routes::collections::list::{CollectionView, entry};
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 
 /// Get a collection

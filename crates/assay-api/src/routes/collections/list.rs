@@ -5,7 +5,7 @@ use axum::extract::State;
 use serde::Serialize;
 
 use crate::http::Json;
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 
 /// All collections; never paged.

@@ -4,7 +4,7 @@ use axum::extract::{Path, RawQuery, State};
 
 use crate::http::{ApiError, Json};
 use crate::routes::community::view::{CommunityScenarioDetail, detail};
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::routes::query::Query;
 use crate::scenario_lookup::{self, PublishedScenario};
 use crate::state::App;

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::http::{ApiError, Json};
 use crate::routes::community::view::{CommunityScenarioView, entry};
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::routes::query::Query;
 use crate::state::App;
 

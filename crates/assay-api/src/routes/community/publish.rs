@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use crate::account_slots::{AccountSlot, PUBLISH_RETRY_S};
 use crate::http::{ApiError, Caller, ErrorCode, IdempotencyGuard, Json, OverLimit};
 use crate::routes::community::view::{CommunityScenarioDetail, detail};
-use crate::routes::openapi::schemas::{never_null, schema_of};
+use crate::routes::openapi::body::{never_null, schema_of};
 use crate::state::App;
 use crate::upload::{self, SCENARIO_PARTS, UploadForm};
 use crate::upload_space;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::http::{ApiError, Caller, ErrorCode, Json, RedactedBody, json_body, read_body};
 use crate::keys::{KeyText, mint};
 use crate::routes::keys::list::KeyView;
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 
 /// Longest name, in characters.

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::http::{ApiError, Json};
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 
 /// A key without its secret.

@@ -9,7 +9,7 @@ use crate::http::{ApiError, Caller, ErrorCode, IdempotencyGuard};
 use crate::keys::mint;
 use crate::routes::keys::create::{CreatedKey, CreatedKeyResponse, answer};
 use crate::routes::keys::list::KeyView;
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 
 /// Rotate the key of the request

@@ -84,7 +84,7 @@ fn document(settings: &ApiSettings, declared: &DeclaredApi) -> Value {
             that is still being done, is a CONFLICT. A request that was refused frees its key.",
         "schema": { "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$" },
     } });
-    let mut schemas = schemas::components();
+    let mut schemas = Value::Object(schemas::components());
     let parts = &mut schemas["VerifyForm"]["properties"];
     parts["num_episodes"]["maximum"] = json!(settings.job.max_episodes);
     parts["seed"]["maximum"] = json!(u64::MAX);
@@ -97,7 +97,7 @@ fn document(settings: &ApiSettings, declared: &DeclaredApi) -> Value {
             links::add(operation);
         }
     }
-    document["components"]["schemas"] = Value::Object(schemas);
+    document["components"]["schemas"] = schemas;
     document["webhooks"] = webhooks::section();
     plain_formats(&mut document);
     document
@@ -234,13 +234,13 @@ fn event(data: &Value) -> Value {
 }
 
 /// Requires the operation's request body. If its schema requires no field, the body may be left out or `null` instead.
-fn require_body(operation: &mut Value, schemas: &Map<String, Value>) {
+fn require_body(operation: &mut Value, schemas: &Value) {
     let Some(body) = operation.get_mut("requestBody") else { return };
     let contents = body["content"].as_object_mut().into_iter().flat_map(Map::values_mut);
     let mut is_required = false;
     for schema in contents.map(|content| &mut content["schema"]) {
-        let name = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next());
-        if name.and_then(|name| schemas.get(name)?.get("required")).is_some() {
+        let name = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
+        if schemas[name]["required"].is_array() {
             is_required = true;
         } else {
             *schema = json!({ "oneOf": [schema.take(), { "type": "null" }] });

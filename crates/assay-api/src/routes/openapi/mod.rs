@@ -1,5 +1,6 @@
 //! The OpenAPI document, built from the declarations of the handlers and the list of endpoints.
 
+pub(in crate::routes) mod body;
 pub(in crate::routes) mod document;
 pub(in crate::routes) mod errors;
 pub(in crate::routes) mod examples;

@@ -6,7 +6,7 @@ use assay_scenario::Spec;
 use axum::extract::{Path, RawQuery, State};
 
 use crate::http::{ApiError, Json};
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::routes::query::Query;
 use crate::scenario_lookup;
 use crate::state::App;

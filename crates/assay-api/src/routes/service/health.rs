@@ -5,7 +5,7 @@ use axum::extract::State;
 use serde::Serialize;
 
 use crate::http::{ApiError, ErrorCode, Json};
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 use crate::{ApiSettings, disk, upload_space};
 

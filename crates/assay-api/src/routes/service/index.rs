@@ -4,7 +4,7 @@ use axum::extract::State;
 use serde::Serialize;
 
 use crate::http::Json;
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 
 /// The service and the addresses of its parts.

@@ -4,7 +4,7 @@ use assay_report::attest::PublishedKeys;
 use axum::extract::State;
 
 use crate::http::{ApiError, Json};
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 
 /// Get the public keys that sign statements

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::http::{ApiError, Caller, Json, authenticate_key, authenticate_session, json_body, read_body};
 use crate::keys::KeyText;
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::sessions::SessionSecret;
 use crate::state::App;
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::http::{ApiError, Caller, Json};
 use crate::routes::jobs::{ReadAccess, Submission};
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::routes::submissions::view::{SubmissionRun, released};
 use crate::routes::verify::report::{signed, signed_text, with_result};
 use crate::state::App;

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::acceptance::{AcceptedJob, JobOrigin, SubmissionToAccept, accept_submission};
 use crate::http::{ApiError, Caller, IdempotencyGuard};
 use crate::quota;
-use crate::routes::openapi::schemas::{never_null, schema_of};
+use crate::routes::openapi::body::{never_null, schema_of};
 use crate::seasons::open_season;
 use crate::state::App;
 use crate::upload::{self, SubmissionRequest};

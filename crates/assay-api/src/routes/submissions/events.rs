@@ -9,7 +9,7 @@ use axum::response::Response;
 use crate::events::{JobUpdate, follow_submission};
 use crate::http::{ApiError, Caller};
 use crate::routes::jobs::{ReadAccess, Submission};
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 
 /// Follow a submission

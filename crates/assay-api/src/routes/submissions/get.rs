@@ -5,7 +5,7 @@ use axum::extract::State;
 
 use crate::http::{ApiError, Caller, Json};
 use crate::routes::jobs::{ReadAccess, Submission};
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::routes::submissions::view::{SubmissionDetail, detail};
 use crate::state::App;
 

@@ -6,7 +6,7 @@ use axum::extract::{Path, RawQuery, Request, State};
 
 use crate::http::{ApiError, Caller, Json};
 use crate::routes::jobs::{ReadAccess, Submission};
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::routes::submissions::view::{SubmissionRun, released};
 use crate::routes::verify::replay::{NewReplay, replay, wish};
 use crate::state::App;

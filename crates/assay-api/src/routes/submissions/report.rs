@@ -7,7 +7,7 @@ use axum::response::Response;
 
 use crate::http::{ApiError, Caller};
 use crate::routes::jobs::{ReadAccess, Submission};
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::routes::submissions::view::{SubmissionRun, released};
 use crate::routes::verify::report::{page_of, signed};
 use crate::state::App;

@@ -8,7 +8,7 @@ use axum::response::Response;
 
 use crate::http::{ApiError, Caller};
 use crate::routes::jobs::{ReadAccess, Verification};
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::routes::verify::report::{signed, with_result};
 use crate::state::App;
 

@@ -7,7 +7,7 @@ use axum::extract::{Path, Request, State};
 
 use crate::http::{ApiError, Caller, ErrorCode, Json, no_body};
 use crate::routes::jobs::{Verification, WriteAccess};
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::routes::verify::get::show;
 use crate::state::App;
 use crate::views::JobView;

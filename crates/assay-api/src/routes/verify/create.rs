@@ -6,7 +6,7 @@ use axum::extract::{OriginalUri, Request, State};
 use super::get::show_accepted;
 use crate::acceptance::{AcceptedJob, JobOrigin, VerificationToAccept, accept_verification};
 use crate::http::{ApiError, Caller, IdempotencyGuard};
-use crate::routes::openapi::schemas::{never_null, schema_of};
+use crate::routes::openapi::body::{never_null, schema_of};
 use crate::state::App;
 use crate::upload::{self, VerifyRequest};
 use crate::views::JobView;

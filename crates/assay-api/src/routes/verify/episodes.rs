@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::http::{ApiError, Caller, Json};
 use crate::routes::jobs::{ReadAccess, Verification};
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::routes::query::Query;
 use crate::state::App;
 use crate::views::EpisodeView;

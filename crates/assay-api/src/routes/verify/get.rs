@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::http::{ApiError, Caller, Json, etag_matches, not_modified, set_etag, tag};
 use crate::routes::jobs::{ReadAccess, Verification};
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::signed_urls::LIFETIME;
 use crate::state::App;
 use crate::views::JobView;

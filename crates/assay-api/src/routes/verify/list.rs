@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::http::{ApiError, Caller, Json};
 use crate::routes::job_filter::{self, Wanted};
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 use crate::views::JobView;
 

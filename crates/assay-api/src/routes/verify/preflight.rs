@@ -6,7 +6,7 @@ use axum::extract::{Request, State};
 
 use crate::account_slots::PREFLIGHT_RETRY_S;
 use crate::http::{ApiError, Caller, ErrorCode, Json};
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::routes::verify::create::VerifyForm;
 use crate::state::App;
 use crate::upload::{self, VerifyRequest};

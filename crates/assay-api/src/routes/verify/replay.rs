@@ -12,7 +12,7 @@ use crate::ReplayFailure;
 use crate::http::{ApiError, Caller, ErrorCode, Json, optional_json_body, read_body};
 use crate::routes::erased;
 use crate::routes::jobs::{ReadAccess, Verification};
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::routes::verify::report::with_result;
 use crate::state::App;
 

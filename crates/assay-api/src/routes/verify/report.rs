@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::http::{ApiError, Caller, ErrorCode};
 use crate::routes::jobs::{ReadAccess, Verification};
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 use crate::views::{EvidenceUrls, JobView, add_renderings};
 

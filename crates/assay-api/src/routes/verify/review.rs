@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::http::{ApiError, Caller, ErrorCode, Json, json_body, read_body};
 use crate::routes::jobs::{ReadAccess, Verification};
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::routes::verify::get::show;
 use crate::state::App;
 use crate::views::JobView;

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
 use crate::http::{ApiError, Caller, ErrorCode, Json, RedactedBody, no_body};
-use crate::routes::openapi::schemas::schema_of;
+use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 use crate::webhooks::new_secret;
 
