@@ -14,7 +14,7 @@ const BORDERLINE_SHARE: f64 = 0.01;
 const MAX_ERROR_MESSAGE_BYTES: usize = 2048;
 
 /// Episodes by what they measured.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Quadrants {
     /// No critical violation, task done.
     pub safe_success: u32,

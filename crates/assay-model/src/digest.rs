@@ -1,13 +1,15 @@
 //! SHA-256 digests: of files, policies, scenarios and traces.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
-use crate::hex::{from_hex, write_hex};
+use crate::hex::{PATTERN_OF_256_BITS, from_hex, write_hex};
 
 /// Bytes of a digest.
 const BYTES: usize = 32;
@@ -62,6 +64,20 @@ impl std::str::FromStr for Sha256Digest {
 
     fn from_str(text: &str) -> Result<Self, InvalidDigest> {
         from_hex(text).map(Self).ok_or(InvalidDigest)
+    }
+}
+
+impl JsonSchema for Sha256Digest {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Sha256Digest".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": PATTERN_OF_256_BITS })
     }
 }
 

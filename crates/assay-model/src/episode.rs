@@ -9,7 +9,7 @@ use crate::{ClauseStatus, Judgement, Level, PolicyErrorCode, Sha256Digest};
 pub const MAX_VIOLATIONS_PER_CLAUSE: usize = 20;
 
 /// Whether an episode yields evidence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EpisodeStatus {
     /// It ran to an end that the scenario foresees.
@@ -23,7 +23,7 @@ pub enum EpisodeStatus {
 }
 
 /// The event that ended an episode.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Termination {
     /// The scenario's success condition held.
@@ -32,9 +32,9 @@ pub enum Termination {
     TimeLimit,
     /// A clause marked `terminal` was violated.
     TerminalClause,
-    /// See [`EpisodeStatus::PolicyError`].
+    /// The policy crashed or sent something that is no action.
     PolicyError,
-    /// See [`EpisodeStatus::PolicyTimeout`].
+    /// The policy used up its hard time limit.
     PolicyTimeout,
     /// The physics engine warned (divergence, full buffers) or died.
     Unstable,
@@ -59,7 +59,7 @@ impl Termination {
 }
 
 /// The format of an episode's log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LogType {
     /// The log with images, once the episode is drawn.
@@ -82,7 +82,7 @@ impl LogType {
 
 /// One rollout: outcome, scores, clauses, timing. Scores are exact here; they are rounded once, at the edge
 /// ([`EpisodeResult::rounded`]).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct EpisodeResult {
     /// Index in the job, from 0.
     pub episode: u32,
@@ -95,13 +95,13 @@ pub struct EpisodeResult {
     /// The task was done.
     pub success: bool,
     /// Points reached / all points, in [0, 1].
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     pub progress_score: f64,
     /// 1 - the worst weighted violation, in [0, 1]; 0 unless `completed`.
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     pub safety_score: f64,
     /// See [`crate::episode_composite`].
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     pub composite_score: f64,
     /// Control steps taken.
     pub steps: u32,
@@ -134,7 +134,6 @@ pub struct EpisodeResult {
     #[serde(default)]
     pub log_type: Option<LogType>,
     /// SHA-256 chain over integration state and action of every control step, hexadecimal.
-    #[schema(value_type = Option<String>)]
     pub trace_hash: Option<Sha256Digest>,
     /// The vision judge's answer; `null` when none is configured.
     pub judge: Option<Judgement>,
@@ -152,7 +151,8 @@ pub struct EpisodeResult {
 }
 
 /// A file of evidence.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[schemars(with = "ArtifactRecord<'_>")]
 pub struct Artifact {
     /// Its path inside the evidence folder.
     pub name: String,
@@ -164,13 +164,11 @@ pub struct Artifact {
 
 /// A file of evidence.
 // The serialised form of an `Artifact`. Reports have a field `url` since the first version.
-#[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = Artifact)]
+#[derive(Serialize, schemars::JsonSchema)]
 struct ArtifactRecord<'a> {
     /// Its path inside the evidence folder.
     name: &'a str,
     /// SHA-256 of its bytes, hexadecimal.
-    #[schema(value_type = String)]
     sha256: Sha256Digest,
     /// Its length in bytes.
     size_bytes: u64,
@@ -185,20 +183,8 @@ impl Serialize for Artifact {
     }
 }
 
-impl utoipa::PartialSchema for Artifact {
-    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-        ArtifactRecord::schema()
-    }
-}
-
-impl utoipa::ToSchema for Artifact {
-    fn name() -> std::borrow::Cow<'static, str> {
-        ArtifactRecord::name()
-    }
-}
-
 /// One stage of the task.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StageResult {
     /// The scenario's name for it.
     pub name: String,
@@ -211,7 +197,7 @@ pub struct StageResult {
 }
 
 /// One clause in one episode.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ClauseResult {
     /// The scenario's id for it.
     pub id: String,
@@ -254,7 +240,7 @@ impl ClauseResult {
 }
 
 /// An interval in which a clause was broken.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Violation {
     /// The clause's id.
     pub clause: String,
@@ -278,7 +264,7 @@ pub struct Violation {
 }
 
 /// The bodies or the joint behind a signal's value at a moment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Involved {
     /// The signal's name in the scenario.
     pub signal: String,
@@ -294,7 +280,7 @@ impl std::fmt::Display for Involved {
 }
 
 /// Latency of the policy over an episode, in milliseconds by the wall.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LatencyMs {
     /// Median.
     pub p50: f64,
@@ -307,13 +293,13 @@ pub struct LatencyMs {
 }
 
 /// An error report for the author of a failing policy.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct EpisodeError {
     /// A short word for the reason: `import_error`, `syntax_error`, `no_policy`, `exception`, `bad_action`, `memory`,
     /// `import_timeout`, `timeout`, `wall_budget`, `exited`, `log_flood`, `protocol`; of policy servers also `connect`,
     /// `server_error`, `mismatch`, `closed`; of episodes that are no result of the policy `unstable`, `simulator_died`,
     /// `cut_off`. Reports of other versions may have others.
-    #[schema(value_type = String)]
+    #[schemars(with = "String")]
     pub code: PolicyErrorCode,
     /// The error, and how to correct it.
     pub message: String,

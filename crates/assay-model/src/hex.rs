@@ -1,6 +1,9 @@
 //! Hexadecimal text, the only parser of it in the workspace: one text for one value, so that what is signed, compared
 //! or looked up by its text has no second spelling. The integer parsers of the standard library take `+f` for a byte.
 
+/// The form of 256 bits as [`to_hex`] writes them, as a regular expression for schemas.
+pub(crate) const PATTERN_OF_256_BITS: &str = "^[0-9a-f]{64}$";
+
 /// Writes `bytes` as lower-case hexadecimal digits, two for each byte.
 #[must_use]
 pub fn to_hex(bytes: &[u8]) -> String {

@@ -9,7 +9,7 @@ use uuid::Uuid;
 macro_rules! uuid_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
         #[serde(transparent)]
         pub struct $name(pub Uuid);
 
@@ -66,8 +66,8 @@ fn is_name(text: &str) -> bool {
 macro_rules! name_id {
     ($(#[$doc:meta])* $name:ident, $pattern:literal, $valid:expr) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
-        #[schema(value_type = String, max_length = 100, pattern = $pattern)]
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+        #[schemars(extend("maxLength" = MAX_NAME_BYTES, "pattern" = $pattern))]
         #[serde(try_from = "String", into = "String")]
         pub struct $name(String);
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The second judge's view of one episode.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Judgement {
     /// The model that was asked, as the operator names it.
@@ -21,7 +21,7 @@ pub struct Judgement {
 }
 
 /// A vision model's answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Opinion {
     /// It saw nothing that breaks a safety rule.
@@ -29,7 +29,7 @@ pub struct Opinion {
     /// It saw the task done; `null` when the frames do not show it.
     pub success: Option<bool>,
     /// Its stated confidence, 0 to 1.
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     pub confidence: f64,
     /// Why, sanitised.
     pub explanation: String,

@@ -4,7 +4,7 @@ use scrypt::Params;
 use serde::{Deserialize, Serialize};
 
 use crate::Entropy;
-use crate::hex::{from_hex, to_hex};
+use crate::hex::{PATTERN_OF_256_BITS, from_hex, to_hex};
 use crate::seed_bits::{PUBLIC_SEED, keyed, seed_of};
 
 /// Cost of [`PolicyKey::from_seed`] (RFC 7914): N = 2^11, r = 8, p = 1, which is 2 MiB and some 4 ms a guess.
@@ -17,7 +17,8 @@ const DRAWN_BITS: u32 = 53;
 
 /// 256 bits from which a job's policies get their seeds. Stands in the report, so that the job can be repeated, and
 /// never reaches a policy. Text and JSON form: 64 lower-case hexadecimal digits.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(inline, extend("pattern" = PATTERN_OF_256_BITS))]
 #[serde(try_from = "String", into = "String")]
 pub struct PolicyKey([u8; 32]);
 

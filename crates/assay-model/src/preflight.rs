@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{EpisodeError, LatencyMs, PolicyIdentity, ScenarioId, Sha256Digest};
 
 /// A preflight of a policy on a scenario. It gives no verdict: a few steps show mistakes, not safety.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Preflight {
     /// No finding is a problem: an episode can be run.
     pub holds: bool,
@@ -16,7 +16,6 @@ pub struct Preflight {
     /// The author's name for the policy.
     pub policy_name: String,
     /// SHA-256 of the archive, hexadecimal; `null` for a server.
-    #[schema(value_type = Option<String>)]
     pub policy_sha256: Option<Sha256Digest>,
     /// Identification of the policy.
     pub policy_identity: PolicyIdentity,
@@ -58,7 +57,7 @@ pub struct Preflight {
 }
 
 /// A part of every observation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ObservedTerm {
     /// Its key.
     pub name: String,
@@ -73,7 +72,7 @@ pub struct ObservedTerm {
 }
 
 /// One number of an action.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ActionTerm {
     /// Its name.
     pub name: String,
@@ -92,7 +91,7 @@ pub struct ActionTerm {
 }
 
 /// CPU time that a policy may take, in ms.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PolicyBudget {
     /// The import ends the episode when it takes more.
     pub import_cpu_ms: f64,
@@ -105,7 +104,7 @@ pub struct PolicyBudget {
 }
 
 /// The answers of a policy server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ServerAnswers {
     /// Number of answers.
     pub count: u32,
@@ -118,7 +117,7 @@ pub struct ServerAnswers {
 }
 
 /// Severity of a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingLevel {
     /// An episode would end with it.
@@ -130,7 +129,7 @@ pub enum FindingLevel {
 }
 
 /// Something that a policy's author should know.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Finding {
     /// Severity.
     pub level: FindingLevel,

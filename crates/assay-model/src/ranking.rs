@@ -18,7 +18,7 @@ use crate::score_interval::{ERROR, certainly_leads, score_interval};
 use crate::{EpisodeScore, Verdict, round4};
 
 /// The worlds that a result comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Worlds {
     /// Fresh ones, in which the first entries ran again when their season was closed.

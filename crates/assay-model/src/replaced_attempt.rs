@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 pub const MAX_EVIDENCE_BYTES: usize = 512;
 
 /// Evidence from outside the policy on which an attempt was replaced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplacementReason {
     /// The simulator's process ended before the episode did.
@@ -39,7 +39,7 @@ impl ReplacementReason {
 }
 
 /// An attempt at an episode that was replaced by another one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ReplacedAttempt {
     /// Index of the episode in the job.
     pub episode: u32,

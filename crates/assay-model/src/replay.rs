@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::Fingerprint;
 
 /// Two recordings of the same episode, compared row by row and hash by hash.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Comparison {
     /// Control steps of the recording.
     pub recorded_steps: u32,
@@ -16,7 +16,7 @@ pub struct Comparison {
 }
 
 /// The first difference.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Difference {
     /// Control step, from 0.
     pub control_step: u32,
@@ -33,7 +33,7 @@ pub struct Difference {
 }
 
 /// Where a difference comes from. Everything before it was the same, so it is the first to blame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DifferenceCause {
     /// Another world was drawn: another scenario, seed or engine.
@@ -45,7 +45,7 @@ pub enum DifferenceCause {
 }
 
 /// A part of the fingerprint that is not what it was.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FingerprintDifference {
     /// The fingerprint's field.
     pub name: String,

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Which episodes get a log and a video.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Record {
     /// Every one.
@@ -50,12 +50,11 @@ impl std::str::FromStr for Record {
 
 /// Everything that a result depends on besides archive, scenario and seed, and the isolation of the code that produced
 /// it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Fingerprint {
     /// Version of MuJoCo.
     pub mujoco: String,
     /// SHA-256 of the library file, hexadecimal.
-    #[schema(value_type = String)]
     pub libmujoco_sha256: Sha256Digest,
     /// CPU features that numeric libraries choose their code by.
     pub cpu_features: Vec<String>,
@@ -99,14 +98,14 @@ pub enum JobMode {
 }
 
 /// Progress of a job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JobProgress {
     /// Episodes recorded.
     pub episodes_done: u32,
     /// Episodes asked for.
     pub episodes_total: u32,
     /// `queued`, `running`, `judging`, `rendering` (COMPLETED, and videos are still being drawn) or `done`.
-    #[schema(value_type = String, pattern = "^(queued|running|judging|rendering|done)$")]
+    #[schemars(with = "String", pattern("^(queued|running|judging|rendering|done)$"))]
     pub stage: JobStage,
     /// Episodes whose log and video were drawn, or given up.
     #[serde(default)]
@@ -141,14 +140,14 @@ impl JobProgress {
 }
 
 /// Progress of a submission, as published.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct PublishedProgress {
     /// Episodes recorded; `null` for a submission whose season is not closed.
     pub episodes_done: Option<u32>,
     /// Episodes asked for.
     pub episodes_total: u32,
     /// `queued`, `running`, `judging` or `done`.
-    #[schema(value_type = String, pattern = "^(queued|running|judging|done)$")]
+    #[schemars(with = "String", pattern("^(queued|running|judging|done)$"))]
     pub stage: JobStage,
 }
 
@@ -227,23 +226,23 @@ impl JobHeader {
 }
 
 /// The job object. Every field is present in every state, `null` when there is nothing to say yet.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[expect(missing_docs, reason = "the fields are those of Conclusion and JobHeader, described there")]
 pub struct JobReport {
     pub job_id: JobId,
     pub status: JobStatus,
     pub verdict: Option<Verdict>,
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     pub score: Option<f64>,
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     pub composite_score: Option<f64>,
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     pub progress_score: Option<f64>,
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     pub safety_score: Option<f64>,
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     pub consistency: Option<f64>,
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     pub success_rate: Option<f64>,
     pub vlm_agreement: Option<bool>,
     pub needs_review: bool,
@@ -255,10 +254,8 @@ pub struct JobReport {
     pub warnings: Vec<String>,
     pub scenario: ScenarioId,
     pub scenario_version: String,
-    #[schema(value_type = String)]
     pub scenario_digest: Sha256Digest,
     pub policy_name: String,
-    #[schema(value_type = Option<String>)]
     pub policy_sha256: Option<Sha256Digest>,
     pub policy_identity: PolicyIdentity,
     #[serde(default)]
@@ -268,14 +265,13 @@ pub struct JobReport {
     pub seed: u64,
     /// Key of the policy's seeds, 64 hexadecimal digits; `null` in reports from before there was one.
     #[serde(default)]
-    #[schema(value_type = Option<String>, pattern = "^[0-9a-f]{64}$")]
     pub policy_key: Option<PolicyKey>,
-    #[schema(value_type = String)]
+    #[schemars(with = "String")]
     pub mode: JobMode,
     pub statistics: Option<Statistics>,
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     pub unsafe_success_share: Option<f64>,
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     pub violation_severity: Option<f64>,
     pub quadrants: Option<Quadrants>,
     pub unsafe_time_s: Option<f64>,

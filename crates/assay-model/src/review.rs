@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub const MAX_REVIEW_REASON_CHARS: usize = 4096;
 
 /// A reviewer's decision about a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewDecision {
     /// The result may be relied on as it stands.
@@ -31,7 +31,7 @@ impl ReviewDecision {
 }
 
 /// A review.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Review {
     /// The decision.
     pub decision: ReviewDecision,

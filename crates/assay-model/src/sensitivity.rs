@@ -13,7 +13,7 @@ const PERCENT: [u8; 8] = [50, 75, 90, 100, 110, 125, 150, 200];
 const ROUNDING: f64 = 1e-9;
 
 /// A clause at other limits.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ClauseSensitivity {
     /// The clause's id.
     pub clause: String,
@@ -32,7 +32,7 @@ pub struct ClauseSensitivity {
 }
 
 /// Which values a limit allows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SafeSide {
     /// Those up to it.
@@ -42,7 +42,7 @@ pub enum SafeSide {
 }
 
 /// The result of the episodes at another limit.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SensitivityRow {
     /// The limit, as a multiple of the clause's own.
     pub factor: f64,

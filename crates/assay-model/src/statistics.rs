@@ -7,7 +7,7 @@ use statrs::distribution::{Beta, ContinuousCDF};
 const MAX_EPISODES_NEEDED: u32 = 1_000_000;
 
 /// The statistics of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Statistics {
     /// Episodes run.
     pub episodes: u32,
@@ -16,23 +16,23 @@ pub struct Statistics {
     /// Episodes that do not say whether every critical clause held.
     pub without_evidence: u32,
     /// With `confidence_level`, the violation probability is below this.
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     pub violation_probability_upper: f64,
     /// One-sided confidence of the bound, in (0, 1).
-    #[schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0)]
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
     pub confidence_level: f64,
     /// The violation probability that was asked to be certified, if any.
-    #[schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0)]
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
     pub target: Option<f64>,
     /// The bound is at or below the target; `null` without a target.
     pub certified: Option<bool>,
     /// Clean episodes that would certify the target (or the scenario's own bound).
     pub episodes_needed: u32,
     /// The scenario's own bound on the violation probability, in (0, 1).
-    #[schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0)]
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
     pub max_violation_probability: f64,
     /// Confidence that the violation probability is below the scenario's own bound, in [0, 1].
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     pub confidence: f64,
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The conclusion of a job about a policy on a scenario.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Verdict {
     /// Every episode ran to its end and no critical clause was violated.
@@ -43,7 +43,7 @@ impl std::fmt::Display for Verdict {
 }
 
 /// The party responsible for an outcome that is not SAFE.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Blame {
     /// The policy under test: it broke a clause, crashed, hung or sent a useless action.
@@ -55,7 +55,7 @@ pub enum Blame {
 }
 
 /// Level of a clause.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// A violation makes the verdict UNSAFE.
@@ -76,7 +76,7 @@ impl Level {
 }
 
 /// Status of a clause in an episode.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClauseStatus {
     /// It held over the whole recorded episode.
@@ -90,7 +90,7 @@ pub enum ClauseStatus {
 }
 
 /// A reason to recommend a manual review.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewReason {
     /// The verdict is INCONCLUSIVE.

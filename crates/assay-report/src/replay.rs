@@ -5,18 +5,16 @@ use std::fmt::Write;
 use assay_model::{Comparison, Difference, DifferenceCause, FingerprintDifference, Sha256Digest};
 use serde::Serialize;
 
-/// A replay of one episode.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
+/// A replay of one episode, compared with the recording row by row and hash by hash.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct ReplayReport {
     /// Everything was the same to the bit.
     pub same: bool,
     /// The episode.
     pub episode: u32,
     /// Hash in the report.
-    #[schema(value_type = Option<String>)]
     pub recorded_trace_hash: Option<Sha256Digest>,
     /// Hash of the replay.
-    #[schema(value_type = Option<String>)]
     pub replayed_trace_hash: Option<Sha256Digest>,
     /// Differences from the report's machine. Listed first, because they may explain everything else.
     pub fingerprint_differences: Vec<FingerprintDifference>,

@@ -1,21 +1,20 @@
 //! The machine-readable description of a scenario: spaces, rates, limits and clauses.
 
 use assay_model::{Level, Sha256Digest};
+use schemars::JsonSchema;
 use serde::Serialize;
-use utoipa::ToSchema;
 
 use crate::{IMAGE_SIDE, Observation, ObservationKind, Scenario};
 
 /// A scenario's spaces, rates, limits and clauses.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-#[schema(as = ScenarioSpec)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "ScenarioSpec")]
 pub struct Spec {
     /// Identifier.
     pub id: String,
     /// Version of the content.
     pub version: String,
     /// SHA-256 over all files of the scenario and of its robots.
-    #[schema(value_type = String)]
     pub digest: Sha256Digest,
     /// The task, in words.
     pub instruction: Option<String>,
@@ -43,13 +42,11 @@ pub struct Spec {
     pub budget: BudgetMs,
     /// Limit on the policy's CPU time in an episode that the kernel enforces, in s.
     #[serde(skip)]
-    #[schema(ignore)]
     pub episode_cpu_s: u64,
 }
 
 /// One number of an action.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-#[schema(as = ActionNumber)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ActionNumber {
     /// Name.
     pub name: String,
@@ -62,8 +59,8 @@ pub struct ActionNumber {
 }
 
 /// One array of the observation.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-#[schema(as = ObservationArray)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "ObservationArray")]
 pub struct Array {
     /// Key in the policy's observation.
     pub name: String,
@@ -78,8 +75,7 @@ pub struct Array {
 }
 
 /// A stage.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-#[schema(as = StagePoints)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StagePoints {
     /// Name.
     pub name: String,
@@ -88,8 +84,7 @@ pub struct StagePoints {
 }
 
 /// A safety clause.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-#[schema(as = ClauseLimit)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ClauseLimit {
     /// Identifier.
     pub id: String,
@@ -98,7 +93,7 @@ pub struct ClauseLimit {
     /// Critical or warning.
     pub level: Level,
     /// Weight in the safety score.
-    #[schema(exclusive_minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(max = 1), extend("exclusiveMinimum" = 0))]
     pub weight: f64,
     /// Source of the limit.
     pub standard: String,
@@ -113,8 +108,8 @@ pub struct ClauseLimit {
 }
 
 /// CPU time of a policy in ms, its memory, and its archive.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
-#[schema(as = ScenarioBudget)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "ScenarioBudget")]
 pub struct BudgetMs {
     /// A step that exceeds it counts as a deadline miss.
     pub step_cpu_ms: f64,

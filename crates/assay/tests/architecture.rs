@@ -53,8 +53,13 @@ const MAY_USE: [(&str, &[&str]); 13] = [
 /// For tests only: nothing but tests may use them.
 const FOR_TESTS: [&str; 2] = ["assay-testkit", "assay-fuzz"];
 
-/// Crates of ours that each crate uses outside its tests.
-fn edges() -> BTreeMap<String, BTreeSet<String>> {
+/// Crates that know neither the addresses of the service nor its OpenAPI document.
+const PURE: [&str; 4] = ["assay-model", "assay-report", "assay-scenario", "assay-stl"];
+/// First words of dependencies that belong to the API; no crate of [`PURE`] has them.
+const OF_THE_API: [&str; 4] = ["axum", "hyper", "url", "utoipa"];
+
+/// Returns the dependencies of each crate outside its tests.
+fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version=1", "--no-deps", "--offline", "--manifest-path"])
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
@@ -62,18 +67,25 @@ fn edges() -> BTreeMap<String, BTreeSet<String>> {
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let ours = |package: &serde_json::Value| {
+    let used = |package: &serde_json::Value| {
         let used = package["dependencies"].as_array().unwrap().iter().filter(|d| d["kind"] != "dev");
-        let names = used.map(|d| d["name"].as_str().unwrap().to_owned()).filter(|name| name.starts_with("assay"));
-        (package["name"].as_str().unwrap().to_owned(), names.collect())
+        let names = used.map(|d| d["name"].as_str().unwrap().to_owned()).collect();
+        (package["name"].as_str().unwrap().to_owned(), names)
     };
     metadata["packages"]
         .as_array()
         .unwrap()
         .iter()
-        .map(ours)
+        .map(used)
         .filter(|(name, _): &(String, _)| !FOR_TESTS.contains(&name.as_str()))
         .collect()
+}
+
+/// Returns the crates of ours that each crate uses outside its tests.
+fn edges() -> BTreeMap<String, BTreeSet<String>> {
+    let mut edges = dependencies();
+    edges.values_mut().for_each(|used| used.retain(|name| name.starts_with("assay")));
+    edges
 }
 
 #[test]
@@ -87,6 +99,24 @@ fn dependencies_point_one_way() {
         }
     }
     assert_eq!(edges.len(), MAY_USE.len());
+}
+
+#[test]
+fn the_pure_crates_know_neither_addresses_nor_openapi() {
+    let dependencies = dependencies();
+    for name in PURE {
+        for used in &dependencies[name] {
+            let part = OF_THE_API.iter().find(|part| used.starts_with(*part));
+            assert_eq!(part, None, "{name} must not use {used}");
+        }
+    }
+    let utoipa = dependencies.iter().filter(|(_, used)| used.iter().any(|name| name.starts_with("utoipa")));
+    assert_eq!(utoipa.map(|(user, _)| user.as_str()).collect::<Vec<_>>(), ["assay-api"]);
+    for (file, text) in production_sources() {
+        let is_pure = file.split('/').next().is_some_and(|name| PURE.contains(&name));
+        let text = text.to_ascii_lowercase();
+        assert!(!is_pure || !(text.contains("openapi") || text.contains("utoipa")), "{file} knows OpenAPI");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use serde::Serialize;
 const STEPS: f64 = 20.0;
 
 /// An entry of a leaderboard.
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub(crate) struct LeaderboardEntry {
     /// Rank from 1; tied entries share it. `null` for entries no better than doing nothing, and on a board of several
     /// scenarios for accounts without a SAFE entry.
@@ -32,22 +32,22 @@ pub(crate) struct LeaderboardEntry {
     pub(super) worlds: Option<Worlds>,
     /// Out of the scenario's `max_score`; on a board of several scenarios, the mean share reached in [0, 1], where a
     /// missing or not SAFE entry counts 0. While a season is open it is computed from 3 digits of the share reached.
-    #[schema(minimum = 0.0)]
+    #[schemars(range(min = 0))]
     pub(super) score: f64,
     /// The score on the season's worlds, which all entries ran in, so it is comparable between all of them. `null` on a
     /// board of several scenarios.
-    #[schema(minimum = 0.0)]
+    #[schemars(range(min = 0))]
     pub(super) season_score: Option<f64>,
     /// With `score_high`, an interval (by the board's `interval_method`) for the score over all worlds that the
     /// scenario can draw. While a season is open both are rounded outward to twentieths of the perfect score.
-    #[schema(minimum = 0.0)]
+    #[schemars(range(min = 0))]
     pub(super) score_low: f64,
-    #[schema(minimum = 0.0)]
+    #[schemars(range(min = 0))]
     pub(super) score_high: f64,
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     pub(super) success_rate: f64,
     /// `null` while a season is open.
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     pub(super) safety_score: Option<f64>,
     /// Episodes that counted.
     pub(super) episodes: u32,

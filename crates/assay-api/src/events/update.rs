@@ -18,7 +18,7 @@ pub(super) const HEARTBEAT: Bytes = Bytes::from_static(b":\n");
 pub(super) const RETRY: Bytes = Bytes::from_static(b"retry: 1000\n");
 
 /// The data of an event.
-#[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub(crate) struct JobUpdate {
     /// The job's state.
     status: JobStatus,

@@ -57,32 +57,32 @@ impl ErrorCode {
 }
 
 /// The body of every error response.
-#[derive(utoipa::ToSchema)]
-#[schema(as = ErrorAnswer)]
+#[derive(schemars::JsonSchema)]
+#[schemars(rename = "ErrorAnswer")]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct ErrorResponse {
-    #[schema(value_type = Option<bool>)]
     data: (),
     error: ErrorBody,
 }
 
 /// An error.
-#[derive(utoipa::ToSchema)]
+#[derive(schemars::JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct ErrorBody {
     /// Machine-readable.
-    #[schema(example = "VALIDATION_ERROR", pattern = "^[A-Z_]+$")]
+    #[schemars(example = &"VALIDATION_ERROR", pattern("^[A-Z_]+$"))]
     code: String,
     /// A message for humans, with what to do next.
     message: String,
     /// Present on every VALIDATION_ERROR, and when a limit is reached or exceeded.
+    #[schemars(skip_serializing_if = "Option::is_none")]
     details: Option<AnyDetails>,
     /// The same as in the header `X-Request-Id`.
     request_id: Uuid,
 }
 
 /// Details of an error.
-#[derive(utoipa::ToSchema)]
+#[derive(schemars::JsonSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) enum AnyDetails {
@@ -91,10 +91,10 @@ pub(crate) enum AnyDetails {
 }
 
 /// A limit that is reached, or that the request exceeds.
-#[derive(Debug, Clone, serde::Serialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, serde::Serialize, schemars::JsonSchema)]
 pub(crate) struct OverLimit {
     /// Name of the limit, such as `jobs_per_day`.
-    #[schema(example = "jobs_per_day")]
+    #[schemars(example = &"jobs_per_day")]
     limit: &'static str,
     /// The limit.
     maximum: u64,
@@ -103,7 +103,7 @@ pub(crate) struct OverLimit {
     /// The time at which the limit allows more; null if it is not known.
     frees_at: Option<Timestamp>,
     /// The event after which the limit allows more, in words; null if `frees_at` has a time.
-    #[schema(example = "when one of your account's jobs ends")]
+    #[schemars(example = &"when one of your account's jobs ends")]
     frees_when: Option<&'static str>,
 }
 
@@ -120,16 +120,19 @@ impl OverLimit {
 }
 
 /// The invalid part of the request.
-#[derive(utoipa::ToSchema)]
+#[derive(schemars::JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct ErrorDetails {
     /// Name of the part.
     field: String,
     /// The value, truncated; null for secrets, files and missing values.
+    #[schemars(skip_serializing_if = "Option::is_none")]
     value: Option<String>,
     /// In an archive with a scenario: the invalid file.
+    #[schemars(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
     /// The invalid key in that file.
+    #[schemars(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
 }
 

@@ -9,8 +9,6 @@ use super::rate_class::RateClass;
 use super::{
     arena, collections, community, evidence, keys, openapi, scenarios, service, session, submissions, verify, webhooks,
 };
-use crate::http::ErrorResponse;
-use crate::webhooks::WebhookMessage;
 
 /// Returns all endpoints.
 #[must_use]
@@ -51,7 +49,6 @@ macro_rules! endpoints {
                 license(name = "Apache-2.0", identifier = "Apache-2.0"),
             ),
             paths($($($handler)::+),*),
-            components(schemas(ErrorResponse, WebhookMessage))
         )]
         struct Declared;
     };

@@ -13,8 +13,8 @@ use crate::http::ApiError;
 use crate::state::App;
 
 /// One rollout: outcome, scores, clauses, timing.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[schema(as = EpisodeResult)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "EpisodeResult")]
 pub(crate) struct EpisodeView {
     /// Index in the job, from 0.
     episode: u32,
@@ -27,13 +27,13 @@ pub(crate) struct EpisodeView {
     /// The task was done.
     success: bool,
     /// Points reached / all points, in [0, 1].
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     progress_score: f64,
     /// 1 - the worst weighted violation, in [0, 1]; 0 unless `completed`.
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     safety_score: f64,
     /// The mean of the two; with a critical violation at most half the safety score.
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     composite_score: f64,
     /// Control steps taken.
     steps: u32,
@@ -62,7 +62,6 @@ pub(crate) struct EpisodeView {
     /// Type of the file at `log_url`; `null` if that is `null`.
     log_type: Option<LogType>,
     /// SHA-256 chain over integration state and action of every control step, hexadecimal.
-    #[schema(value_type = Option<String>)]
     trace_hash: Option<Sha256Digest>,
     /// The vision judge's answer; `null` when none is configured.
     judge: Option<Judgement>,

@@ -6,13 +6,12 @@ use serde::Serialize;
 use super::evidence_urls::EvidenceUrls;
 
 /// A file of evidence.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[schema(as = Artifact)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Artifact")]
 pub(crate) struct EvidenceFileView {
     /// Its path, relative to the report.
     name: String,
     /// SHA-256 of its bytes, hexadecimal.
-    #[schema(value_type = String)]
     sha256: Sha256Digest,
     /// Its length in bytes.
     size_bytes: u64,

@@ -14,23 +14,23 @@ use crate::http::ApiError;
 use crate::state::App;
 
 /// The job object. Every field is present in every state, `null` when there is nothing to say yet.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[schema(as = JobReport)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "JobReport")]
 pub(crate) struct JobView {
     job_id: JobId,
     status: JobStatus,
     verdict: Option<Verdict>,
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     score: Option<f64>,
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     composite_score: Option<f64>,
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     progress_score: Option<f64>,
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     safety_score: Option<f64>,
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     consistency: Option<f64>,
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     success_rate: Option<f64>,
     vlm_agreement: Option<bool>,
     needs_review: bool,
@@ -42,10 +42,8 @@ pub(crate) struct JobView {
     warnings: Vec<String>,
     scenario: ScenarioId,
     scenario_version: String,
-    #[schema(value_type = String)]
     scenario_digest: Sha256Digest,
     policy_name: String,
-    #[schema(value_type = Option<String>)]
     policy_sha256: Option<Sha256Digest>,
     policy_identity: PolicyIdentity,
     replan_steps: Option<u32>,
@@ -53,14 +51,13 @@ pub(crate) struct JobView {
     /// Seed of all episodes' worlds: with the same `policy_key`, the same seed gives the same episodes.
     seed: u64,
     /// Key of the policy's seeds, 64 hexadecimal digits; `null` in reports from before there was one.
-    #[schema(value_type = Option<String>, pattern = "^[0-9a-f]{64}$")]
     policy_key: Option<PolicyKey>,
-    #[schema(value_type = String)]
+    #[schemars(with = "String")]
     mode: JobMode,
     statistics: Option<Statistics>,
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     unsafe_success_share: Option<f64>,
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     violation_severity: Option<f64>,
     quadrants: Option<Quadrants>,
     unsafe_time_s: Option<f64>,

@@ -4,14 +4,14 @@ use assay_model::{ScenarioCard, ScenarioId, Sha256Digest};
 use serde::Serialize;
 
 /// A scenario in a list.
-#[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = Scenario)]
+#[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Scenario")]
 pub(crate) struct ScenarioSummary {
     id: ScenarioId,
     name: String,
     description: String,
     /// From easy to hard.
-    #[schema(minimum = 1, maximum = 5)]
+    #[schemars(range(min = 1, max = 5))]
     difficulty: u8,
     /// Whole simulated seconds an episode may take.
     time_limit: u32,
@@ -19,12 +19,11 @@ pub(crate) struct ScenarioSummary {
     max_score: u32,
     version: String,
     /// SHA-256 over the scenario's files, hexadecimal.
-    #[schema(value_type = String, pattern = "^[0-9a-f]{64}$")]
     digest: Sha256Digest,
 }
 
 /// A scenario with its author's text.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct ScenarioDetail {
     #[serde(flatten)]
     summary: ScenarioSummary,

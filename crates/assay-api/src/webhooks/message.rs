@@ -12,12 +12,12 @@ use crate::state::App;
 use crate::views::JobView;
 
 /// The body of a webhook: a job that has ended, as its own resource shows it.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct WebhookMessage {
     /// The event: `verification.completed`, `verification.failed`, `verification.cancelled`, and the same for
     /// `submission`.
     #[serde(rename = "type")]
-    #[schema(pattern = "^(verification|submission)\\.(completed|failed|cancelled)$")]
+    #[schemars(pattern("^(verification|submission)\\.(completed|failed|cancelled)$"))]
     kind: String,
     /// The time at which the event was published.
     timestamp: Timestamp,
@@ -25,7 +25,7 @@ pub(crate) struct WebhookMessage {
 }
 
 /// A job object without its episodes, or a submission.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum WebhookData {
     Verification(Box<JobView>),

@@ -15,7 +15,7 @@ const MAX_BYTES: usize = 64 * 1024 * 1024;
 const MAX_SIGNATURES: usize = 16;
 
 /// A signed payload, as it stands in a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Envelope {
     /// Media type of the payload.
@@ -27,7 +27,7 @@ pub struct Envelope {
 }
 
 /// One signature.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EnvelopeSignature {
     /// Which key, or nothing. A hint, which is not signed.

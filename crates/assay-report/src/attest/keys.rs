@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use super::{KeyError, PublicKey};
 
 /// `keys.json`, and the answer of `/.well-known/assay-keys.json`: newest first.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PublishedKeys {
     /// The key that signs now, then the retired ones. What they signed stays signed.
     pub keys: Vec<KnownKey>,
 }
 
 /// A published key.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct KnownKey {
     /// SHA-256 over the DER-encoded `SubjectPublicKeyInfo`, hexadecimal.
     pub keyid: String,

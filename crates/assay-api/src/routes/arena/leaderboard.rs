@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::boards::{LeaderboardEntry, combined_board, scenario_board};
 use crate::http::{ApiError, Json};
+use crate::routes::openapi::body::schema_of;
 use crate::routes::query::Query;
 use crate::state::App;
 
@@ -16,7 +17,7 @@ const MAX_LIMIT: u32 = 100;
 const OVERALL: &str = "overall";
 
 /// A page of a board, best first.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct Leaderboard {
     scenario: Option<String>,
     /// The collection whose scenarios stand together; `overall` where nothing was asked for. `null` where the board is
@@ -26,7 +27,6 @@ pub(in crate::routes) struct Leaderboard {
     season: Option<u32>,
     /// The method of the intervals of scores and ranks, each of which holds with 95 %: `betting`, a finite-sample
     /// method for means of bounded values (Waudby-Smith and Ramdas 2024).
-    #[schema(value_type = String)]
     interval_method: &'static str,
     entries: Vec<LeaderboardEntry>,
     total: usize,
@@ -50,7 +50,7 @@ pub(in crate::routes) struct Leaderboard {
         ("limit" = inline(Option<u32>), Query, description = "Entries of the page; 20 if absent", minimum = 1, maximum = 100),
         ("offset" = inline(Option<u32>), Query, description = "Entries to skip", minimum = 0, maximum = 2_147_483_647),
     ),
-    responses((status = 200, body = Leaderboard), (status = 400)),
+    responses((status = 200, body = ref(schema_of::<Leaderboard>())), (status = 400)),
 )]
 pub(in crate::routes) async fn handle(
     State(app): State<App>,

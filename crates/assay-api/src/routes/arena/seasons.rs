@@ -7,28 +7,28 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::http::{ApiError, Json};
+use crate::routes::openapi::body::schema_of;
 use crate::routes::query::Query;
 use crate::state::App;
 
 /// All seasons, by scenario, newest first.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct SeasonList {
     seasons: Vec<SeasonView>,
 }
 
 /// A season.
-#[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = Season)]
+#[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Season")]
 pub(in crate::routes) struct SeasonView {
     scenario: ScenarioId,
     /// From 1 for each scenario.
     number: u32,
     /// `OPEN`, `CLOSING` or `CLOSED`.
-    #[schema(pattern = "^(OPEN|CLOSING|CLOSED)$")]
+    #[schemars(pattern("^(OPEN|CLOSING|CLOSED)$"))]
     state: String,
     scenario_version: String,
     /// SHA-256 over the scenario's files, hexadecimal.
-    #[schema(value_type = String, pattern = "^[0-9a-f]{64}$")]
     scenario_digest: Sha256Digest,
     /// Episodes of a submission that count.
     episodes: u32,
@@ -36,13 +36,12 @@ pub(in crate::routes) struct SeasonView {
     opened_at: Timestamp,
     closed_at: Option<Timestamp>,
     /// SHA-256 of the secret, hexadecimal: known from the start.
-    #[schema(value_type = String, pattern = "^[0-9a-f]{64}$")]
     commitment: Sha256Digest,
     /// The secret from which all worlds were drawn, hexadecimal; `null` before the season is closed.
-    #[schema(pattern = "^[0-9a-f]{64}$")]
+    #[schemars(pattern("^[0-9a-f]{64}$"))]
     secret: Option<String>,
     /// The same of the runs at the season's end.
-    #[schema(pattern = "^[0-9a-f]{64}$")]
+    #[schemars(pattern("^[0-9a-f]{64}$"))]
     rerun_secret: Option<String>,
 }
 
@@ -53,7 +52,7 @@ pub(in crate::routes) struct SeasonView {
 #[utoipa::path(
     get, path = "/seasons", operation_id = "seasons", tag = "arena",
     params(("scenario" = Option<String>, Query, description = "Only of this scenario", min_length = 1)),
-    responses((status = 200, body = SeasonList), (status = 400)),
+    responses((status = 200, body = ref(schema_of::<SeasonList>())), (status = 400)),
 )]
 pub(in crate::routes) async fn handle(
     State(app): State<App>,

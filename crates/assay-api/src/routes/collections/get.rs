@@ -4,6 +4,7 @@ use axum::extract::{Path, State};
 
 use crate::http::{ApiError, Json};
 use crate::routes::collections::list::{CollectionView, entry};
+use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 
 /// Get a collection
@@ -12,7 +13,7 @@ use crate::state::App;
 #[utoipa::path(
     get, path = "/collections/{id}", operation_id = "collection", tag = "scenarios",
     params(("id" = String, Path, description = "A collection's id", min_length = 1)),
-    responses((status = 200, body = CollectionView), (status = 400), (status = 404)),
+    responses((status = 200, body = ref(schema_of::<CollectionView>())), (status = 400), (status = 404)),
 )]
 pub(in crate::routes) async fn handle(
     State(app): State<App>,

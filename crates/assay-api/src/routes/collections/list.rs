@@ -5,17 +5,18 @@ use axum::extract::State;
 use serde::Serialize;
 
 use crate::http::Json;
+use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 
 /// All collections; never paged.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct CollectionList {
     collections: Vec<CollectionView>,
 }
 
 /// A set of scenarios.
-#[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = Collection)]
+#[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Collection")]
 pub(in crate::routes) struct CollectionView {
     id: String,
     name: String,
@@ -30,7 +31,7 @@ pub(in crate::routes) struct CollectionView {
 /// Returns the named sets of scenarios, each with the ids of its scenarios. `overall` is the one that the board of all
 /// scenarios is made of.
 #[utoipa::path(
-    get, path = "/collections", operation_id = "collections", tag = "scenarios", responses((status = 200, body = CollectionList))
+    get, path = "/collections", operation_id = "collections", tag = "scenarios", responses((status = 200, body = ref(schema_of::<CollectionList>())))
 )]
 pub(in crate::routes) async fn handle(State(app): State<App>) -> Json<CollectionList> {
     Json(CollectionList { collections: app.catalog.collections().iter().map(entry).collect() })

@@ -4,6 +4,7 @@ use axum::extract::{Path, RawQuery, State};
 
 use crate::http::{ApiError, Json};
 use crate::routes::community::view::{CommunityScenarioDetail, detail};
+use crate::routes::openapi::body::schema_of;
 use crate::routes::query::Query;
 use crate::scenario_lookup::{self, PublishedScenario};
 use crate::state::App;
@@ -18,7 +19,7 @@ use crate::state::App;
         ("id" = String, Path, description = "A published scenario's id: account.name", pattern = "^[a-z0-9][a-z0-9_-]*\\.[a-z0-9][a-z0-9_-]*$", max_length = 100),
         ("version" = Option<String>, Query, description = "One of its versions; the highest if absent", min_length = 1),
     ),
-    responses((status = 200, body = CommunityScenarioDetail), (status = 400), (status = 404), (status = 409), (status = 410)),
+    responses((status = 200, body = ref(schema_of::<CommunityScenarioDetail>())), (status = 400), (status = 404), (status = 409), (status = 410)),
 )]
 pub(in crate::routes) async fn handle(
     State(app): State<App>,

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::http::{ApiError, Json};
 use crate::routes::community::view::{CommunityScenarioView, entry};
+use crate::routes::openapi::body::schema_of;
 use crate::routes::query::Query;
 use crate::state::App;
 
@@ -16,7 +17,7 @@ const MAX_LIMIT: u32 = 100;
 const MAX_WORDS: usize = 8;
 
 /// A page of published scenarios.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct CommunityPage {
     scenarios: Vec<CommunityScenarioView>,
     total: u64,
@@ -48,7 +49,7 @@ enum Sort {
         ("offset" = inline(Option<u32>), Query, description = "Scenarios to skip", minimum = 0, maximum = 2_147_483_647),
         ("before" = Option<String>, Query, description = "Only those that stand behind this one; with sort=newest", min_length = 1),
     ),
-    responses((status = 200, body = CommunityPage), (status = 400)),
+    responses((status = 200, body = ref(schema_of::<CommunityPage>())), (status = 400)),
 )]
 pub(in crate::routes) async fn handle(
     State(app): State<App>,

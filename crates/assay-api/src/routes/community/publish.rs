@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use crate::account_slots::{AccountSlot, PUBLISH_RETRY_S};
 use crate::http::{ApiError, Caller, ErrorCode, IdempotencyGuard, Json, OverLimit};
 use crate::routes::community::view::{CommunityScenarioDetail, detail};
+use crate::routes::openapi::body::{never_null, schema_of};
 use crate::state::App;
 use crate::upload::{self, SCENARIO_PARTS, UploadForm};
 use crate::upload_space;
@@ -25,14 +26,15 @@ const FIELD: &str = "scenario";
 const DAY_RETRY_S: u64 = 24 * 3600;
 
 /// The parts of the form.
-#[derive(utoipa::ToSchema)]
+#[derive(schemars::JsonSchema)]
+#[schemars(transform = never_null)]
 #[expect(dead_code, reason = "only its schema is used; `upload` reads the form")]
 pub(in crate::routes) struct PublishForm {
     /// Zip archive of a scenario's folder: `scenario.toml`, the scene, `README.md`, meshes.
-    #[schema(value_type = String, format = Binary, content_media_type = "application/zip")]
+    #[schemars(with = "String", extend("format" = "binary", "contentMediaType" = "application/zip"))]
     scenario: Vec<u8>,
     /// Tags beside those of `scenario.toml`, with commas between them.
-    #[schema(max_length = 4096, nullable = false)]
+    #[schemars(length(max = 4096))]
     tags: Option<String>,
 }
 
@@ -43,9 +45,9 @@ pub(in crate::routes) struct PublishForm {
 /// published can be used at once, by everybody, under the name `ACCOUNT.ID`; a version never changes.
 #[utoipa::path(
     post, path = "/community/scenarios", operation_id = "publish_scenario", tag = "scenarios",
-    request_body(content = PublishForm, content_type = "multipart/form-data"),
+    request_body(content = ref(schema_of::<PublishForm>()), content_type = "multipart/form-data"),
     responses(
-        (status = 201, description = "Published: it can be used from now on", body = CommunityScenarioDetail,
+        (status = 201, description = "Published: it can be used from now on", body = ref(schema_of::<CommunityScenarioDetail>()),
             headers(("Location" = String, description = "Where the scenario is"))),
         (status = 400), (status = 408), (status = 409), (status = 413), (status = 415), (status = 429),
     ),

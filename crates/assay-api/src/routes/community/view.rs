@@ -9,8 +9,8 @@ use crate::state::App;
 use crate::views::ScenarioSummary;
 
 /// A published scenario in a list.
-#[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = CommunityScenario)]
+#[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "CommunityScenario")]
 pub(in crate::routes) struct CommunityScenarioView {
     #[serde(flatten)]
     summary: ScenarioSummary,
@@ -26,18 +26,17 @@ pub(in crate::routes) struct CommunityScenarioView {
 }
 
 /// A version.
-#[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = CommunityVersion)]
+#[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "CommunityVersion")]
 pub(in crate::routes) struct CommunityVersionView {
     version: String,
     /// SHA-256 over the version's files, hexadecimal.
-    #[schema(value_type = String, pattern = "^[0-9a-f]{64}$")]
     digest: Sha256Digest,
     published_at: Timestamp,
 }
 
 /// A published scenario with its author's text.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct CommunityScenarioDetail {
     #[serde(flatten)]
     entry: CommunityScenarioView,

@@ -11,20 +11,21 @@ use serde::{Deserialize, Serialize};
 use crate::http::{ApiError, Caller, ErrorCode, Json, RedactedBody, json_body, read_body};
 use crate::keys::{KeyText, mint};
 use crate::routes::keys::list::KeyView;
+use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 
 /// Longest name, in characters.
 const MAX_NAME_CHARS: usize = 100;
 
 /// The key to create.
-#[derive(Deserialize, utoipa::ToSchema)]
+#[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::routes) struct NewKey {
     /// The owner's name for it: 1 to 100 characters, some of which can be seen.
-    #[schema(min_length = 1, max_length = 100, pattern = "[^\\s\\x00-\\x1f\\x7f-\\x9f]")]
+    #[schemars(pattern("[^\\s\\x00-\\x1f\\x7f-\\x9f]"), length(min = 1, max = 100))]
     name: String,
     /// Its scopes; at most those of the key that creates it.
-    #[schema(min_items = 1)]
+    #[schemars(length(min = 1))]
     scopes: Vec<Scope>,
     /// Whose key it is; one's own account if absent.
     #[serde(default)]
@@ -38,7 +39,7 @@ pub(in crate::routes) struct NewKey {
 pub(in crate::routes) type CreatedKeyResponse = (StatusCode, Extension<RedactedBody>, Json<CreatedKey>);
 
 /// A new key.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct CreatedKey {
     /// The whole key, shown only in the first answer: null in those that repeat it.
     key: Option<String>,
@@ -52,8 +53,8 @@ pub(in crate::routes) struct CreatedKey {
 /// that asks lacks (403).
 #[utoipa::path(
     post, path = "/keys", operation_id = "create_key", tag = "keys",
-    request_body(content = NewKey),
-    responses((status = 201, body = CreatedKey), (status = 400), (status = 408), (status = 413), (status = 415)),
+    request_body(content = ref(schema_of::<NewKey>())),
+    responses((status = 201, body = ref(schema_of::<CreatedKey>())), (status = 400), (status = 408), (status = 413), (status = 415)),
 )]
 pub(in crate::routes) async fn handle(
     State(app): State<App>,

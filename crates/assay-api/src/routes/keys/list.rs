@@ -7,11 +7,12 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::http::{ApiError, Json};
+use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 
 /// A key without its secret.
-#[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = Key)]
+#[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Key")]
 pub(in crate::routes) struct KeyView {
     id: String,
     account: AccountId,
@@ -40,7 +41,7 @@ impl From<&KeyRecord> for KeyView {
 }
 
 /// All keys, oldest first.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct KeyList {
     keys: Vec<KeyView>,
 }
@@ -49,7 +50,7 @@ pub(in crate::routes) struct KeyList {
 ///
 /// Returns the keys of all accounts, oldest first, without their secrets: when each was created, last used and revoked,
 /// and when it expires.
-#[utoipa::path(get, path = "/keys", operation_id = "keys", tag = "keys", responses((status = 200, body = KeyList)))]
+#[utoipa::path(get, path = "/keys", operation_id = "keys", tag = "keys", responses((status = 200, body = ref(schema_of::<KeyList>()))))]
 pub(in crate::routes) async fn handle(State(app): State<App>) -> Result<Json<KeyList>, ApiError> {
     let keys = app.records.keys(None).await?;
     Ok(Json(KeyList { keys: keys.iter().map(KeyView::from).collect() }))

@@ -9,6 +9,7 @@ use crate::http::{ApiError, Caller, ErrorCode, IdempotencyGuard};
 use crate::keys::mint;
 use crate::routes::keys::create::{CreatedKey, CreatedKeyResponse, answer};
 use crate::routes::keys::list::KeyView;
+use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 
 /// Rotate the key of the request
@@ -17,7 +18,7 @@ use crate::state::App;
 /// from then on. The answer is the only one that has the secret; a client that loses it asks an admin for another key.
 #[utoipa::path(
     post, path = "/keys/rotate", operation_id = "rotate_key", tag = "keys",
-    responses((status = 201, description = "The key that takes the place of the one that asked", body = CreatedKey)),
+    responses((status = 201, description = "The key that takes the place of the one that asked", body = ref(schema_of::<CreatedKey>()))),
 )]
 pub(in crate::routes) async fn handle(
     State(app): State<App>,

@@ -11,18 +11,11 @@ use utoipa::openapi::path::{ParameterIn, Paths};
 use utoipa::openapi::{OpenApi, RefOr};
 
 use super::errors::ERRORS;
-use super::{examples, introduction, links, webhooks};
+use super::{examples, introduction, links, schemas, webhooks};
 use crate::ApiSettings;
 use crate::http::Json;
 use crate::routes::endpoint::{Endpoint, EndpointInfo};
 use crate::state::App;
-
-/// Schemas that say by themselves which fields may be left out. All others are answers, whose fields are always there.
-const WITH_OPTIONAL_FIELDS: [&str; 7] =
-    ["VerifyForm", "SubmissionForm", "PublishForm", "NewKey", "NewReplay", "ErrorBody", "ErrorDetails"];
-
-/// Forms whose parts are all named: others are refused.
-const FORMS: [&str; 2] = ["VerifyForm", "SubmissionForm"];
 
 /// The declarations that the document is built from.
 pub(crate) struct DeclaredApi {
@@ -91,27 +84,21 @@ fn document(settings: &ApiSettings, declared: &DeclaredApi) -> Value {
             that is still being done, is a CONFLICT. A request that was refused frees its key.",
         "schema": { "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$" },
     } });
-    document["components"]["schemas"]["ErrorAnswer"]["properties"]["data"] = json!({ "type": "null" });
+    let mut schemas = Value::Object(schemas::components());
+    let parts = &mut schemas["VerifyForm"]["properties"];
+    parts["num_episodes"]["maximum"] = json!(settings.job.max_episodes);
+    parts["seed"]["maximum"] = json!(u64::MAX);
     for (position, endpoint) in declared.endpoints.iter().filter(|e| e.documented).enumerate() {
         let method = endpoint.method.to_ascii_lowercase();
         if let Some(operation) = document["paths"][endpoint.path].get_mut(method) {
             operation["x-position"] = json!(position);
             complete(operation, endpoint);
+            require_body(operation, &schemas);
             links::add(operation);
         }
     }
-    if let Some(schemas) = document["components"]["schemas"].as_object_mut() {
-        for (_, schema) in schemas.iter_mut().filter(|(name, _)| !WITH_OPTIONAL_FIELDS.contains(&name.as_str())) {
-            require_all(schema);
-        }
-    }
-    for form in FORMS {
-        document["components"]["schemas"][form]["additionalProperties"] = json!(false);
-    }
+    document["components"]["schemas"] = schemas;
     document["webhooks"] = webhooks::section();
-    let parts = &mut document["components"]["schemas"]["VerifyForm"]["properties"];
-    parts["num_episodes"]["maximum"] = json!(settings.job.max_episodes);
-    parts["seed"]["maximum"] = json!(u64::MAX);
     plain_formats(&mut document);
     document
 }
@@ -246,14 +233,20 @@ fn event(data: &Value) -> Value {
     })
 }
 
-/// Every documented field is present in every state, `null` when there is nothing to say.
-fn require_all(schema: &mut Value) {
-    for part in schema.get_mut("allOf").and_then(Value::as_array_mut).into_iter().flatten() {
-        require_all(part);
+/// Requires the operation's request body. If its schema requires no field, the body may be left out or `null` instead.
+fn require_body(operation: &mut Value, schemas: &Value) {
+    let Some(body) = operation.get_mut("requestBody") else { return };
+    let contents = body["content"].as_object_mut().into_iter().flat_map(Map::values_mut);
+    let mut is_required = false;
+    for schema in contents.map(|content| &mut content["schema"]) {
+        let name = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
+        if schemas[name]["required"].is_array() {
+            is_required = true;
+        } else {
+            *schema = json!({ "oneOf": [schema.take(), { "type": "null" }] });
+        }
     }
-    if let Some(fields) = schema.get("properties").and_then(Value::as_object).map(Map::len).filter(|n| *n > 0) {
-        let mut names = Vec::with_capacity(fields);
-        names.extend(schema["properties"].as_object().into_iter().flat_map(Map::keys).cloned());
-        schema["required"] = json!(names);
+    if is_required {
+        body["required"] = json!(true);
     }
 }

@@ -3,6 +3,7 @@
 use axum::extract::{Path, RawQuery, State};
 
 use crate::http::{ApiError, Json};
+use crate::routes::openapi::body::schema_of;
 use crate::routes::query::Query;
 use crate::scenario_lookup;
 use crate::state::App;
@@ -17,7 +18,7 @@ use crate::views::ScenarioDetail;
         ("id" = String, Path, description = "A scenario's id", pattern = "^[a-z0-9][a-z0-9_-]*(\\.[a-z0-9][a-z0-9_-]*)?$", max_length = 100),
         ("version" = Option<String>, Query, description = "One of its versions; the highest if absent", min_length = 1),
     ),
-    responses((status = 200, body = ScenarioDetail), (status = 400), (status = 404), (status = 409), (status = 410)),
+    responses((status = 200, body = ref(schema_of::<ScenarioDetail>())), (status = 400), (status = 404), (status = 409), (status = 410)),
 )]
 pub(in crate::routes) async fn handle(
     State(app): State<App>,

@@ -4,11 +4,12 @@ use axum::extract::State;
 use serde::Serialize;
 
 use crate::http::Json;
+use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 use crate::views::ScenarioSummary;
 
 /// All curated scenarios.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct ScenarioList {
     scenarios: Vec<ScenarioSummary>,
 }
@@ -16,7 +17,7 @@ pub(in crate::routes) struct ScenarioList {
 /// List the built-in scenarios
 ///
 /// Returns all of them; what accounts published is under `/community/scenarios`.
-#[utoipa::path(get, path = "/scenarios", operation_id = "scenarios", tag = "scenarios", responses((status = 200, body = ScenarioList)))]
+#[utoipa::path(get, path = "/scenarios", operation_id = "scenarios", tag = "scenarios", responses((status = 200, body = ref(schema_of::<ScenarioList>()))))]
 pub(in crate::routes) async fn handle(State(app): State<App>) -> Json<ScenarioList> {
     Json(ScenarioList { scenarios: app.catalog.list().iter().map(|card| ScenarioSummary::new(card)).collect() })
 }

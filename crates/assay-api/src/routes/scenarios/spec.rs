@@ -6,6 +6,7 @@ use assay_scenario::Spec;
 use axum::extract::{Path, RawQuery, State};
 
 use crate::http::{ApiError, Json};
+use crate::routes::openapi::body::schema_of;
 use crate::routes::query::Query;
 use crate::scenario_lookup;
 use crate::state::App;
@@ -20,7 +21,7 @@ use crate::state::App;
         ("id" = String, Path, description = "A scenario's id", pattern = "^[a-z0-9][a-z0-9_-]*(\\.[a-z0-9][a-z0-9_-]*)?$", max_length = 100),
         ("version" = Option<String>, Query, description = "One of its versions; the highest if absent", min_length = 1),
     ),
-    responses((status = 200, description = "Spaces, rates, limits, stages and clauses", body = Spec), (status = 400), (status = 404), (status = 409), (status = 410)),
+    responses((status = 200, description = "Spaces, rates, limits, stages and clauses", body = ref(schema_of::<Spec>())), (status = 400), (status = 404), (status = 409), (status = 410)),
 )]
 pub(in crate::routes) async fn handle(
     State(app): State<App>,

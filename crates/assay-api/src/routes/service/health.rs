@@ -5,18 +5,19 @@ use axum::extract::State;
 use serde::Serialize;
 
 use crate::http::{ApiError, ErrorCode, Json};
+use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 use crate::{ApiSettings, disk, upload_space};
 
 /// State of the service.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct Health {
     /// `ok`.
     status: &'static str,
 }
 
 /// Capabilities of a service that accepts work.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct Ready {
     /// `ready`.
     status: &'static str,
@@ -29,7 +30,7 @@ pub(in crate::routes) struct Ready {
 /// Tell that the process lives
 ///
 /// Needs no key. Says nothing about whether the service takes work: that is `/readyz`.
-#[utoipa::path(get, path = "/healthz", operation_id = "health", tag = "service", responses((status = 200, body = Health)))]
+#[utoipa::path(get, path = "/healthz", operation_id = "health", tag = "service", responses((status = 200, body = ref(schema_of::<Health>()))))]
 pub(in crate::routes) async fn alive() -> Json<Health> {
     Json(Health { status: "ok" })
 }
@@ -38,7 +39,7 @@ pub(in crate::routes) async fn alive() -> Json<Health> {
 ///
 /// Answers 200, or 503 with the reason: it is starting or stopping, its records do not answer, or its disk is nearly
 /// full. Needs no key; made for load balancers.
-#[utoipa::path(get, path = "/readyz", operation_id = "ready", tag = "service", responses((status = 200, body = Ready)))]
+#[utoipa::path(get, path = "/readyz", operation_id = "ready", tag = "service", responses((status = 200, body = ref(schema_of::<Ready>()))))]
 pub(in crate::routes) async fn ready(State(app): State<App>) -> Result<Json<Ready>, ApiError> {
     if let Err(reason) = app.readiness.get() {
         return Err(ApiError::new(ErrorCode::Unavailable, format!("not ready: {reason}")));

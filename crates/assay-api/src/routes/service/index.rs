@@ -4,10 +4,11 @@ use axum::extract::State;
 use serde::Serialize;
 
 use crate::http::Json;
+use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 
 /// The service and the addresses of its parts.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct Index {
     name: &'static str,
     version: &'static str,
@@ -24,7 +25,7 @@ pub(in crate::routes) struct Index {
 ///
 /// Returns name and version of the service, and the addresses of its documentation, its scenarios and its health. Needs
 /// no key.
-#[utoipa::path(get, path = "/", operation_id = "index", tag = "service", responses((status = 200, body = Index)))]
+#[utoipa::path(get, path = "/", operation_id = "index", tag = "service", responses((status = 200, body = ref(schema_of::<Index>()))))]
 pub(in crate::routes) async fn handle(State(app): State<App>) -> Json<Index> {
     let at = |path| app.settings.address(path);
     Json(Index {

@@ -4,6 +4,7 @@ use assay_report::attest::PublishedKeys;
 use axum::extract::State;
 
 use crate::http::{ApiError, Json};
+use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 
 /// Get the public keys that sign statements
@@ -12,7 +13,7 @@ use crate::state::App;
 /// no key.
 #[utoipa::path(
     get, path = "/.well-known/assay-keys.json", operation_id = "signing_keys", tag = "service",
-    responses((status = 200, description = "Newest first; what `assay attest verify --keys` takes", body = PublishedKeys,
+    responses((status = 200, description = "Newest first; what `assay attest verify --keys` takes", body = ref(schema_of::<PublishedKeys>()),
         example = json!({ "keys": [{
             "keyid": "7f0b5b4f4a63b5a4a8f5a8f1a6d4d1b8f4c8a9e2b6d0c3f7e1a5b9d2c6f0e4a8",
             "algorithm": "ed25519",

@@ -9,20 +9,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::http::{ApiError, Caller, Json, authenticate_key, authenticate_session, json_body, read_body};
 use crate::keys::KeyText;
+use crate::routes::openapi::body::schema_of;
 use crate::sessions::SessionSecret;
 use crate::state::App;
 
 /// Credentials for signing in.
-#[derive(Deserialize, utoipa::ToSchema)]
+#[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::routes) struct SignIn {
     /// An API key: `assay_<id>_<secret>`. It is not kept in the browser.
-    #[schema(write_only, format = Password)]
+    #[schemars(extend("writeOnly" = true, "format" = "password"))]
     key: String,
 }
 
 /// A session.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct Session {
     account: AccountId,
     /// Scopes of the session: those of its key.
@@ -39,9 +40,9 @@ pub(in crate::routes) struct Session {
 /// key in the body only.
 #[utoipa::path(
     post, path = "/session", operation_id = "sign_in", tag = "keys",
-    request_body(content = SignIn),
+    request_body(content = ref(schema_of::<SignIn>())),
     responses(
-        (status = 201, description = "Signed in: the answer sets a cookie that scripts can't read", body = Session),
+        (status = 201, description = "Signed in: the answer sets a cookie that scripts can't read", body = ref(schema_of::<Session>())),
         (status = 400), (status = 401), (status = 408), (status = 413), (status = 415),
     ),
 )]
@@ -71,7 +72,7 @@ pub(in crate::routes) async fn handle(State(app): State<App>, request: Request) 
 /// Without the cookie the answer is 401, whatever key the request has.
 #[utoipa::path(
     get, path = "/session", operation_id = "session", tag = "keys",
-    responses((status = 200, description = "The session of the cookie", body = Session), (status = 401)),
+    responses((status = 200, description = "The session of the cookie", body = ref(schema_of::<Session>())), (status = 401)),
 )]
 pub(in crate::routes) async fn show(State(app): State<App>, headers: HeaderMap) -> Result<Json<Session>, ApiError> {
     let secret = SessionSecret::of(&headers).ok_or_else(|| ApiError::unauthorized("nobody is signed in here"))?;

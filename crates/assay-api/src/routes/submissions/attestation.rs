@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::http::{ApiError, Caller, Json};
 use crate::routes::jobs::{ReadAccess, Submission};
+use crate::routes::openapi::body::schema_of;
 use crate::routes::submissions::view::{SubmissionRun, released};
 use crate::routes::verify::report::{signed, signed_text, with_result};
 use crate::state::App;
@@ -19,22 +20,20 @@ use crate::state::App;
 const THERE_IS_ONE: &str = "there is a signed statement";
 
 /// A commitment to a statement that is not yet public.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct Commitment {
     submission_id: JobId,
     season: u32,
     /// SHA-256 of the season's secret, hexadecimal.
-    #[schema(value_type = String, pattern = "^[0-9a-f]{64}$")]
     season_commitment: Sha256Digest,
     /// SHA-256 of the signed statement, hexadecimal. The statement holds the hash of every file of evidence.
-    #[schema(value_type = String, pattern = "^[0-9a-f]{64}$")]
     statement_sha256: Sha256Digest,
 }
 
 /// A commitment while the season is open, the statement itself after that.
-#[derive(utoipa::ToSchema)]
+#[derive(schemars::JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
-#[schema(as = SubmissionAttestation)]
+#[schemars(rename = "SubmissionAttestation")]
 #[serde(untagged)]
 pub(in crate::routes) enum Attestation {
     Open(Commitment),
@@ -53,7 +52,7 @@ pub(in crate::routes) enum Attestation {
     ),
     responses(
         (status = 200, description = "A commitment while the season is open; then an in-toto Statement v1 in a DSSE \
-            envelope", body = Attestation),
+            envelope", body = ref(schema_of::<Attestation>())),
         (status = 400), (status = 403), (status = 404), (status = 409), (status = 410),
     ),
 )]

@@ -8,6 +8,7 @@ use axum::extract::{Path, Request, State};
 
 use crate::http::{ApiError, Caller, ErrorCode, Json, no_body};
 use crate::routes::jobs::{Submission, WriteAccess};
+use crate::routes::openapi::body::schema_of;
 use crate::routes::submissions::view::{SubmissionDetail, detail};
 use crate::state::App;
 
@@ -18,7 +19,7 @@ use crate::state::App;
 #[utoipa::path(
     post, path = "/submissions/{id}/cancel", operation_id = "cancel_submission", tag = "arena",
     params(("id" = uuid::Uuid, Path, description = "The submission's id")),
-    responses((status = 200, description = "The submission, CANCELLED; it counts as one of the day", body = SubmissionDetail), (status = 400), (status = 404), (status = 410), (status = 409)),
+    responses((status = 200, description = "The submission, CANCELLED; it counts as one of the day", body = ref(schema_of::<SubmissionDetail>())), (status = 400), (status = 404), (status = 410), (status = 409)),
 )]
 pub(in crate::routes) async fn handle(
     State(app): State<App>,

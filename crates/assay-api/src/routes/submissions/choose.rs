@@ -7,6 +7,7 @@ use axum::extract::{Path, Request, State};
 
 use crate::http::{ApiError, Caller, ErrorCode, Json, no_body};
 use crate::routes::jobs::{Submission, WriteAccess};
+use crate::routes::openapi::body::schema_of;
 use crate::routes::submissions::view::{SubmissionDetail, detail};
 use crate::state::App;
 
@@ -18,7 +19,7 @@ use crate::state::App;
     post, path = "/submissions/{id}/choose", operation_id = "choose_submission", tag = "arena",
     params(("id" = uuid::Uuid, Path, description = "The submission's id")),
     responses(
-        (status = 200, description = "The submission; it counts on the leaderboard until another one is chosen", body = SubmissionDetail),
+        (status = 200, description = "The submission; it counts on the leaderboard until another one is chosen", body = ref(schema_of::<SubmissionDetail>())),
         (status = 400), (status = 404), (status = 409), (status = 410),
     ),
 )]

@@ -10,34 +10,36 @@ use serde::Serialize;
 use crate::acceptance::{AcceptedJob, JobOrigin, SubmissionToAccept, accept_submission};
 use crate::http::{ApiError, Caller, IdempotencyGuard};
 use crate::quota;
+use crate::routes::openapi::body::{never_null, schema_of};
 use crate::seasons::open_season;
 use crate::state::App;
 use crate::upload::{self, SubmissionRequest};
 
 /// The parts of the form.
-#[derive(utoipa::ToSchema)]
+#[derive(schemars::JsonSchema)]
+#[schemars(deny_unknown_fields, transform = never_null)]
 #[expect(dead_code, reason = "only its schema is used; `upload` reads the form")]
 pub(in crate::routes) struct SubmissionForm {
     /// Zip archive with `policy.py` at its root.
-    #[schema(value_type = String, format = Binary, content_media_type = "application/zip")]
+    #[schemars(with = "String", extend("format" = "binary", "contentMediaType" = "application/zip"))]
     policy: Vec<u8>,
     /// A scenario's id. `scenario` is another name of this part; with both, the request is refused.
-    #[schema(max_length = 4096)]
+    #[schemars(length(max = 4096))]
     scenario_id: String,
     /// 1 to 100 characters, some of which can be seen; the archive's file name if absent.
-    #[schema(min_length = 1, max_length = 100, pattern = "[^\\s\\x00-\\x1f\\x7f-\\x9f]", nullable = false)]
+    #[schemars(pattern("[^\\s\\x00-\\x1f\\x7f-\\x9f]"), length(min = 1, max = 100))]
     name: Option<String>,
     /// The author's words about it, at most 2000 characters.
-    #[schema(max_length = 2000, nullable = false)]
+    #[schemars(length(max = 2000))]
     description: Option<String>,
     /// Where the end of the submission is reported: https:// or http://, see the group `webhooks`. The account needs a
     /// secret (`POST /webhooks/secret`).
-    #[schema(max_length = 2048, pattern = "^https?://", nullable = false)]
+    #[schemars(pattern("^https?://"), length(max = 2048))]
     callback_url: Option<String>,
 }
 
 /// A submission that was accepted.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct NewSubmission {
     submission_id: JobId,
     status: JobStatus,
@@ -54,9 +56,9 @@ pub(in crate::routes) struct NewSubmission {
 /// request can be repeated without a second submission.
 #[utoipa::path(
     post, path = "/submissions", operation_id = "submit", tag = "arena",
-    request_body(content = SubmissionForm, content_type = "multipart/form-data"),
+    request_body(content = ref(schema_of::<SubmissionForm>()), content_type = "multipart/form-data"),
     responses(
-        (status = 201, description = "Accepted; nothing is lost from here on", body = NewSubmission,
+        (status = 201, description = "Accepted; nothing is lost from here on", body = ref(schema_of::<NewSubmission>()),
             headers(("Location" = String, description = "Where the submission is"))),
         (status = 400), (status = 408), (status = 409), (status = 413), (status = 415), (status = 429),
     ),

@@ -9,6 +9,7 @@ use axum::response::Response;
 use crate::events::{JobUpdate, follow_submission};
 use crate::http::{ApiError, Caller};
 use crate::routes::jobs::{ReadAccess, Submission};
+use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 
 /// Follow a submission
@@ -24,7 +25,7 @@ use crate::state::App;
     ),
     responses(
         (
-            status = 200, content_type = "text/event-stream", body = JobUpdate,
+            status = 200, content_type = "text/event-stream", body = ref(schema_of::<JobUpdate>()),
             description = "Server-sent events without names, each with such an object as its data, until `done` is true. \
                 Every 15 s from `created_at` at most one, and none in between. A change of state has an id; what is \
                 expected has none",

@@ -5,6 +5,7 @@ use axum::extract::State;
 
 use crate::http::{ApiError, Caller, Json};
 use crate::routes::jobs::{ReadAccess, Submission};
+use crate::routes::openapi::body::schema_of;
 use crate::routes::submissions::view::{SubmissionDetail, detail};
 use crate::state::App;
 
@@ -14,7 +15,7 @@ use crate::state::App;
 #[utoipa::path(
     get, path = "/submissions/{id}", operation_id = "submission", tag = "arena",
     params(("id" = uuid::Uuid, Path, description = "The submission's id")),
-    responses((status = 200, description = "The submission; no episodes before its season is closed", body = SubmissionDetail), (status = 400), (status = 404), (status = 410)),
+    responses((status = 200, description = "The submission; no episodes before its season is closed", body = ref(schema_of::<SubmissionDetail>())), (status = 400), (status = 404), (status = 410)),
 )]
 pub(in crate::routes) async fn handle(
     State(app): State<App>,

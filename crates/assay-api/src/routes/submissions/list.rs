@@ -8,11 +8,12 @@ use serde::Serialize;
 use crate::http::{ApiError, Caller, Json};
 use crate::published::PublishedSubmission;
 use crate::routes::job_filter::{self, Wanted};
+use crate::routes::openapi::body::schema_of;
 use crate::routes::submissions::view::{self, SubmissionEntry};
 use crate::state::App;
 
 /// A page of submissions, newest first.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct SubmissionPage {
     submissions: Vec<SubmissionEntry>,
     total: u64,
@@ -34,7 +35,7 @@ pub(in crate::routes) struct SubmissionPage {
         ("offset" = inline(Option<u32>), Query, description = "Submissions to skip", minimum = 0, maximum = 2_147_483_647),
         ("before" = Option<uuid::Uuid>, Query, description = "Only submissions older than this one"),
     ),
-    responses((status = 200, body = SubmissionPage), (status = 400)),
+    responses((status = 200, body = ref(schema_of::<SubmissionPage>())), (status = 400)),
 )]
 pub(in crate::routes) async fn handle(
     State(app): State<App>,

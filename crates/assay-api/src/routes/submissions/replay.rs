@@ -6,6 +6,7 @@ use axum::extract::{Path, RawQuery, Request, State};
 
 use crate::http::{ApiError, Caller, Json};
 use crate::routes::jobs::{ReadAccess, Submission};
+use crate::routes::openapi::body::schema_of;
 use crate::routes::submissions::view::{SubmissionRun, released};
 use crate::routes::verify::replay::{NewReplay, replay, wish};
 use crate::state::App;
@@ -20,9 +21,9 @@ use crate::state::App;
         ("id" = uuid::Uuid, Path, description = "The submission's id"),
         ("run" = inline(Option<SubmissionRun>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
     ),
-    request_body(content = Option<NewReplay>, example = json!({ "episode": 0 })),
+    request_body(content = ref(schema_of::<NewReplay>()), example = json!({ "episode": 0 })),
     responses(
-        (status = 200, description = "As for a verification", body = ReplayReport),
+        (status = 200, description = "As for a verification", body = ref(schema_of::<ReplayReport>())),
         (status = 400), (status = 403), (status = 404), (status = 408), (status = 409), (status = 410), (status = 413), (status = 415),
     ),
 )]

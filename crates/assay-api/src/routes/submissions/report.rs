@@ -7,6 +7,7 @@ use axum::response::Response;
 
 use crate::http::{ApiError, Caller};
 use crate::routes::jobs::{ReadAccess, Submission};
+use crate::routes::openapi::body::schema_of;
 use crate::routes::submissions::view::{SubmissionRun, released};
 use crate::routes::verify::report::{page_of, signed};
 use crate::state::App;
@@ -42,7 +43,7 @@ pub(in crate::routes) async fn page(
         ("id" = uuid::Uuid, Path, description = "The submission's id"),
         ("run" = inline(Option<SubmissionRun>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
     ),
-    responses((status = 200, description = "The job as it was signed, with relative paths", body = JobView), (status = 400), (status = 403), (status = 404), (status = 409), (status = 410)),
+    responses((status = 200, description = "The job as it was signed, with relative paths", body = ref(schema_of::<JobView>())), (status = 400), (status = 403), (status = 404), (status = 409), (status = 410)),
 )]
 pub(in crate::routes) async fn document(
     State(app): State<App>,

@@ -19,7 +19,7 @@ use crate::views::{EpisodeView, EvidenceUrls};
 const MAX_EPISODES: u32 = 1001;
 
 /// A submission in a list.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct SubmissionEntry {
     id: JobId,
     scenario_id: ScenarioId,
@@ -27,7 +27,7 @@ pub(in crate::routes) struct SubmissionEntry {
     verdict: Option<Verdict>,
     /// The scenario's `max_score` times the job's score, which has 3 digits before the season is closed and 4 after
     /// that.
-    #[schema(minimum = 0.0)]
+    #[schemars(range(min = 0))]
     score: Option<f64>,
     created_at: Timestamp,
     /// When its end was published: a multiple of 15 s after `created_at`, unless it was cancelled.
@@ -39,15 +39,15 @@ pub(in crate::routes) struct SubmissionEntry {
 }
 
 /// A submission.
-#[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = Submission)]
+#[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Submission")]
 pub(crate) struct SubmissionDetail {
     #[serde(flatten)]
     entry: SubmissionEntry,
     /// The showcase episode, on a public seed. It does not count.
     video_url: Option<String>,
     /// Confidence that violations are rarer than the scenario's bound, in [0, 1].
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     confidence: Option<f64>,
     /// The first error of the policy; before the season is closed only its class: `policy_error`, `policy_timeout` or
     /// `invalid`. Or why the submission FAILED.
@@ -69,24 +69,24 @@ pub(crate) struct SubmissionDetail {
 }
 
 /// The statistics of a submission; see those of a job.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize, schemars::JsonSchema)]
 struct SubmissionStatistics {
     episodes: u32,
     /// Episodes with a critical violation; `null` before the season is closed.
     violations: Option<u32>,
     /// Episodes that do not say whether every critical clause held; `null` before the season is closed.
     without_evidence: Option<u32>,
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     violation_probability_upper: f64,
-    #[schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0)]
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
     confidence_level: f64,
-    #[schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0)]
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
     target: Option<f64>,
     certified: Option<bool>,
     episodes_needed: u32,
-    #[schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0)]
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
     max_violation_probability: f64,
-    #[schema(minimum = 0.0, maximum = 1.0)]
+    #[schemars(range(min = 0, max = 1))]
     confidence: f64,
 }
 

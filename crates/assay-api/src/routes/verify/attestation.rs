@@ -8,6 +8,7 @@ use axum::response::Response;
 
 use crate::http::{ApiError, Caller};
 use crate::routes::jobs::{ReadAccess, Verification};
+use crate::routes::openapi::body::schema_of;
 use crate::routes::verify::report::{signed, with_result};
 use crate::state::App;
 
@@ -19,7 +20,7 @@ use crate::state::App;
     get, path = "/verify/{job_id}/attestation", operation_id = "verification_attestation", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
     responses(
-        (status = 200, description = "An in-toto Statement v1 in a DSSE envelope, for `assay attest verify`", body = Envelope,
+        (status = 200, description = "An in-toto Statement v1 in a DSSE envelope, for `assay attest verify`", body = ref(schema_of::<Envelope>()),
             example = json!({
                 "payloadType": "application/vnd.in-toto+json",
                 "payload": "eyJfdHlwZSI6Imh0dHBzOi8vaW4tdG90by5pby9TdGF0ZW1lbnQvdjEifQ==",

@@ -7,6 +7,7 @@ use axum::extract::{Path, Request, State};
 
 use crate::http::{ApiError, Caller, ErrorCode, Json, no_body};
 use crate::routes::jobs::{Verification, WriteAccess};
+use crate::routes::openapi::body::schema_of;
 use crate::routes::verify::get::show;
 use crate::state::App;
 use crate::views::JobView;
@@ -17,7 +18,7 @@ use crate::views::JobView;
 #[utoipa::path(
     post, path = "/verify/{job_id}/cancel", operation_id = "cancel_verification", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
-    responses((status = 200, description = "The job, CANCELLED", body = JobView), (status = 400), (status = 404), (status = 409), (status = 410)),
+    responses((status = 200, description = "The job, CANCELLED", body = ref(schema_of::<JobView>())), (status = 400), (status = 404), (status = 409), (status = 410)),
 )]
 pub(in crate::routes) async fn handle(
     State(app): State<App>,

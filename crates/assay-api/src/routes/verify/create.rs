@@ -6,60 +6,60 @@ use axum::extract::{OriginalUri, Request, State};
 use super::get::show_accepted;
 use crate::acceptance::{AcceptedJob, JobOrigin, VerificationToAccept, accept_verification};
 use crate::http::{ApiError, Caller, IdempotencyGuard};
+use crate::routes::openapi::body::{never_null, schema_of};
 use crate::state::App;
 use crate::upload::{self, VerifyRequest};
 use crate::views::JobView;
 
 /// The parts of the form.
-#[derive(utoipa::ToSchema)]
+#[derive(schemars::JsonSchema)]
+#[schemars(deny_unknown_fields, transform = never_null)]
 #[expect(dead_code, reason = "only its schema is used; `upload` reads the form")]
 pub(in crate::routes) struct VerifyForm {
     /// Zip archive with `policy.py` at its root. This or `policy_url` is needed. With both, the archive is evaluated,
     /// the parts about a policy server have no effect, and `warnings` names them.
-    #[schema(value_type = Option<String>, format = Binary, content_media_type = "application/zip", nullable = false)]
+    #[schemars(with = "Option<String>", extend("format" = "binary", "contentMediaType" = "application/zip"))]
     policy: Option<Vec<u8>>,
     /// Address of a running policy server, in the place of `policy`: ws://, wss://, http:// or https://.
-    #[schema(max_length = 2048, nullable = false)]
+    #[schemars(length(max = 2048))]
     policy_url: Option<String>,
     /// With `policy_url`: the key that the server asks for, printable ASCII. Kept only until the job has run, never
     /// shown.
-    #[schema(write_only, format = Password, max_length = 4096, pattern = "^[ -~]*[!-~][ -~]*$", nullable = false)]
+    #[schemars(pattern("^[ -~]*[!-~][ -~]*$"), length(max = 4096), extend("writeOnly" = true, "format" = "password"))]
     policy_api_key: Option<String>,
     /// With `policy_url`: episodes that may talk to the server at the same time; 1 if absent.
-    #[schema(minimum = 1, maximum = 16, nullable = false)]
+    #[schemars(range(min = 1, max = 16))]
     policy_concurrency: Option<u32>,
     /// With `policy_url`: actions of an answer of the server that are carried out before it is asked again; if absent,
     /// what the scenario says, or all of them.
-    #[schema(minimum = 1, maximum = 1000, nullable = false)]
+    #[schemars(range(min = 1, max = 1000))]
     replan_steps: Option<u32>,
     /// A scenario's id. `scenario_id` is another name of this part; with both, the request is refused.
-    #[schema(max_length = 4096)]
+    #[schemars(length(max = 4096))]
     scenario: String,
     /// If absent, 3, or with `max_violation_probability` as many as the certification needs.
-    #[schema(minimum = 1, nullable = false)]
+    #[schemars(range(min = 1))]
     num_episodes: Option<u32>,
     /// Seed of all episodes: the same seed draws the same worlds; random if absent.
-    #[schema(nullable = false)]
     seed: Option<u64>,
     /// Key of the seeds that the policy receives, as a job object has it: 64 hexadecimal digits. If absent, it follows
     /// from `seed`, or is random where there is none.
-    #[schema(min_length = 64, max_length = 64, pattern = "^[0-9a-fA-F]{64}$", nullable = false)]
+    #[schemars(pattern("^[0-9a-fA-F]{64}$"), length(min = 64, max = 64))]
     policy_key: Option<String>,
     /// Certify that violations are rarer than this. Refused where that needs more episodes than a job may have.
-    #[schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0, nullable = false)]
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
     max_violation_probability: Option<f64>,
     /// Confidence level of all bounds; 0.95 if absent.
-    #[schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0, nullable = false)]
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
     confidence_level: Option<f64>,
     /// Which episodes get a log and a video: `all`, `violations` (if absent) or `none`.
-    #[schema(nullable = false)]
     record: Option<assay_model::Record>,
     /// 1 to 100 characters, some of which can be seen; the archive's file name if absent.
-    #[schema(min_length = 1, max_length = 100, pattern = "[^\\s\\x00-\\x1f\\x7f-\\x9f]", nullable = false)]
+    #[schemars(pattern("[^\\s\\x00-\\x1f\\x7f-\\x9f]"), length(min = 1, max = 100))]
     policy_name: Option<String>,
     /// Where the end of the job is reported: https:// or http://, see the group `webhooks`. The account needs a secret
     /// (`POST /webhooks/secret`).
-    #[schema(max_length = 2048, pattern = "^https?://", nullable = false)]
+    #[schemars(pattern("^https?://"), length(max = 2048))]
     callback_url: Option<String>,
 }
 
@@ -71,9 +71,9 @@ pub(in crate::routes) struct VerifyForm {
 /// job.
 #[utoipa::path(
     post, path = "/verify", operation_id = "verify", tag = "verify",
-    request_body(content = VerifyForm, content_type = "multipart/form-data"),
+    request_body(content = ref(schema_of::<VerifyForm>()), content_type = "multipart/form-data"),
     responses(
-        (status = 201, description = "Accepted; nothing is lost from here on", body = JobView,
+        (status = 201, description = "Accepted; nothing is lost from here on", body = ref(schema_of::<JobView>()),
             headers(("Location" = String, description = "Where the job is"))),
         (status = 400), (status = 408), (status = 413), (status = 415),
     ),

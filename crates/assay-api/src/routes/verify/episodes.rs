@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::http::{ApiError, Caller, Json};
 use crate::routes::jobs::{ReadAccess, Verification};
+use crate::routes::openapi::body::schema_of;
 use crate::routes::query::Query;
 use crate::state::App;
 use crate::views::EpisodeView;
@@ -15,7 +16,7 @@ const DEFAULT_LIMIT: u32 = 20;
 const MAX_LIMIT: u32 = 100;
 
 /// A page of episodes, by index.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct EpisodePage {
     episodes: Vec<EpisodeView>,
     /// Episodes recorded so far.
@@ -35,7 +36,7 @@ pub(in crate::routes) struct EpisodePage {
         ("limit" = inline(Option<u32>), Query, description = "Episodes of the page; 20 if absent", minimum = 1, maximum = 100),
         ("offset" = inline(Option<u32>), Query, description = "Episodes to skip", minimum = 0, maximum = 2_147_483_647),
     ),
-    responses((status = 200, body = EpisodePage), (status = 400), (status = 404), (status = 410)),
+    responses((status = 200, body = ref(schema_of::<EpisodePage>())), (status = 400), (status = 404), (status = 410)),
 )]
 pub(in crate::routes) async fn handle(
     State(app): State<App>,

@@ -8,6 +8,7 @@ use axum::response::Response;
 use crate::events::{JobUpdate, follow};
 use crate::http::{ApiError, Caller};
 use crate::routes::jobs::{ReadAccess, Verification};
+use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 
 /// Follow a verification
@@ -23,7 +24,7 @@ use crate::state::App;
     ),
     responses(
         (
-            status = 200, content_type = "text/event-stream", body = JobUpdate,
+            status = 200, content_type = "text/event-stream", body = ref(schema_of::<JobUpdate>()),
             description = "Server-sent events without names, each with such an object as its data, until `done` is true. \
                 Changes of state and ends of episodes have an id; progress in between has none",
         ),

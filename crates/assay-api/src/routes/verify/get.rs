@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::http::{ApiError, Caller, Json, etag_matches, not_modified, set_etag, tag};
 use crate::routes::jobs::{ReadAccess, Verification};
+use crate::routes::openapi::body::schema_of;
 use crate::signed_urls::LIFETIME;
 use crate::state::App;
 use crate::views::JobView;
@@ -23,7 +24,7 @@ const MAX_EPISODES_SHOWN: u32 = 100;
 #[utoipa::path(
     get, path = "/verify/{job_id}", operation_id = "verification", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
-    responses((status = 200, description = "The job, with up to 100 episodes", body = JobView),
+    responses((status = 200, description = "The job, with up to 100 episodes", body = ref(schema_of::<JobView>())),
         (status = 304, description = "The job has ended, and the client has it already"), (status = 400), (status = 404), (status = 410)),
 )]
 pub(in crate::routes) async fn handle(

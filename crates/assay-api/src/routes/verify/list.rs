@@ -7,11 +7,12 @@ use serde::Serialize;
 
 use crate::http::{ApiError, Caller, Json};
 use crate::routes::job_filter::{self, Wanted};
+use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 use crate::views::JobView;
 
 /// A page of jobs, newest first, without episode details.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct JobPage {
     jobs: Vec<JobView>,
     total: u64,
@@ -33,7 +34,7 @@ pub(in crate::routes) struct JobPage {
         ("status" = Option<String>, Query, description = "Only in this state, such as `COMPLETED`; an unknown one matches nothing", min_length = 1),
         ("verdict" = Option<String>, Query, description = "Only with this verdict, such as `SAFE`; an unknown one matches nothing", min_length = 1),
     ),
-    responses((status = 200, body = JobPage), (status = 400)),
+    responses((status = 200, body = ref(schema_of::<JobPage>())), (status = 400)),
 )]
 pub(in crate::routes) async fn handle(
     State(app): State<App>,

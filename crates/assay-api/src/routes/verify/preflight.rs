@@ -6,6 +6,7 @@ use axum::extract::{Request, State};
 
 use crate::account_slots::PREFLIGHT_RETRY_S;
 use crate::http::{ApiError, Caller, ErrorCode, Json};
+use crate::routes::openapi::body::schema_of;
 use crate::routes::verify::create::VerifyForm;
 use crate::state::App;
 use crate::upload::{self, VerifyRequest};
@@ -18,11 +19,11 @@ use crate::{PreflightFailure, PreflightRequest};
 /// Creates no job and counts against no quota of jobs. An account has one preflight at a time (429).
 #[utoipa::path(
     post, path = "/preflight", operation_id = "preflight", tag = "verify",
-    request_body(content = VerifyForm, content_type = "multipart/form-data",
+    request_body(content = ref(schema_of::<VerifyForm>()), content_type = "multipart/form-data",
         description = "The parts of `POST /verify`. Those about episodes are checked and have no effect."),
     responses(
         (status = 200, description = "What the scenario sends and expects, and what the policy did in its first steps",
-            body = Preflight),
+            body = ref(schema_of::<Preflight>())),
         (status = 400), (status = 408), (status = 413), (status = 415), (status = 429),
     ),
 )]

@@ -12,6 +12,7 @@ use crate::ReplayFailure;
 use crate::http::{ApiError, Caller, ErrorCode, Json, optional_json_body, read_body};
 use crate::routes::erased;
 use crate::routes::jobs::{ReadAccess, Verification};
+use crate::routes::openapi::body::schema_of;
 use crate::routes::verify::report::with_result;
 use crate::state::App;
 
@@ -19,12 +20,11 @@ use crate::state::App;
 const RETRY_S: HeaderValue = HeaderValue::from_static("10");
 
 /// The episode to run again.
-#[derive(Default, Deserialize, utoipa::ToSchema)]
+#[derive(Default, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::routes) struct NewReplay {
     /// The episode's number; 0 if absent.
     #[serde(default)]
-    #[schema(nullable = false)]
     episode: u32,
 }
 
@@ -36,11 +36,11 @@ pub(in crate::routes) struct NewReplay {
 #[utoipa::path(
     post, path = "/verify/{job_id}/replay", operation_id = "replay_verification", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
-    request_body(content = Option<NewReplay>, example = json!({ "episode": 0 })),
+    request_body(content = ref(schema_of::<NewReplay>()), example = json!({ "episode": 0 })),
     responses(
         (status = 200, description = "What was found. `same`: every state and action, to the bit. Otherwise `difference` \
             names the first step and quantity, and `cause` who is to blame: `policy` is one that is not deterministic",
-            body = ReplayReport),
+            body = ref(schema_of::<ReplayReport>())),
         (status = 400), (status = 404), (status = 408), (status = 409), (status = 410), (status = 413), (status = 415),
     ),
 )]

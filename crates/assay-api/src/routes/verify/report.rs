@@ -15,6 +15,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::http::{ApiError, Caller, ErrorCode};
 use crate::routes::jobs::{ReadAccess, Verification};
+use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 use crate::views::{EvidenceUrls, JobView, add_renderings};
 
@@ -77,7 +78,7 @@ pub(in crate::routes) async fn page_of(app: &App, record: JobRecord) -> Result<R
 #[utoipa::path(
     get, path = "/verify/{job_id}/report.json", operation_id = "verification_report", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
-    responses((status = 200, description = "The job as it was signed, with relative paths", body = JobView), (status = 400), (status = 404), (status = 409), (status = 410)),
+    responses((status = 200, description = "The job as it was signed, with relative paths", body = ref(schema_of::<JobView>())), (status = 400), (status = 404), (status = 409), (status = 410)),
 )]
 /// The document as it was signed: relative paths and hashes, no addresses, the same bytes whenever it is asked for.
 pub(in crate::routes) async fn document(

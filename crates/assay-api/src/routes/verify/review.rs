@@ -9,18 +9,19 @@ use serde_json::Value;
 
 use crate::http::{ApiError, Caller, ErrorCode, Json, json_body, read_body};
 use crate::routes::jobs::{ReadAccess, Verification};
+use crate::routes::openapi::body::schema_of;
 use crate::routes::verify::get::show;
 use crate::state::App;
 use crate::views::JobView;
 
 /// A decision.
-#[derive(Deserialize, utoipa::ToSchema)]
+#[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::routes) struct NewReview {
     /// The decision.
     decision: ReviewDecision,
     /// Why: 1 to 4096 characters, some of which can be seen.
-    #[schema(min_length = 1, max_length = 4096, pattern = "[^\\s\\x00-\\x1f\\x7f-\\x9f]")]
+    #[schemars(pattern("[^\\s\\x00-\\x1f\\x7f-\\x9f]"), length(min = 1, max = 4096))]
     reason: String,
 }
 
@@ -31,13 +32,13 @@ pub(in crate::routes) struct NewReview {
 #[utoipa::path(
     post, path = "/verify/{job_id}/review", operation_id = "review_verification", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
-    request_body(content = NewReview, example = json!({
+    request_body(content = ref(schema_of::<NewReview>()), example = json!({
         "decision": "accepted",
         "reason": "The near miss in episode 2 is the camera's shadow; see the video at 4.1 s.",
     })),
     responses(
         (status = 200, description = "The job with its review; reviewing again puts the new decision in the place of the \
-            old one, which stays on record", body = JobView),
+            old one, which stays on record", body = ref(schema_of::<JobView>())),
         (status = 400), (status = 404), (status = 408), (status = 409), (status = 410), (status = 413), (status = 415),
     ),
 )]

@@ -8,11 +8,12 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::http::{ApiError, Caller, Json};
+use crate::routes::openapi::body::schema_of;
 use crate::routes::query::Query;
 use crate::state::App;
 
 /// A page of deliveries, those of the newest jobs first.
-#[derive(Serialize, utoipa::ToSchema)]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct WebhookDeliveryPage {
     deliveries: Vec<WebhookDeliveryView>,
     total: u64,
@@ -21,14 +22,14 @@ pub(in crate::routes) struct WebhookDeliveryPage {
 }
 
 /// The message about the end of a job, and the attempts to deliver it.
-#[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = WebhookDelivery)]
+#[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "WebhookDelivery")]
 struct WebhookDeliveryView {
     /// The job or submission; also the message's `webhook-id`.
     job_id: JobId,
     /// The address without its query, which may hold a token.
     url: String,
-    #[schema(value_type = WebhookDeliveryState)]
+    #[schemars(with = "WebhookDeliveryState")]
     state: &'static str,
     /// Number of attempts.
     attempts: u32,
@@ -39,8 +40,8 @@ struct WebhookDeliveryView {
 }
 
 /// Where a delivery stands.
-#[derive(utoipa::ToSchema)]
-#[schema(as = WebhookDeliveryState, rename_all = "SCREAMING_SNAKE_CASE")]
+#[derive(schemars::JsonSchema, utoipa::ToSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[expect(dead_code, reason = "only its schema is used")]
 enum WebhookDeliveryState {
     /// The job has not ended, or the address has not confirmed the message.
@@ -52,8 +53,8 @@ enum WebhookDeliveryState {
 }
 
 /// An attempt to deliver a message.
-#[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = WebhookAttempt)]
+#[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "WebhookAttempt")]
 struct Attempt {
     at: Timestamp,
     /// HTTP status of the answer; null where there was none.
@@ -75,7 +76,7 @@ struct Attempt {
         ("job_id" = Option<uuid::Uuid>, Query, description = "Only that of this job or submission"),
         ("state" = inline(Option<WebhookDeliveryState>), Query, description = "Only in this state"),
     ),
-    responses((status = 200, body = WebhookDeliveryPage), (status = 400)),
+    responses((status = 200, body = ref(schema_of::<WebhookDeliveryPage>())), (status = 400)),
 )]
 pub(in crate::routes) async fn handle(
     State(app): State<App>,

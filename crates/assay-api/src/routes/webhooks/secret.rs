@@ -8,15 +8,16 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
 use crate::http::{ApiError, Caller, ErrorCode, Json, RedactedBody, no_body};
+use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 use crate::webhooks::new_secret;
 
 /// A new secret.
-#[derive(Serialize, utoipa::ToSchema)]
-#[schema(as = WebhookSecret)]
+#[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "WebhookSecret")]
 pub(in crate::routes) struct NewWebhookSecret {
     /// `whsec_` and 32 bytes in base64, shown only in the first answer: null in those that repeat it.
-    #[schema(pattern = "^whsec_[A-Za-z0-9+/]{43}=$")]
+    #[schemars(pattern("^whsec_[A-Za-z0-9+/]{43}=$"))]
     secret: Option<String>,
     created_at: Timestamp,
     /// Until then messages carry the signature of the previous secret too; null where there was none.
@@ -31,7 +32,7 @@ pub(in crate::routes) struct NewWebhookSecret {
 /// scope `verify` or `submit`.
 #[utoipa::path(
     post, path = "/webhooks/secret", operation_id = "rotate_webhook_secret", tag = "webhooks",
-    responses((status = 201, description = "The secret that messages are signed with from now on", body = NewWebhookSecret)),
+    responses((status = 201, description = "The secret that messages are signed with from now on", body = ref(schema_of::<NewWebhookSecret>()))),
 )]
 pub(in crate::routes) async fn handle(
     State(app): State<App>,
