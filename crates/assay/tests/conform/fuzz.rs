@@ -11,7 +11,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::json;
 
-use crate::{CARTPOLE, JOB_LIMIT, assay, here, said, serve, tool};
+use crate::{CARTPOLE, JOB_LIMIT, assay, here, serve, stdout_of, tool};
 
 /// Number of random requests per endpoint, in addition to those that follow from the document.
 const PER_ENDPOINT: &str = "60";
@@ -88,7 +88,7 @@ fn schemathesis_finds_nothing() {
         command.args(["--exclude-path", "/keys/rotate"]);
         command.args(["--continue-on-failure", "--checks", "all", "--max-examples", PER_ENDPOINT]).args(more);
         command.env("SCHEMATHESIS_HOOKS", "hooks").env("ASSAY_FUZZ_FACTS", facts.to_string());
-        generated(&said(command.current_dir(assay.path("")).output().unwrap()))
+        generated(&stdout_of(command.current_dir(assay.path("")).output().unwrap()))
     };
     let with_key = run(&["--header", &authorization]);
     let without = run(&["--phases", "coverage"]);
