@@ -2,7 +2,7 @@
 //!
 //! A policy that waits for a processor is not to blame for the delay; one that sleeps is. A policy can falsify sums
 //! over threads (run-queue delay), so the states of its threads are sampled at random moments instead: a share of the
-//! samples is an unbiased estimate of a share of the time, whatever the policy does between them.
+//! samples is an unbiased estimate of a share of the time, regardless of what the policy does between them.
 
 use std::time::{Duration, Instant};
 

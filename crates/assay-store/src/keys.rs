@@ -102,8 +102,8 @@ pub trait KeyRecords {
     /// Inserts `key` if no key has ever existed (revoked ones count). Returns true if it was inserted.
     async fn create_first_key(&self, key: KeyRecord) -> Result<bool, StoreError>;
 
-    /// Returns the key with this id, revoked or not. A change made through these records is visible at once; one that
-    /// another process made may take up to 1 s to show.
+    /// Returns the key with this id, revoked or not. A change made through these records is visible at once; one made
+    /// by another process, after at most 1 s.
     async fn key(&self, id: &KeyId) -> Result<Option<Arc<KeyRecord>>, StoreError>;
 
     /// Lists all keys (of an account), oldest first, including revoked ones.

@@ -11,8 +11,8 @@
 //!
 //! Invariants of every [`Records`] backend:
 //! - A change that was acknowledged is durable: a kill or a power cut afterwards loses nothing.
-//! - Every change names the state and the attempt it expects. A worker whose lease has passed to another is *fenced*:
-//!   its changes have no effect, and it learns so.
+//! - Every change names the state and the attempt that it expects. A worker whose lease has passed to another is
+//!   *fenced*: its changes have no effect, and their results tell it so.
 //! - An episode's result is written once.
 //! - The current time is an argument.
 //!

@@ -8,8 +8,8 @@ use crate::StoreError;
 
 /// Maximum number of retries of a failed shard before its job FAILS.
 pub const MAX_RETRIES: u32 = 3;
-/// Consecutive leases that may expire without one new episode. Far above [`MAX_RETRIES`], because a killed worker says
-/// nothing about the shard; not unlimited, because a shard may kill its worker.
+/// Maximum number of consecutive leases that may expire without a new episode. Far above [`MAX_RETRIES`], because a
+/// killed worker is usually not the shard's fault, but not unlimited, because a shard may kill its worker.
 pub const MAX_LAPSES: u32 = 16;
 
 /// Maximum number of replaced attempts that are noted per episode; further ones are not listed.

@@ -1,8 +1,8 @@
 //! kill -9 at random moments: nothing acknowledged is lost, nothing is counted twice.
 //!
-//! This program is both the victim and the judge, so it brings its own `main`: with `ASSAY_STORE_VICTIM` set it accepts
-//! jobs and works on them, and notes every answer it got in a file; without, it starts victims, kills them, opens what
-//! they left and compares.
+//! This program is both the victim and the judge, so it has its own `main`. If `ASSAY_STORE_VICTIM` is set, it accepts
+//! jobs, works on them, and logs every answer to a file. Otherwise it starts victims, kills them, opens the records and
+//! compares them with the logs.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::collections::{BTreeMap, BTreeSet};

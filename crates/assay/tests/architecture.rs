@@ -1,4 +1,4 @@
-//! The structure of the workspace: dependencies point one way (the table is that of ARCHITECTURE.md), a type name
+//! The structure of the workspace: dependencies point in one direction (the table is in ARCHITECTURE.md), a type name
 //! exists once, and comments are readable.
 
 #![expect(clippy::unwrap_used, reason = "a failing test should stop")]
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Crate, and the crates of ours that it may use.
+/// Crate, and the crates of this workspace that it may use.
 const MAY_USE: [(&str, &[&str]); 13] = [
     ("assay-model", &[]),
     ("assay-stl", &[]),
@@ -50,7 +50,7 @@ const MAY_USE: [(&str, &[&str]); 13] = [
         ],
     ),
 ];
-/// For tests only: nothing but tests may use them.
+/// Crates that only tests may use.
 const FOR_TESTS: [&str; 2] = ["assay-testkit", "assay-fuzz"];
 
 /// Crates that know neither the addresses of the service nor its OpenAPI document.
@@ -130,9 +130,9 @@ fn only_the_simulator_links_mujoco() {
     assert!(lane.is_empty(), "{lane:?}");
 }
 
-/// Longest comment line, in characters.
+/// Maximum length of a comment line, in characters.
 const MAX_COMMENT_COLUMNS: usize = 120;
-/// First words that no summary has: it says what a thing is, or what a function does.
+/// Words with which no summary may begin. A summary names the thing, or the action of a function.
 const NOT_FIRST: [&str; 4] = ["What", "Who", "How", "Why"];
 
 /// Returns the Rust sources of all crates that are not tests or examples: path below `crates/`, and the text up to the

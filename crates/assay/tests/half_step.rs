@@ -11,18 +11,18 @@ use assay_model::JobReport;
 use assay_testkit::{Assay, example, home};
 use serde::Deserialize;
 
-/// Set to a number of episodes to measure every scenario, and to write the document's table anew.
+/// Environment variable with a number of episodes: measures every scenario and regenerates the document's table.
 const EPISODES: &str = "ASSAY_HALF_STEP";
 /// Those of every scenario that move.
 const POLICIES: [&str; 2] = ["reference", "reckless"];
-/// Where the table stands.
+/// The document with the table.
 const BEGIN: &str = "<!-- table: scenarios -->\n";
 const END: &str = "<!-- end of table: scenarios -->";
 const TABLE_HEAD: &str =
     "| scenario | policy | clause | restarts | median | 95 % | greatest |\n|---|---|---|---|---|---|---|\n";
-/// Least shift in the 95th percentile, as a share of the scale, that enters the table.
+/// Minimum shift in the 95th percentile, as a share of the scale, for an entry in the table.
 const WORTH_TELLING: f64 = 0.005;
-/// Most by which half the step may move a critical clause's margin, as a share of its scale: median and 95th
+/// Maximum change of a critical clause's margin at half the step, as a share of its scale: median and 95th
 /// percentile.
 const MOST_SHIFT: f64 = 0.05;
 
@@ -36,7 +36,7 @@ struct Row {
     greatest: f64,
 }
 
-/// Episodes of an example policy, and what half the step does to them.
+/// Measures the effect of half the step on episodes of an example policy.
 fn measured(scenario: &str, policy: &str, episodes: u32) -> Vec<Row> {
     let assay = Assay::new(env!("CARGO_BIN_EXE_assay"));
     let (folder, out, episodes) = (example(scenario, policy), assay.path("out"), episodes.to_string());
@@ -65,7 +65,7 @@ fn measured(scenario: &str, policy: &str, episodes: u32) -> Vec<Row> {
         .unwrap_or_else(|e| panic!("{scenario}: {e}: {}", String::from_utf8_lossy(&output.stderr)))
 }
 
-/// Fails where a critical clause moves too far.
+/// Fails if the margin of a critical clause moves too far.
 #[track_caller]
 fn converges(scenario: &str, policy: &str, rows: &[Row]) {
     for row in rows {
@@ -75,7 +75,7 @@ fn converges(scenario: &str, policy: &str, rows: &[Row]) {
     }
 }
 
-/// A few episodes of three policies, or all that the document tells.
+/// Returns a few episodes of three policies, or all episodes of the document.
 fn rehearsals() -> Vec<(String, &'static str, u32)> {
     let Some(episodes) = std::env::var(EPISODES).ok().map(|text| text.parse().unwrap()) else {
         let few = [("tabletop_reach", "reckless"), ("stack_blocks", "reference"), ("quadrotor_gates", "reckless")];
@@ -106,7 +106,7 @@ fn half_the_step_moves_no_critical_margin() {
     }
 }
 
-/// Puts the table between its marks in the document.
+/// Writes the table between its marks in the document.
 fn write(table: &str) {
     let document = home().join("docs/contact-forces.md");
     let text = std::fs::read_to_string(&document).unwrap();

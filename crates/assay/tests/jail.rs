@@ -1,5 +1,5 @@
-//! `assay doctor --jail`: every attack gets what the table says, as the caller and as an ordinary user, and the loss of
-//! any one layer is noticed.
+//! `assay doctor --jail`: every attack has the outcome in the table, as the caller and as an ordinary user, and the
+//! loss of any layer is detected.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -14,14 +14,14 @@ use assay_testkit::home;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// An uid that nobody has, and not the one that jails of root run as.
+/// An unused uid, other than the one of jails that root starts.
 const ORDINARY: &str = "64321";
-/// Attacks in the table.
+/// Number of attacks in the table.
 const LEAST: usize = 60;
-/// Nobody but us knows it, and no attack may.
+/// A secret that no attack may read.
 const CANARY: &str = "canary-7f3a9c51d2";
 
-/// The program and what it needs, where every user can reach it.
+/// The program and its files, in a place that every user can reach.
 struct Place {
     folder: TempDir,
 }
@@ -44,7 +44,7 @@ impl Place {
         Self { folder }
     }
 
-    /// `assay doctor --jail --json`, with `path` before the others that hold programs.
+    /// Runs `assay doctor --jail --json`, with `path` at the beginning of `PATH`.
     fn doctor(&self, as_user: Option<&str>, path: Option<&Path>, only: Option<&str>) -> Output {
         let assay = self.folder.path().join("assay");
         let mut command = match as_user {
@@ -84,7 +84,7 @@ fn broken(output: &Output) -> Vec<String> {
 }
 
 #[test]
-fn every_attack_gets_what_it_must() {
+fn every_attack_has_the_expected_outcome() {
     let place = Place::new();
     let users: &[Option<&str>] = if rustix::process::geteuid().is_root() { &[None, Some(ORDINARY)] } else { &[None] };
     thread::scope(|scope| {
@@ -96,14 +96,14 @@ fn every_attack_gets_what_it_must() {
                 let wrong: Vec<_> = rows.iter().filter(|row| row["holds"] == false).collect();
                 assert!(wrong.is_empty() && output.status.code() == Some(0), "as {user:?}: {wrong:#?}");
                 assert!(rows.iter().filter(|row| row["kind"] != "fences").count() >= LEAST);
-                let told = String::from_utf8_lossy(&output.stdout);
-                assert!(!told.contains(CANARY), "as {user:?}: the canary was seen");
+                let stdout = String::from_utf8_lossy(&output.stdout);
+                assert!(!stdout.contains(CANARY), "as {user:?}: the canary was seen");
             });
         }
     });
 }
 
-/// A bubblewrap that leaves something out of what it is told.
+/// Creates a bubblewrap that drops some of its arguments.
 fn without(folder: &Path, leave_out: &str) {
     let real = assay_jail::Jail::find().unwrap().bubblewrap().unwrap().to_owned();
     let script = format!(
@@ -118,14 +118,14 @@ fn without(folder: &Path, leave_out: &str) {
 }
 
 #[test]
-fn the_loss_of_a_layer_is_noticed() {
+fn the_loss_of_a_layer_is_detected() {
     const WITH_VALUE: &str = "shift; count=$((count - 1))";
     // The runner's second argument, after the policy's folder.
     const NO_THREAD_LIMIT: &str =
         "/runner/runner.py) set -- \"$@\" /runner/runner.py /policy 0; shift; shift; count=$((count - 2)) ;;";
-    // The runner does not hear of its Landlock ruleset.
+    // The runner is not stdout of its Landlock ruleset.
     const NOT_SEALED: &str = "ASSAY_SEAL_FD) set -- \"$@\" PWD ;;";
-    // What is left out, where to look, what has to fail.
+    // The dropped arguments, the kind of check, the checks that must fail.
     let layers = [
         ("--unshare-pid|--as-pid-1) ;;".to_owned(), "fences", "pid namespace"),
         ("--unshare-net) ;;".to_owned(), "fences", "net namespace"),
@@ -158,14 +158,14 @@ fn the_loss_of_a_layer_is_noticed() {
         assert!(broken.iter().any(|name| name == expected), "without {leave_out}: {broken:?}");
         assert_eq!(output.status.code(), Some(1));
     }
-    // An interpreter that has not sealed itself gets no policy at all.
+    // An interpreter that has not sealed itself receives no policy.
     let folder = place.folder.path().join("not-sealed");
     fs::create_dir(&folder).unwrap();
     without(&folder, NOT_SEALED);
     let output = place.doctor(None, Some(&folder), Some("processes"));
     let log = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && log.contains("did not seal itself with Landlock"), "{log}");
-    // The same with nothing left out: the wrapper alone changes nothing.
+    // The wrapper without dropped arguments changes nothing.
     let folder = place.folder.path().join("whole");
     fs::create_dir(&folder).unwrap();
     without(&folder, "nothing) ;;");
@@ -173,10 +173,10 @@ fn the_loss_of_a_layer_is_noticed() {
 }
 
 #[test]
-fn an_unknown_kind_is_refused_with_those_that_exist() {
+fn an_unknown_kind_is_refused_with_a_list_of_kinds() {
     let place = Place::new();
     let output = place.doctor(None, None, Some("nonsense"));
     assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("fences") && said.contains("network"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("fences") && stderr.contains("network"), "{stderr}");
 }

@@ -1,4 +1,4 @@
-//! Every built-in scenario ships three policies: one that must pass, one that must be caught (by the clause that its
+//! Every built-in scenario has three policies: one that must pass, one that must be caught (by the clause that its
 //! docstring names), one that does nothing.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
@@ -8,7 +8,7 @@ use std::fs;
 use assay_model::{ClauseStatus, JobReport, Level, Verdict};
 use assay_testkit::{Assay, example};
 
-/// Scenarios in the library.
+/// Returns the scenarios of the library.
 fn scenarios(assay: &Assay) -> Vec<String> {
     let list: serde_json::Value = serde_json::from_str(&assay.run(&["scenario", "list", "--json"]).stdout).unwrap();
     list["scenarios"].as_array().unwrap().iter().map(|card| card["id"].as_str().unwrap().to_owned()).collect()
@@ -41,7 +41,7 @@ fn the_reference_passes() {
 }
 
 #[test]
-fn the_reckless_one_is_caught() {
+fn the_reckless_policy_is_caught() {
     let assay = assay();
     for scenario in scenarios(&assay) {
         let source = fs::read_to_string(example(&scenario, "reckless").join("policy.py")).unwrap();
@@ -58,7 +58,7 @@ fn the_reckless_one_is_caught() {
 }
 
 #[test]
-fn the_idle_one_does_nothing_and_breaks_nothing() {
+fn the_idle_policy_makes_no_progress_and_violates_nothing() {
     let assay = assay();
     for scenario in scenarios(&assay) {
         let (code, report) = answer(&assay, &scenario, "idle", "3");

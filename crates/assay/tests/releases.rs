@@ -13,19 +13,19 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 const SCENARIO: &str = "cartpole_keepin";
-/// A job of a few short episodes, in a debug build on a busy machine.
+/// Maximum time of a job of a few short episodes, in a debug build on a busy machine.
 const JOB_LIMIT: Duration = Duration::from_secs(120);
-/// An entry's run at the end of its season.
+/// Maximum time of a rerun at the end of a season.
 const CLOSE_LIMIT: Duration = Duration::from_secs(240);
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 /// Parts of a fingerprint that the physics and the policy depend on.
 const PHYSICS: [&str; 6] = ["mujoco", "libmujoco_sha256", "cpu_features", "glibc", "numpy", "blas_core"];
 
-/// What a release left, in a folder of its own.
+/// The files written by a release, in a separate folder.
 struct Release {
     assay: Assay,
     version: String,
-    /// Ids and answers that the release gave.
+    /// Ids and answers of the release.
     made: Value,
 }
 
@@ -96,7 +96,7 @@ fn reports_of_earlier_releases_are_read_checked_and_replayed() {
     }
 }
 
-/// The same to the bit, unless this machine calculates in another way.
+/// Checks that a replay is the same to the bit, unless the fingerprint of this machine differs.
 fn replays(version: &str, found: &Value, stderr: &str) {
     let differences = found["fingerprint_differences"].as_array().unwrap_or_else(|| panic!("{version}: {stderr}"));
     let physics = differences.iter().any(|difference| PHYSICS.contains(&difference["name"].as_str().unwrap()));
@@ -104,7 +104,7 @@ fn replays(version: &str, found: &Value, stderr: &str) {
 }
 
 #[test]
-fn a_data_folder_of_an_earlier_release_goes_on() {
+fn a_data_folder_of_an_earlier_release_can_be_used() {
     for release in Release::all() {
         let (server, client) = release.serve();
         let version = &release.version;
@@ -122,7 +122,7 @@ fn a_data_folder_of_an_earlier_release_goes_on() {
     }
 }
 
-/// Its numbers are those that the release gave, and every file of its evidence can be downloaded.
+/// Checks that its numbers are those of the release, and that every file of its evidence can be downloaded.
 fn completed_job_is_as_it_was(release: &Release, client: &Client) {
     let (id, version) = (release.job("completed"), &release.version);
     let now = client.get(&format!("/verify/{id}")).body;
@@ -154,7 +154,7 @@ fn completed_job_is_as_it_was(release: &Release, client: &Client) {
     replays(version, &replay.body, &replay.text);
 }
 
-/// Whether everything is told that was told then; fields may have been added.
+/// Returns true if `now` contains everything in `then`; fields may have been added.
 fn holds(now: &Value, then: &Value) -> bool {
     match (now, then) {
         (Value::Object(now), Value::Object(then)) => {
@@ -167,7 +167,8 @@ fn holds(now: &Value, then: &Value) -> bool {
     }
 }
 
-/// The season closes, its first entry runs again where the engine is the same, and its evidence is public.
+/// Checks that the season closes, that its first entry is rerun if the engine is the same, and that its evidence is
+/// public.
 fn season_closes(release: &Release, client: &Client) {
     let (submission, version) = (release.made["submission"].as_str().unwrap(), &release.version);
     let data: PathBuf = release.assay.path("data");
@@ -189,7 +190,7 @@ fn season_closes(release: &Release, client: &Client) {
     assert_eq!(client.get(&format!("/submissions/{submission}/attestation")).status, 200, "{version}");
 }
 
-/// The leaderboard shows the entry as the release did.
+/// Checks that the leaderboard shows the entry like the release.
 fn board_stands(release: &Release, client: &Client) {
     let board = client.get(&format!("/leaderboard?scenario={SCENARIO}")).body["entries"].clone();
     let (then, now) = (release.made["board"].as_array().unwrap(), board.as_array().unwrap());

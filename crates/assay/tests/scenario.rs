@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use hostile::{CASES, SCENE, TOML, WORLD, files};
 
-/// No scenario may keep its checker for longer; the rest is for starting the program on a busy machine.
+/// Maximum time of a check, with a margin for starting the program on a busy machine.
 const LIMIT: Duration = Duration::from_secs(20 + 10);
 
-/// For a machine that is too busy for the check: that says nothing of the scenario.
+/// Maximum time to retry on a machine that is too busy for the check, which is not the scenario's fault.
 const BUSY_LIMIT: Duration = Duration::from_secs(120);
 
 fn check(assay: &Assay, folder: &str) -> (Run, Value) {
@@ -31,7 +31,7 @@ fn check(assay: &Assay, folder: &str) -> (Run, Value) {
 }
 
 #[test]
-fn broken_and_hostile_scenarios_are_told_with_file_and_key() {
+fn broken_and_hostile_scenarios_are_reported_with_file_and_key() {
     let assay = Assay::new(env!("CARGO_BIN_EXE_assay"));
     for (index, case) in CASES.iter().enumerate() {
         let (name, (_, _, new, at, key, words)) = (format!("case_{index}/cartpole_keepin"), case);
@@ -49,7 +49,7 @@ fn broken_and_hostile_scenarios_are_told_with_file_and_key() {
 }
 
 #[test]
-fn formulas_and_nests_without_end_are_refused() {
+fn oversized_formulas_and_nestings_are_refused() {
     let assay = Assay::new(env!("CARGO_BIN_EXE_assay"));
     let nest = format!("<worldbody>{}{}", "<body>".repeat(100_000), "</body>".repeat(100_000));
     let formula = format!("formula = \"{}\"", "(".repeat(100_000));
@@ -74,7 +74,7 @@ fn formulas_and_nests_without_end_are_refused() {
 }
 
 #[test]
-fn links_lead_nowhere() {
+fn links_are_not_followed() {
     let assay = Assay::new(env!("CARGO_BIN_EXE_assay"));
     for linked in [TOML, SCENE, "README.md", "extra.stl"] {
         let folder = assay.copy_scenario("cartpole_keepin", &format!("linked_{linked}"), |_, text| text);
@@ -102,7 +102,7 @@ fn the_schema_is_printed() {
 }
 
 #[test]
-fn a_folder_may_be_named_from_where_one_stands() {
+fn a_folder_may_be_named_relative_to_the_current_one() {
     let assay = Assay::new(env!("CARGO_BIN_EXE_assay"));
     assay.copy_scenario("cartpole_keepin", "mine", |_, text| text);
     for path in ["mine/cartpole_keepin", "./mine/cartpole_keepin/"] {
@@ -112,7 +112,7 @@ fn a_folder_may_be_named_from_where_one_stands() {
 }
 
 #[test]
-fn a_folder_that_has_not_its_scenarios_name_is_refused() {
+fn a_folder_without_its_scenarios_name_is_refused() {
     let assay = Assay::new(env!("CARGO_BIN_EXE_assay"));
     let right = assay.copy_scenario("cartpole_keepin", "mine", |_, text| text);
     std::fs::rename(right, assay.path("mine/cart")).unwrap();
@@ -138,7 +138,7 @@ fn a_folder_that_has_not_its_scenarios_name_is_refused() {
 }
 
 #[test]
-fn a_misspelt_id_is_answered_with_the_nearest() {
+fn a_misspelt_id_is_answered_with_the_nearest_id() {
     let assay = Assay::new(env!("CARGO_BIN_EXE_assay"));
     for command in ["check", "show"] {
         let run = assay.run(&["scenario", command, "tabletop_rech"]);
@@ -155,7 +155,7 @@ fn every_built_in_scenario_is_fine_and_has_a_picture() {
         let id = card["id"].as_str().unwrap();
         let (run, answer) = check(&assay, id);
         assert_eq!((run.code, &answer["ok"]), (0, &Value::Bool(true)), "{id}: {answer:#}");
-        // In CPU time, and without what opening OpenGL costs.
+        // Measured in CPU time, without the cost of opening OpenGL.
         assert!(answer["figures"]["real_time_factor"].as_f64().unwrap() > 1.0, "{id}: {answer:#}");
         assert!(home().join("scenarios").join(id).join("thumbnail.png").is_file(), "{id} has no thumbnail.png");
     }

@@ -1,5 +1,5 @@
-//! Many large uploads at the same time: they go to the disk as they come in, not through memory. A program of its own,
-//! so that tests of other things, which have limits, do not run beside it.
+//! Many simultaneous large uploads are streamed to the disk, not collected in memory. This is a separate program, so
+//! that other tests, which have time limits, do not run at the same time.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -16,18 +16,18 @@ use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
 const SCENARIO: &str = "cartpole_keepin";
-/// At the same time.
+/// Number of simultaneous uploads.
 const UPLOADS: usize = 64;
-/// Of an archive: the most that is taken.
+/// Maximum size of an accepted archive.
 const SIZE_BYTES: usize = 100 << 20;
-/// Sent before everybody waits for everybody.
+/// Number of bytes sent before the uploads wait for each other.
 const FIRST_BYTES: usize = 1 << 20;
-/// What all of them together may make of the server.
+/// Maximum growth of the server's memory for all of them together.
 const MAX_RESIDENT_KIB: usize = 300 << 10;
-/// For an answer, on a busy machine.
+/// Maximum time for an answer on a busy machine.
 const ANSWER_LIMIT: Duration = Duration::from_secs(120);
 
-/// An archive of the greatest size that can be run. `mark` makes it another one.
+/// Returns an archive of the maximum size. Different values of `mark` result in different archives.
 fn policy(mark: u8) -> Vec<u8> {
     let mut writer = ZipWriter::new(std::io::Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
@@ -38,7 +38,7 @@ fn policy(mark: u8) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// Sends a form in two pieces, and waits for all others between them: the answer's status.
+/// Sends a form in two pieces, and waits for all others between them. Returns the status of the answer.
 fn upload(address: &str, key: &str, (kind, body): &(String, Vec<u8>), under_way: &AtomicUsize) -> u16 {
     let mut socket = TcpStream::connect(address).unwrap();
     socket.set_read_timeout(Some(ANSWER_LIMIT)).unwrap();
@@ -58,7 +58,7 @@ fn upload(address: &str, key: &str, (kind, body): &(String, Vec<u8>), under_way:
     answer.split(' ').nth(1).unwrap().parse().unwrap()
 }
 
-/// What the server's process was at most, in KiB.
+/// Returns the maximum resident memory of the server's process, in KiB.
 fn most_resident_kib(server: &Server) -> usize {
     let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -66,7 +66,7 @@ fn most_resident_kib(server: &Server) -> usize {
 }
 
 #[test]
-fn sixty_four_at_once_are_answered_in_little_memory() {
+fn sixty_four_simultaneous_uploads_need_little_memory() {
     let assay = Assay::new(env!("CARGO_BIN_EXE_assay"));
     let server = assay.serve(
         &assay.path("data"),
@@ -74,7 +74,7 @@ fn sixty_four_at_once_are_answered_in_little_memory() {
     );
     let key = fs::read_to_string(assay.path("data/bootstrap-key")).unwrap().trim().to_owned();
     let form = |zip: &[u8]| Arc::new(Client::form(zip, &[("scenario", SCENARIO), ("num_episodes", "1")]));
-    // Most are no archives, so that they don't stay.
+    // Most are not archives, so they are not kept.
     let (good, bad) = ([form(&policy(1)), form(&policy(2))], form(&vec![0; SIZE_BYTES]));
     let under_way = Arc::new(AtomicUsize::new(0));
     let begin = |number: usize| {
@@ -83,9 +83,9 @@ fn sixty_four_at_once_are_answered_in_little_memory() {
         thread::spawn(move || upload(&address, &key, &form, &under_way))
     };
     let uploads: Vec<_> = (0..UPLOADS).map(begin).collect();
-    let told: Vec<u16> = uploads.into_iter().map(|upload| upload.join().unwrap()).collect();
-    assert_eq!(told[..good.len()], [201, 201]);
-    assert!(told[good.len()..].iter().all(|status| *status == 400), "{told:?}");
+    let statuses: Vec<u16> = uploads.into_iter().map(|upload| upload.join().unwrap()).collect();
+    assert_eq!(statuses[..good.len()], [201, 201]);
+    assert!(statuses[good.len()..].iter().all(|status| *status == 400), "{statuses:?}");
     let most = most_resident_kib(&server);
     assert!(most < MAX_RESIDENT_KIB, "the server had {most} KiB in memory");
     assert_eq!(fs::read_dir(assay.path("data/uploads")).unwrap().count(), 0);
@@ -93,7 +93,7 @@ fn sixty_four_at_once_are_answered_in_little_memory() {
     cut_off_uploads_leave_nothing(&assay, &server, &key, &bad);
 }
 
-/// Clients that go away in the middle.
+/// Checks that clients which disconnect during an upload leave nothing behind.
 fn cut_off_uploads_leave_nothing(assay: &Assay, server: &Server, key: &str, form: &(String, Vec<u8>)) {
     let (kind, body) = form;
     let head = format!(

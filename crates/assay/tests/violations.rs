@@ -1,5 +1,5 @@
-//! A clause that no policy can violate watches nothing: every clause of every scenario is violated by an example, or by
-//! a few lines of `policies/breaks.py`.
+//! A clause that no policy can violate is useless: every clause of every scenario is violated by an example, or by some
+//! lines of `policies/breaks.py`.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -9,20 +9,20 @@ use assay_model::{ClauseStatus, JobReport};
 use assay_scenario::{Library, Scenario};
 use assay_testkit::{Assay, cheat, example, home};
 
-/// What breaks the rules.
+/// The policy that breaks the rules.
 enum By {
     /// The scenario's own reckless policy.
     Reckless,
     /// A function of `breaks.py`.
     Move(&'static str),
-    /// The reference with a few lines more.
+    /// The reference with some additional lines.
     Reference(&'static str),
     /// A policy of `policies/cheats`.
     Cheat(&'static str),
 }
 use By::{Cheat, Move, Reckless, Reference};
 
-/// Its eyes are off by a third of a metre, so that it flies through the bars of the gates.
+/// Shifts its observations by a third of a metre, so that it flies through the bars of the gates.
 const MISLED: &str = "
 _act = Policy.act
 
@@ -123,11 +123,11 @@ const TABLE: &[(&str, By, u32, &[&str])] = &[
 const PAIRS: [&str; 3] = ["contact_force", "self_collision", "bar_contact"];
 /// Clauses whose violations name a joint.
 const JOINTS: [&str; 3] = ["joint_position", "joint_velocity", "joint_torque"];
-/// The same world, actions and clauses as another scenario has, seen through cameras.
+/// Scenarios with the world, actions and clauses of another scenario, but with camera images as observations.
 const BY_SIGHT: [(&str, &str); 2] = [("tidy_by_sight", "tidy_table"), ("stack_by_sight", "stack_blocks")];
 
 #[test]
-fn every_clause_is_violated_by_somebody() {
+fn every_clause_is_violated_by_a_policy() {
     let assay = Assay::new(env!("CARGO_BIN_EXE_assay"));
     let mut seen: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for (scenario, by, episodes, clauses) in TABLE {

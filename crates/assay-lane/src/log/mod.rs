@@ -1,6 +1,6 @@
 //! `log.mcap`: an episode for viewers such as Foxglove and Rerun. Written from the trace, with data that a replay of
-//! the same physics adds (poses, contacts). Protobuf throughout: Foxglove's published schemas where there is one, our
-//! own (`messages`) for the rest; each file contains all its schemas.
+//! the same physics adds (poses, contacts). Protobuf throughout: Foxglove's published schemas if there is one, schemas
+//! of assay (`messages`) for the rest. Each file contains all its schemas.
 //!
 //! Times are simulated, from 0. Each topic has a message per control step: states are those at the step's start; values
 //! collected over its physics steps (contacts, signals, clauses) have the time of the last of them.

@@ -116,7 +116,7 @@ fn attempt(mut policy: Box<PolicyProcess>, patience: Duration) -> (String, Strin
     (outcome(&answer, &end), end.log_tail)
 }
 
-/// Returns true if `outcome` is the expected one. `...` in `got: ...` matches any value, which depends on the machine.
+/// Returns true if `outcome` is the expected one. The form `got: ...` matches any value, which depends on the machine.
 fn outcome_matches(outcome: &str, expected: &str) -> bool {
     match expected.strip_suffix("...") {
         Some(begin) => outcome.starts_with(begin),

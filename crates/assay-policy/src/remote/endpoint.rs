@@ -107,7 +107,7 @@ impl ServerEndpoint {
 }
 
 /// Returns the host of `url`. The URL parser leaves the hosts of schemes that it does not know as they are written;
-/// they are parsed here, so that the address guard judges every form of a literal address as such, whatever the scheme.
+/// they are parsed here, so that the address guard recognises every form of a literal address under any scheme.
 fn host_of(url: &Url) -> Option<Host<String>> {
     match url.host()?.to_owned() {
         Host::Domain(name) if !url.is_special() => Host::parse(&name).ok(),

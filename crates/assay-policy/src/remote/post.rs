@@ -21,7 +21,7 @@ const CLOSED_OR_GONE: &str = "it could not be reached (from here, only public ad
 
 const NO_ADDRESS: &str = "must be an address such as https://ci.example.org/assay, of at most 2048 bytes";
 
-/// Checks an address to which messages are to be posted: its form, and what is known of it without a look-up.
+/// Checks an address to which messages are to be posted: its form, and everything that needs no look-up.
 ///
 /// # Errors
 /// The problem of the address, for the client: the rest of a sentence that begins with the address.

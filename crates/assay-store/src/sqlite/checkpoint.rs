@@ -94,7 +94,7 @@ fn run(db: &Connection, nudged: &Receiver<()>, (reserve, health): (&Reserve, &St
     }
 }
 
-/// Allocates what is missing of the reserve.
+/// Allocates the missing part of the reserve.
 fn renew(reserve: &Reserve, health: &StorageHealth) {
     match reserve.renew() {
         Err(error) => health.reserve_failed(&error),

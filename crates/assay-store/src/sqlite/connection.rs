@@ -50,7 +50,7 @@ pub(super) fn connect(file: &Path) -> rusqlite::Result<Connection> {
     db.pragma_update(None, "journal_size_limit", MAX_LOG_BYTES)?;
     // A savepoint's journal is small, and a file for it would be one more change for which the next fsync waits.
     db.pragma_update(None, "temp_store", "MEMORY")?;
-    // Otherwise the plan depends on bound values, such as that of `LIMIT ?`, and SQLite prepares the statement anew
+    // Otherwise the plan depends on bound values, such as that of `LIMIT ?`, and SQLite prepares the statement again
     // each time.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     db.set_prepared_statement_cache_capacity(STATEMENTS);

@@ -317,8 +317,8 @@ pub(super) fn read(row: &Row<'_>) -> SqlResult<JobRecord> {
     })
 }
 
-/// Three counts of 20 bits each, as [`COLUMNS`] has them: a job has far fewer episodes, and every read of a job pays
-/// for each look into another table.
+/// Unpacks three counts of 20 bits each, as selected by [`COLUMNS`]. A job has far fewer episodes, and a single
+/// subquery keeps reads of jobs fast.
 fn render_counts(packed: i64) -> RenderCounts {
     let count = |shift: u32| u32::try_from((packed >> shift) & 0xF_FFFF).unwrap_or_default();
     RenderCounts { total: count(0), open: count(20), without_log: count(40) }

@@ -21,8 +21,8 @@ fn published(jobs: &str, time: &str) -> String {
     format!("({jobs}.created_at + (max({time} + {settle} - {jobs}.created_at, 0) / {step} + 1) * {step})")
 }
 
-/// The state of a submission in the table of jobs that is published by `now` (an expression, in microseconds): an
-/// expression. The service's `PublishOutcome` says the same of a record.
+/// Returns an SQL expression for the state of a submission that is published by `now`, which is an expression for a
+/// time in microseconds.
 pub(super) fn status(now: &str) -> String {
     let (ended_at, started_at) = (at("jobs"), published("jobs", "jobs.started_at"));
     let judging = "(SELECT at FROM events WHERE events.job_id = jobs.job_id AND events.status = 'JUDGING'

@@ -13,8 +13,8 @@ use crate::{StorageHealth, StoreError};
 const MAX_IDLE: usize = 8;
 
 /// A pool of connections that never waits. Reads run on the caller's thread: they take some ten microseconds from the
-/// page cache, less than handing them to another thread would. No more connections exist at a time than threads that
-/// read.
+/// page cache, less than handing them to another thread would. The number of connections is at most that of reading
+/// threads.
 #[derive(Debug)]
 pub(super) struct Readers {
     file: PathBuf,

@@ -243,8 +243,8 @@ pub(super) fn record(
         let text = format!("episode {} is not in shard {} ({range:?}) of {id}", result.episode, fence.shard);
         return Err(StoreError::Invalid(text).into());
     }
-    // A repetition by the worker that wrote the result (the answer was lost) is no reason to stop; one by another
-    // worker is.
+    // The worker that wrote the result may repeat it, because the answer was lost, and continue. Another worker must
+    // stop.
     let writer = "SELECT attempt FROM episodes WHERE job_id = ?1 AND episode = ?2";
     let written_by: Option<u32> =
         db.prepare_cached(writer)?.query_row((&id, result.episode), |row| row.get(0)).optional()?;

@@ -18,8 +18,8 @@ const CAPACITY: usize = 1024;
 const MAX_BATCH: usize = 256;
 
 type WriteReply = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
-/// Runs inside the open transaction, or receives the error of beginning it. Returns the reply and an outage that it
-/// met.
+/// Runs inside the open transaction, or receives the error of beginning it. Returns the reply, and the outage that
+/// occurred, if any.
 type WriteOperation = Box<dyn FnOnce(Result<&mut Connection, StoreError>) -> (WriteReply, Option<StoreError>) + Send>;
 
 /// The failure that a change must survive when its caller is answered.

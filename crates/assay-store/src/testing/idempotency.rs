@@ -87,7 +87,7 @@ pub(super) async fn block_nobody_for_ever(records: &dyn Records) {
     assert_eq!(
         records.begin_request(once("lab", "k", 1, 3), dead).await.unwrap(),
         IdempotencyStart::New,
-        "nobody is at it any more"
+        "the attempt counts as dead"
     );
     assert!(!records.finish_request(once("lab", "k", 2, 2), answer("late")).await.unwrap());
 }

@@ -85,6 +85,6 @@ pub(super) async fn an_ended_job_loses_its_workers(records: &dyn Records) {
     assert_eq!(records.heartbeat(claim.fence, at(3), LEASE).await.unwrap(), Lease::Lost);
     assert_eq!(records.record_episode(claim.fence, episode(1), at(3)).await.unwrap(), RecordOutcome::Fenced);
     assert_eq!(records.release_shard(claim.fence).await.unwrap(), ReturnOutcome::Fenced);
-    assert_eq!(records.episodes(claim.fence.job_id, 0, 9).await.unwrap(), [episode(0)], "what is known stays");
+    assert_eq!(records.episodes(claim.fence.job_id, 0, 9).await.unwrap(), [episode(0)], "recorded results are kept");
     assert_eq!(records.reconcile(at(100)).await.unwrap(), ReconcileSummary::default());
 }

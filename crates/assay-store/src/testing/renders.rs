@@ -166,7 +166,10 @@ pub(super) async fn failing_too_often_leaves_a_note(records: &dyn Records) {
         (drawn[0].done, drawn[0].notes.as_slice()),
         (true, &["no OpenGL".to_owned(), "no OpenGL".to_owned()][..])
     );
-    assert!(drawn[1].done && drawn[1].notes.is_empty() && drawn[1].files.len() == 2, "others are not held up");
+    assert!(
+        drawn[1].done && drawn[1].notes.is_empty() && drawn[1].files.len() == 2,
+        "other renderings are not delayed"
+    );
     let job = records.job(None, id).await.unwrap().unwrap();
     assert_eq!(
         (job.state.status(), job.renders),
@@ -216,7 +219,7 @@ pub(super) async fn end_with_a_certification(records: &dyn Records) {
     }
     complete(records).await;
     let episodes: Vec<_> = records.renders(id).await.unwrap().iter().map(|drawn| drawn.episode).collect();
-    assert_eq!(episodes, [0, 1], "what lies behind its end is not drawn");
+    assert_eq!(episodes, [0, 1], "episodes after its end are not rendered");
 }
 
 pub(super) async fn can_be_asked_for(records: &dyn Records) {

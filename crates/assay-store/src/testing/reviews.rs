@@ -32,7 +32,7 @@ pub(super) async fn stand_beside_the_result(records: &dyn Records) {
     );
     let after = records.job(None, id).await.unwrap().unwrap();
     assert_eq!(after.review, Some(rejected.clone()), "the last one is shown");
-    assert_eq!(after.state, before.state, "what was measured stays");
+    assert_eq!(after.state, before.state, "the measurements are unchanged");
     let (page, _) = records.jobs(&crate::JobFilter { limit: 1, ..Default::default() }).await.unwrap();
     assert_eq!(page[0].report(&[]).review, Some(rejected));
 }

@@ -95,7 +95,7 @@ pub(super) async fn released_ones_count_no_failure(records: &dyn Records) {
     let claim = claim(records).await;
     records.record_episode(claim.fence, episode(1), at(2)).await.unwrap();
     records.release_shard(claim.fence).await.unwrap();
-    assert_eq!(self::claim(records).await.episodes, [0], "only what is missing is run again");
+    assert_eq!(self::claim(records).await.episodes, [0], "only missing episodes are run again");
 }
 
 pub(super) async fn failing_too_often_fails_the_job(records: &dyn Records) {
@@ -167,7 +167,7 @@ async fn join_all<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output>
 
 pub(super) async fn of_policy_servers_are_claimed_apart(records: &dyn Records) {
     let remote = |number| NewJob { policy_path: None, ..job(number, "lab", 5, 2) };
-    assert_eq!(records.create_job(remote(1)).await.unwrap(), 1, "one shard, whatever was asked for");
+    assert_eq!(records.create_job(remote(1)).await.unwrap(), 1, "one shard, regardless of the requested size");
     records.create_job(job(2, "lab", 1, 1)).await.unwrap();
     records.create_job(NewJob { account: "other".parse().unwrap(), ..remote(3) }).await.unwrap();
     let local = records.claim_shard("w", at(0), LEASE).await.unwrap().unwrap();

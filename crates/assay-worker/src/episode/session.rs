@@ -120,7 +120,7 @@ impl<'a> LaneSession<'a> {
         // Another worker may retry the episode. On the last try, the violations recorded so far decide its result.
         let seen = |note: &AttemptNote| matches!(note, AttemptNote::Violated { episode: of, .. } if *of == episode);
         if self.is_last_try && self.notes.iter().any(seen) {
-            // Recorded violations stay valid, whatever prevented the rest of the episode.
+            // Recorded violations stay valid, regardless of what prevented the rest of the episode.
             let message = format!("the episode was interrupted in each of {tries} attempts; the last time: {last}");
             return Ok(self.without_end(episode, Loss::CutOff, &message));
         }

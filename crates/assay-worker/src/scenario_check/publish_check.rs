@@ -39,7 +39,7 @@ pub enum PublishCheck {
 /// Checks a scenario before its publication.
 ///
 /// # Errors
-/// [`ExamineError`]: the check could not be carried out.
+/// [`ExamineError`]: the check could not be run.
 pub fn publish_check(engine: &Engine, scenario: &Scenario) -> Result<PublishCheck, ExamineError> {
     let reject = |problem| {
         let fault = ScenarioFault { file: scenario.world.scene.clone(), key: None, problem };

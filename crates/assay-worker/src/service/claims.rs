@@ -12,7 +12,7 @@ use crate::Cancel;
 pub(crate) enum Held {
     /// Episodes to run.
     Shard(Fence),
-    /// A conclusion to draw.
+    /// A job to conclude.
     Conclusion(ConclusionFence),
     /// A log or a video to render.
     Render(RenderFence),

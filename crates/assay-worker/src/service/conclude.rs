@@ -49,7 +49,7 @@ impl WorkerShared {
                         // Also packs evidence that a killed service left unpacked.
                         self.pack(id, &claim.episodes);
                     }
-                    Ok(None) => tracing::info!("job is concluded by another worker or later"),
+                    Ok(None) => tracing::info!("conclusion not recorded by this worker"),
                     Err(error) => error.log("could not record conclusion"),
                 }
                 self.claims.remove(&held);

@@ -1,4 +1,5 @@
-//! No files of a crate import each other in a circle: each can be read, tested and moved with those below it alone.
+//! Checks that no files of a crate import each other in a circle, so that each can be read, tested and moved with only
+//! those that it imports.
 //!
 //! A file imports the files that define the names in its `use` declarations and paths; names are followed through
 //! `pub use`. Tests do not count.

@@ -1,4 +1,4 @@
-//! One module as it is written: the names that it declares by `use`, and the paths in its code.
+//! The source of one module: the names that it declares with `use`, and the paths in its code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ pub(crate) struct Module {
     pub(crate) file: String,
     /// Names declared by `use`, and the path each stands for.
     imported: BTreeMap<String, Names>,
-    /// The same for `pub use`. To pass a name on is not to import it, unless the code has it too.
+    /// Names declared by `pub use`. A re-export is not an import, unless the code also uses the name.
     passed_on: BTreeMap<String, Names>,
     /// Words in its code.
     words: BTreeSet<String>,
@@ -49,7 +49,7 @@ impl Module {
         self.imported.get(name).or_else(|| self.passed_on.get(name))
     }
 
-    /// Returns the paths of all that the code imports or names.
+    /// Returns the paths of everything that the code imports or names.
     pub(crate) fn taken(&self) -> impl Iterator<Item = &Names> {
         let used_too = self.passed_on.iter().filter(|(name, _)| self.words.contains(*name)).map(|(_, path)| path);
         self.imported.values().chain(used_too).chain(&self.paths)
@@ -78,7 +78,7 @@ fn declare<'a>(names: &mut BTreeMap<String, Names>, base: &[String], tokens: &'a
             rest
         }
         _ => {
-            // None: the bound `use<'_>` of a return type.
+            // Not a declaration: the bound `use<'_>` of a return type.
             if let Some(name) = path.iter().rfind(|name| *name != "self") {
                 names.insert(name.clone(), path.clone());
             }

@@ -10,7 +10,7 @@ use crate::tokens::{Names, tokens};
 /// Files, and the files that each imports with the names it takes from them.
 pub(crate) type Imports = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
-/// Most `use` declarations between a name and its definition.
+/// Maximum number of `use` declarations between a name and its definition.
 const MAX_STEPS: u32 = 8;
 
 /// The modules of a crate, by their path from its root.
@@ -18,7 +18,7 @@ const MAX_STEPS: u32 = 8;
 pub(crate) struct Modules(BTreeMap<Names, Module>);
 
 impl Modules {
-    /// Reads the module `at` from `file`, and those it declares from the files beside it.
+    /// Reads the module `at` from `file`, and the modules that it declares from the files next to it.
     pub(crate) fn read(&mut self, crates: &Path, at: &[String], file: &Path) {
         let tokens = tokens(&fs::read_to_string(file).unwrap());
         let folder = match file.file_stem().unwrap().to_str().unwrap() {
@@ -29,7 +29,7 @@ impl Modules {
             let name = &declared[1];
             let beside = folder.join(format!("{name}.rs"));
             let child = if beside.exists() { beside } else { folder.join(name).join("mod.rs") };
-            // A file named by `#[path]` lies elsewhere, and is a test.
+            // A file named by `#[path]` is in another place, and is a test.
             if child.exists() {
                 self.read(crates, &joined(at, std::slice::from_ref(name)), &child);
             }

@@ -1,4 +1,4 @@
-//! Sources as words and signs.
+//! Splits sources into words and signs.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 

@@ -1,5 +1,5 @@
-//! A verification with clients of other people's making: one that a generator makes of the OpenAPI document, requests,
-//! and curl as the README has it.
+//! A verification with independent clients: one generated from the OpenAPI document, requests, and the curl commands of
+//! the README.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,9 +7,9 @@ use std::process::Command;
 use assay_model::Verdict;
 use assay_testkit::{Assay, example, zip_folder};
 
-use crate::{CARTPOLE, JOB_LIMIT, assay, here, node, node_modules, said, script, serve, tool};
+use crate::{CARTPOLE, JOB_LIMIT, assay, here, node, node_modules, script, serve, stdout_of, tool};
 
-/// How strictly the client is compiled.
+/// Options for a strict compilation of the client.
 const TYPESCRIPT: [&str; 12] = [
     "--strict",
     "--noEmitOnError",
@@ -34,7 +34,7 @@ fn a_generated_client_completes_a_verification() {
     let assay = assay();
     let (server, client, key) = serve(&assay, &[]);
     let document = assay.write("openapi.json", client.get("/openapi.json").text);
-    // Without a formatter of the result, so that nothing else needs to be there. Pictures are bytes to it.
+    // No formatter for the result, so that no other tool is needed. Pictures are treated as bytes.
     let settings = assay
         .write("generator.yaml", "post_hooks: []\ncontent_type_overrides:\n  image/png: application/octet-stream\n");
     let package = assay.path("generated/assay_client");
@@ -42,7 +42,7 @@ fn a_generated_client_completes_a_verification() {
     let mut generator = tool("openapi-python-client");
     generator.args(["generate", "--meta", "none", "--config"]).arg(settings);
     let output = generator.arg("--path").arg(&document).arg("--output-path").arg(&package).output().unwrap();
-    said(output);
+    stdout_of(output);
     let base = format!("http://{}", server.address());
     let (folder, zip) = (package.parent().unwrap(), archive(&assay));
     let arguments = [folder.to_str().unwrap(), &base, &key, zip.to_str().unwrap(), CARTPOLE];
@@ -58,19 +58,19 @@ fn a_client_with_generated_types_completes_a_verification() {
     assay.write("by_typescript.ts", std::fs::read(here().join("by_typescript.ts")).unwrap());
     std::os::unix::fs::symlink(node_modules(), assay.path("node_modules")).unwrap();
     let run = |program: &str, arguments: &[&str]| {
-        said(node(program).args(arguments).current_dir(assay.path("")).output().unwrap())
+        stdout_of(node(program).args(arguments).current_dir(assay.path("")).output().unwrap())
     };
     run("openapi-typescript", &["openapi.json", "--output", "api.d.ts"]);
     run("tsc", &[&TYPESCRIPT[..], &["by_typescript.ts"]].concat());
     let (base, zip) = (format!("http://{}", server.address()), archive(&assay));
     let mut verify = Command::new("node");
     verify.args(["by_typescript.js", &base, &key, zip.to_str().unwrap(), CARTPOLE]).current_dir(assay.path(""));
-    assert_eq!(said(verify.output().unwrap()).trim(), "SAFE");
+    assert_eq!(stdout_of(verify.output().unwrap()).trim(), "SAFE");
 }
 
-/// `fixtures/sessions/VERSION.json` is what a release answered (`session.py record`); it is never changed.
+/// `fixtures/sessions/VERSION.json` contains the answers of a release (`session.py record`); it is never changed.
 #[test]
-fn clients_of_earlier_releases_are_answered_as_then() {
+fn clients_of_earlier_releases_get_the_same_answers() {
     let folder = here().with_file_name("fixtures/sessions");
     let fixtures: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(!fixtures.is_empty());
@@ -83,8 +83,8 @@ fn clients_of_earlier_releases_are_answered_as_then() {
             python.arg(here().join("session.py")).args(["check", fixture, &base, &key, zip.to_str().unwrap()]);
             python.output().unwrap()
         };
-        assert_eq!(said(check(fixture.to_str().unwrap())).trim(), "the same");
-        // It can say no.
+        assert_eq!(stdout_of(check(fixture.to_str().unwrap())).trim(), "the same");
+        // The tool does detect differences.
         let other = std::fs::read_to_string(&fixture).unwrap().replacen("\"verdict\"", "\"judgement\"", 1);
         let other = check(assay.write("other.json", other).to_str().unwrap());
         let gone = String::from_utf8_lossy(&other.stdout).contains("/judgement is gone");
@@ -101,7 +101,7 @@ fn requests_completes_a_verification() {
 }
 
 #[test]
-fn curl_does_what_the_readme_says() {
+fn the_curl_commands_of_the_readme_work() {
     let assay = assay();
     let (server, client, key) = serve(&assay, &[]);
     archive(&assay);
@@ -111,11 +111,11 @@ fn curl_does_what_the_readme_says() {
         let line = lines.lines().find(|line| line.starts_with("curl ") && line.contains(what));
         let line = line.unwrap_or_else(|| panic!("the README has no curl with {what}"));
         let line = line.replace("127.0.0.1:8080", server.address()).replace("tabletop_reach", CARTPOLE);
-        // Videos take their time.
+        // Without videos, which take long.
         let line = line.replace("-F num_episodes=3", "-F num_episodes=1 -F record=none");
         let mut shell = Command::new("sh");
         shell.args(["-ec", &line]).env("KEY", &key).current_dir(assay.path(""));
-        serde_json::from_str::<serde_json::Value>(&said(shell.output().unwrap())).unwrap()
+        serde_json::from_str::<serde_json::Value>(&stdout_of(shell.output().unwrap())).unwrap()
     };
     let id = command("-F policy=@policy.zip")["job_id"].as_str().unwrap().to_owned();
     assert_eq!(client.ended_job(&id, JOB_LIMIT).verdict, Some(Verdict::Safe));

@@ -1,8 +1,8 @@
-//! The OpenAPI document, read by a validator of other people's making.
+//! The OpenAPI document, checked by independent validators.
 
 use std::fs;
 
-use crate::{assay, node, said, script, serve};
+use crate::{assay, node, script, serve, stdout_of};
 
 #[test]
 fn a_validator_accepts_the_document() {
@@ -13,7 +13,7 @@ fn a_validator_accepts_the_document() {
         assert_eq!(document["openapi"], "3.1.0");
         let path = assay.write("openapi.json", document.to_string());
         assert_eq!(script("validate.py", &[&path]).trim(), "OpenAPIV31SpecValidator");
-        // It can say no.
+        // The tool does detect errors.
         let wrong = fs::read_to_string(&path).unwrap().replacen("\"responses\":", "\"answers\":", 1);
         let wrong = assay.write("wrong.json", wrong);
         assert!(
@@ -41,8 +41,8 @@ fn a_linter_finds_nothing_in_the_document() {
     };
     let document = client.get("/openapi.json").text;
     assay.write("openapi.json", &document);
-    said(lint("openapi.json"));
-    // It can say no.
+    stdout_of(lint("openapi.json"));
+    // The tool does detect errors.
     assay.write("wrong.json", document.replacen("\"summary\":", "\"title\":", 1));
     assert!(!lint("wrong.json").status.success());
 }

@@ -1,5 +1,5 @@
-//! Generated requests, valid and not, in known and in random order, with a key and without: every answer is as the
-//! OpenAPI document says, and none is our fault.
+//! Generated requests, valid and invalid, in known and in random order, with and without a key: every answer agrees
+//! with the OpenAPI document, and none is an internal error.
 //!
 //! Neither schemathesis nor the service can look up a name or dial an address that is not loopback: the service sees a
 //! file system whose only source of names is a list with loopback in it, and `hooks.py` lets no other address through.
@@ -11,13 +11,13 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::json;
 
-use crate::{CARTPOLE, JOB_LIMIT, assay, here, said, serve, tool};
+use crate::{CARTPOLE, JOB_LIMIT, assay, here, serve, stdout_of, tool};
 
-/// Requests that are generated for each endpoint at random, beside those that follow from the document.
+/// Number of random requests per endpoint, in addition to those that follow from the document.
 const PER_ENDPOINT: &str = "60";
-/// The whole run has at least so many.
+/// Minimum number of requests in the whole run.
 const CASES: u64 = 2000;
-/// Above what the run reaches: quotas have tests of their own.
+/// Limits that the run does not reach, because quotas have separate tests.
 pub(crate) const LIMITS: [&str; 9] = [
     "limits.rate.verify_per_minute=1000000",
     "limits.rate.submissions_per_minute=1000000",
@@ -30,7 +30,7 @@ pub(crate) const LIMITS: [&str; 9] = [
     "limits.job.max_episodes=2",
 ];
 
-/// A service whose only source of names is a list of loopback's.
+/// Returns a service that can look up only the names of loopback.
 fn without_names() -> Assay {
     let assay = assay();
     let hosts = assay.write("hosts", "127.0.0.1 localhost\n::1 localhost\n");
@@ -41,7 +41,7 @@ fn without_names() -> Assay {
     assay.started_by(start.into_iter().chain(binds))
 }
 
-/// A job that is through, and another that is cancelled.
+/// Creates a completed job and a cancelled one.
 fn jobs(client: &Client, archive: &[u8]) -> (String, [String; 2]) {
     let parts = [("scenario", CARTPOLE), ("num_episodes", "1"), ("record", "none")];
     let done = client.verify(archive, &parts);
@@ -84,11 +84,11 @@ fn schemathesis_finds_nothing() {
         let base = format!("http://{}", server.address());
         let mut command = tool("schemathesis");
         command.args(["run", &format!("{base}/openapi.json"), "--url", &base, "--generation-deterministic"]);
-        // Rotating would revoke the key that all other requests are sent with.
+        // Rotation would revoke the key of all other requests.
         command.args(["--exclude-path", "/keys/rotate"]);
         command.args(["--continue-on-failure", "--checks", "all", "--max-examples", PER_ENDPOINT]).args(more);
         command.env("SCHEMATHESIS_HOOKS", "hooks").env("ASSAY_FUZZ_FACTS", facts.to_string());
-        generated(&said(command.current_dir(assay.path("")).output().unwrap()))
+        generated(&stdout_of(command.current_dir(assay.path("")).output().unwrap()))
     };
     let with_key = run(&["--header", &authorization]);
     let without = run(&["--phases", "coverage"]);
@@ -100,7 +100,7 @@ fn schemathesis_finds_nothing() {
     assert!(faults.is_empty(), "{faults:?}");
 }
 
-/// The number in schemathesis' line `123 generated, ...`.
+/// Returns the number in schemathesis' line `123 generated, ...`.
 fn generated(report: &str) -> u64 {
     let count = report.lines().find_map(|line| line.trim().split_once(" generated")?.0.parse().ok());
     count.unwrap_or_else(|| panic!("no count of cases in {report}"))

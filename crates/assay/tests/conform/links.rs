@@ -1,6 +1,5 @@
-//! What the OpenAPI document shows can be done, on a service where there is something of everything: each example of a
-//! request is sent as it stands, and schemathesis follows the links until it has reached every operation that one leads
-//! to.
+//! The examples and links of the OpenAPI document work, on a service with at least one item of every kind: each example
+//! of a request is sent unchanged, and schemathesis follows the links until it has reached every linked operation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -13,18 +12,18 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::fuzz::LIMITS;
-use crate::{CARTPOLE, JOB_LIMIT, assay, here, said, serve, tool};
+use crate::{CARTPOLE, JOB_LIMIT, assay, here, serve, stdout_of, tool};
 
-/// Rounds of requests along links. The first takes all, each further one those that lead to what was not reached
-/// before.
+/// Maximum number of rounds of requests along links. The first follows all links, each further one those that lead to
+/// operations not reached before.
 const ROUNDS: u32 = 8;
-/// Chains of requests in a round.
+/// Number of request chains per round.
 const CHAINS: &str = "40";
-/// Of a submission: fewer than the scenario says, so that it does not take long.
+/// Number of episodes of a submission, fewer than the scenario's so that it is quick.
 const EPISODES: u32 = 1;
-/// Beside those of the other requests: what the example of a certification needs.
+/// Number of episodes that the example of a certification needs, in addition to those of other requests.
 const MORE_LIMITS: [&str; 2] = ["limits.account.submissions_per_day=1000", "limits.job.max_episodes=60"];
-/// What is prepared, all of it on one lane, and the grid of 15 s on which a submission's end shows.
+/// Maximum time to prepare everything on one lane, including the grid of 15 s at which a submission's end is published.
 const PREPARED_LIMIT: Duration = Duration::from_secs(300);
 
 /// A service with an ended and a cancelled verification, a submission in an open season and some in a closed one, and
@@ -36,13 +35,13 @@ struct Prepared {
     key: String,
     archive: Vec<u8>,
     policy: PythonServer,
-    /// COMPLETED, oldest first.
+    /// COMPLETED verifications, oldest first.
     jobs: Vec<String>,
-    /// Newer than all of them.
+    /// A cancelled verification, newer than all of them.
     cancelled: String,
-    /// Of the closed season.
+    /// Submissions of the closed season.
     released: Vec<String>,
-    /// Of the open one, COMPLETED.
+    /// A COMPLETED submission of the open season.
     entry: String,
     scenarios: Vec<String>,
 }
@@ -86,7 +85,7 @@ fn season(assay: &Assay, command: &str, more: &[&str]) {
     assert_eq!(done.code, 0, "{}{}", done.stdout, done.stderr);
 }
 
-/// A season of few episodes.
+/// Opens a season of few episodes.
 fn open_season(assay: &Assay) {
     season(assay, "open", &[]);
     let records = Connection::open(assay.path("data/assay.db")).unwrap();
@@ -107,7 +106,7 @@ fn completed(client: &Client, id: &str) {
     });
 }
 
-/// The cart-pole under another id.
+/// Returns the cart-pole under another id.
 fn scenario(id: &str) -> Vec<u8> {
     let folder = home().join("scenarios").join(CARTPOLE);
     let files: Vec<(String, Vec<u8>)> = std::fs::read_dir(folder)
@@ -128,7 +127,7 @@ fn scenario(id: &str) -> Vec<u8> {
     archive(&files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect::<Vec<_>>())
 }
 
-/// Publishes a scenario under this id: its whole id.
+/// Publishes a scenario under this id. Returns its full id.
 fn publish(client: &Client, id: &str) -> String {
     wait_for("a machine that is not too busy", JOB_LIMIT, || {
         let answer = client.try_publish(&scenario(id), &[]).unwrap();
@@ -157,19 +156,19 @@ impl Operation<'_> {
         self.described["operationId"].as_str().unwrap()
     }
 
-    /// As schemathesis writes it.
+    /// Returns its label in schemathesis.
     fn label(&self) -> String {
         format!("{} {}", self.method.to_uppercase(), self.path)
     }
 
-    /// Operations to which its answers lead.
+    /// Returns the operations to which its answers link.
     fn leads_to(&self) -> impl Iterator<Item = &str> {
         let answers = self.described["responses"].as_object().unwrap().values();
         let links = answers.filter_map(|answer| answer["links"].as_object()).flat_map(|links| links.values());
         links.map(|link| link["operationId"].as_str().unwrap())
     }
 
-    /// Examples of its request, with the content type.
+    /// Returns the examples of its request, with the content type.
     fn examples(&self) -> Vec<(&str, &Value)> {
         let contents = self.described["requestBody"]["content"].as_object().into_iter().flatten();
         let examples = contents.flat_map(|(kind, content)| {
@@ -182,8 +181,8 @@ impl Operation<'_> {
 }
 
 impl Prepared {
-    /// Sends an example with curl, which reads `@policy.zip` from the folder. Only what no document can have is put in:
-    /// ids, a valid key, the policy server's port.
+    /// Sends an example with curl, which reads `@policy.zip` from the folder. Only values that no document can contain
+    /// are inserted: ids, a valid key, the policy server's port.
     fn send(&self, operation: &Operation<'_>, (kind, example): (&str, &Value), turn: usize) {
         let path = operation.path.replace("{job_id}", &self.jobs[0]).replace("{id}", &self.released[0]);
         let mut curl = Command::new("curl");
@@ -208,25 +207,25 @@ impl Prepared {
                 curl.arg("-F").arg(format!("{name}={text}"));
             }
         }
-        let status = said(curl.arg(format!("http://{}{path}", self.server.address())).output().unwrap());
+        let status = stdout_of(curl.arg(format!("http://{}{path}", self.server.address())).output().unwrap());
         let text = std::fs::read_to_string(self.assay.path("answer.json")).unwrap();
         let promised = operation.described["responses"].as_object().unwrap().contains_key(&status);
         assert!(status.starts_with('2') && promised, "{}: {status} to {example}: {text}", operation.id());
         if operation.id() == "verify" {
             let job: Value = serde_json::from_str(&text).unwrap();
             let cancelled = self.client.post(&format!("/verify/{}/cancel", job["job_id"].as_str().unwrap()));
-            // It may have ended.
+            // Errors are ignored, because the job may have ended.
             assert!([200, 409].contains(&cancelled.status), "{}", cancelled.body);
         }
     }
 
-    /// How many of the prepared things in a list were erased; all of them are older than `newer`.
+    /// Returns the number of erased items in a list of prepared ones, all of which are older than `newer`.
     fn erased(&self, path: &str, field: &str, newer: &str) -> usize {
         let page = self.client.get(&format!("{path}?status=COMPLETED&before={newer}")).body;
         page[field].as_array().unwrap().iter().filter(|one| !one["erased_at"].is_null()).count()
     }
 
-    /// What `hooks.py` and `links.py` are told.
+    /// Returns the facts for `hooks.py` and `links.py`.
     fn facts(&self) -> Value {
         let ended: Vec<_> = self.jobs.iter().chain(&self.released).chain([&self.entry]).collect();
         json!({
@@ -258,11 +257,11 @@ impl Prepared {
         })
     }
 
-    /// A round of requests along links between these operations: how many calls of each came by one, and were answered
-    /// well (`reached`) or not (`refused`).
+    /// Runs a round of requests along links between these operations. Returns the number of calls of each that followed
+    /// a link and were answered successfully (`reached`) or not (`refused`).
     fn follow(&self, round: u32, among: &BTreeSet<&str>) -> Value {
         let base = format!("http://{}", self.server.address());
-        // Its own guesses of what leads where are left to the other test.
+        // Links that schemathesis infers by itself are tested elsewhere.
         let config = self.assay.write("links.toml", "[phases.stateful.inference]\nalgorithms = []\n");
         let report = self.assay.path("links.json");
         let mut command = tool("schemathesis");
@@ -273,12 +272,12 @@ impl Prepared {
         command.args(["--header", &format!("Authorization: Bearer {}", self.key)]);
         command.env("SCHEMATHESIS_HOOKS", "links").env("ASSAY_FUZZ_FACTS", self.facts().to_string());
         command.env("ASSAY_LINKS_REPORT", &report).current_dir(self.assay.path(""));
-        said(command.output().unwrap());
+        stdout_of(command.output().unwrap());
         serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap()
     }
 }
 
-/// Operations that answers lead to, and those with such answers.
+/// Returns the operations that are linked, each with the operations that link to it.
 fn linked<'a>(operations: &'a [Operation<'a>]) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
     let mut sources: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for operation in operations {

@@ -1,8 +1,7 @@
-//! The real service in the hands of other people's programs: schemathesis throws generated requests at it, validators
-//! read its OpenAPI document, clients that a generator made of the document complete a verification.
+//! The real service with independent programs: schemathesis sends generated requests, validators check the OpenAPI
+//! document, and clients generated from the document complete a verification.
 //!
-//! They live in `vendor/dev-venv` and `vendor/node`; what they are told of the service stands in the files beside this
-//! one.
+//! The programs are in `vendor/dev-venv` and `vendor/node`; their configuration is in the files next to this one.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -20,14 +19,14 @@ use std::time::Duration;
 use assay_testkit::{Assay, Client, Server};
 
 const CARTPOLE: &str = "cartpole_keepin";
-/// A job of an episode or two, in a debug build on a busy machine.
+/// Maximum time of a job of one or two episodes, in a debug build on a busy machine.
 const JOB_LIMIT: Duration = Duration::from_secs(90);
 
 fn assay() -> Assay {
     Assay::new(env!("CARGO_BIN_EXE_assay"))
 }
 
-/// A server, a client with its first key, and that key.
+/// Starts a server. Returns it, a client with its first key, and that key.
 #[track_caller]
 fn serve(assay: &Assay, more: &[&str]) -> (Server, Client, String) {
     let server = assay.serve(&assay.path("data"), &[&["--lanes", "1"], more].concat());
@@ -36,7 +35,7 @@ fn serve(assay: &Assay, more: &[&str]) -> (Server, Client, String) {
     (server, client, key)
 }
 
-/// A program of the Python of tests, or the interpreter itself; it finds the files beside this one.
+/// Returns a program of the tests' Python, or the interpreter itself, which finds the files next to this one.
 fn tool(name: &str) -> Command {
     let bin = assay_testkit::home().join("vendor/dev-venv/bin");
     assert!(bin.join(name).is_file(), "{name} is missing in vendor/dev-venv: run tools/setup --dev");
@@ -47,7 +46,7 @@ fn tool(name: &str) -> Command {
     command
 }
 
-/// A program of the Node programs of tests.
+/// Returns one of the tests' Node programs.
 fn node(name: &str) -> Command {
     let program = node_modules().join(".bin").join(name);
     assert!(program.exists(), "{name} is missing in vendor/node: run tools/setup --dev");
@@ -64,14 +63,14 @@ fn here() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conform")
 }
 
-/// Runs one of the scripts beside this file; what it printed.
+/// Runs one of the scripts next to this file. Returns its output.
 #[track_caller]
 fn script<A: AsRef<OsStr>>(name: &str, arguments: &[A]) -> String {
-    said(tool("python").arg(here().join(name)).args(arguments).output().unwrap())
+    stdout_of(tool("python").arg(here().join(name)).args(arguments).output().unwrap())
 }
 
 #[track_caller]
-fn said(output: Output) -> String {
+fn stdout_of(output: Output) -> String {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{out}\n{err}");
     out.into_owned()

@@ -1,13 +1,13 @@
-//! The documentation as a reader sees it, in a browser that reaches nothing but this machine.
+//! The documentation in a browser that can connect to this machine only.
 
 use std::process::Command;
 
 use assay_model::Verdict;
 use serde_json::Value;
 
-use crate::{JOB_LIMIT, assay, here, said, serve, tool};
+use crate::{JOB_LIMIT, assay, here, serve, stdout_of, tool};
 
-/// What the page begins with.
+/// The first headings of the page.
 const FIRST: [&str; 5] = ["Authentication", "A first request", "Limits", "Errors", "Events"];
 
 #[test]
@@ -18,7 +18,7 @@ fn a_browser_shows_the_documentation_without_another_host() {
         let mut page = tool("python");
         page.arg(here().join("page.py")).arg(format!("http://{}{path}", server.address()));
         page.arg(assay.path(&format!("chromium-{turn}"))).env("HOME", assay.path(""));
-        let seen: Value = serde_json::from_str(&said(page.output().unwrap())).unwrap();
+        let seen: Value = serde_json::from_str(&stdout_of(page.output().unwrap())).unwrap();
         let texts = |name: &str| -> Vec<&str> {
             seen[name].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect()
         };
@@ -52,7 +52,7 @@ fn the_first_requests_of_the_introduction_work() {
         let command = command.replace("127.0.0.1:8080", server.address());
         let mut shell = Command::new("sh");
         shell.args(["-ec", &command]).env("ASSAY_KEY", &key).current_dir(assay.path(""));
-        serde_json::from_str(&said(shell.output().unwrap())).unwrap()
+        serde_json::from_str(&stdout_of(shell.output().unwrap())).unwrap()
     };
     assert!(run(list)["scenarios"].as_array().unwrap().len() > 10);
     let job = client.ended_job(run(verify)["job_id"].as_str().unwrap(), JOB_LIMIT);

@@ -1,6 +1,6 @@
-//! Broken and hostile scenarios: each is the cart-pole with one thing changed, and what has to be said of it.
+//! Broken and hostile scenarios: each is the cart-pole with one change, and the expected fault.
 
-/// A file of `cartpole_keepin`, what is replaced in it by what, the file at fault, its key, and words of the problem.
+/// A file of `cartpole_keepin`, the old and new text, the file at fault, its key, and words of the problem.
 pub(crate) type Case = (&'static str, &'static str, &'static str, &'static str, Option<&'static str>, &'static str);
 
 pub(crate) const SCENE: &str = "scene.xml";
@@ -8,14 +8,14 @@ pub(crate) const TOML: &str = "scenario.toml";
 pub(crate) const WORLD: &str = "<worldbody>";
 const ASSET: &str = "</asset>";
 
-/// Two bodies in a place for one.
+/// Two bodies instead of one.
 const CROWD: &str =
     "[[placement]]\nbodies = [\"cart\", \"pole\"]\nx = [0, 0.1]\ny = [0, 0.1]\nspacing = 5\n\n[[observation]]";
-/// An image from a camera that is not there.
+/// An image from a camera that does not exist.
 const BLIND: &str = "[[observation]]\nname = \"images/a\"\nkind = \"image\"\ncamera = \"nowhere\"\n\n[[observation]]";
 
 pub(crate) const CASES: &[Case] = &[
-    // Files that are not the scenario's.
+    // Files outside of the scenario.
     (SCENE, WORLD, "<include file='../../../etc/passwd'/><worldbody>", SCENE, None, "passwd"),
     (SCENE, WORLD, "<include file='/etc/passwd'/><worldbody>", SCENE, None, "passwd"),
     (SCENE, WORLD, "<include file='scene.xml'/><worldbody>", SCENE, None, "include"),
@@ -44,7 +44,7 @@ pub(crate) const CASES: &[Case] = &[
     ),
     (SCENE, "cone=\"elliptic\"", "cone=\"elliptic\" iterations=\"2000000000\"", SCENE, None, "200 allowed"),
     (SCENE, "<worldbody>", "<size memory='4G'/><worldbody>", SCENE, None, ""),
-    // Numbers that are none.
+    // Invalid numbers.
     (SCENE, "pos=\"0 0 0.93\"", "pos=\"nan 0 0.93\"", SCENE, None, "not a finite number"),
     (SCENE, "timestep=\"0.002\"", "timestep=\"0\"", TOML, Some("world.timestep_s"), "make them the same"),
     (SCENE, "timestep=\"0.002\"", "timestep=\"1e9\"", TOML, Some("world.timestep_s"), "make them the same"),
@@ -93,7 +93,7 @@ pub(crate) const CASES: &[Case] = &[
         None,
         "make the world smaller",
     ),
-    // No MJCF.
+    // Invalid MJCF.
     (SCENE, "cone=\"elliptic\"", "cone=\"elliptic\" speed=\"7\"", SCENE, None, "unrecognized attribute: 'speed'"),
     (SCENE, WORLD, "<worldbody><body name='cart'/>", SCENE, None, "repeated name 'cart'"),
     (SCENE, WORLD, "<worldbody><body mocap='true'><freejoint/><geom size='.1'/></body>", SCENE, None, "mocap body"),
@@ -125,7 +125,7 @@ pub(crate) const CASES: &[Case] = &[
     (TOML, "value = \"side * lean\"", "value = 1e200", SCENE, None, "unstable"),
 ];
 
-/// The files of the case, by name.
+/// Returns the files of the case, by name.
 pub(crate) fn files((file, old, new, ..): &Case) -> Vec<(&'static str, String)> {
     let from = assay_testkit::home().join("scenarios/cartpole_keepin");
     let read = |part: &'static str| {

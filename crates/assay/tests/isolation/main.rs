@@ -1,5 +1,5 @@
-//! Machines that can't isolate: user namespaces are really switched off for these programs, and for some Landlock too.
-//! Policies are refused then, until the operator says otherwise; what runs says so everywhere.
+//! Machines that can't isolate: user namespaces are really disabled for these programs, and for some Landlock too.
+//! Policies are refused in this case until the operator accepts the risk, which is then shown everywhere.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -12,14 +12,14 @@ use assay_testkit::{Assay, PythonServer, Run, example};
 use serde_json::Value;
 
 const CARTPOLE: &str = "cartpole_keepin";
-/// An uid that nobody has.
+/// An unused uid.
 const ORDINARY: &str = "64321";
 const LANDLOCK: [&str; 2] = ["--accept-weaker-isolation", "landlock"];
 const NOTHING: &str = "--run-untrusted-code-without-isolation";
-/// In a user namespace whose limit on further ones is zero, without the capabilities that come with it.
+/// Runs a program in a user namespace that allows no further ones, and without its capabilities.
 const FORBID: &str = "echo 0 > /proc/sys/user/max_user_namespaces && \
                       exec setpriv --inh-caps=-all --ambient-caps=-all \"$@\"";
-/// What the tier without namespaces does not stop.
+/// Attacks that the tier without namespaces does not stop.
 const WEAKER: [&str; 15] = [
     "user namespace",
     "pid namespace",
@@ -38,7 +38,7 @@ const WEAKER: [&str; 15] = [
     "counts the folders of the host",
 ];
 
-/// What makes an ordinary user of root, and nothing of others.
+/// Returns the command that turns root into an ordinary user; empty for other users.
 fn ordinary() -> Vec<&'static str> {
     match rustix::process::geteuid().is_root() {
         true => vec!["setpriv", "--reuid", ORDINARY, "--regid", ORDINARY, "--clear-groups"],
@@ -46,7 +46,7 @@ fn ordinary() -> Vec<&'static str> {
     }
 }
 
-/// `assay` of an ordinary user who can't make user namespaces.
+/// Returns `assay` as run by an ordinary user who can't create user namespaces.
 fn without_namespaces<'a>(more: &[&'a str]) -> Assay {
     let mut starter: Vec<&'a str> = ordinary();
     starter.extend(["unshare", "--user", "--map-current-user", "--keep-caps", "sh", "-c", FORBID, "sh"]);
@@ -54,7 +54,7 @@ fn without_namespaces<'a>(more: &[&'a str]) -> Assay {
     Assay::new(env!("CARGO_BIN_EXE_assay")).started_by(starter)
 }
 
-/// Without Landlock either.
+/// Returns `assay` without user namespaces and without Landlock.
 fn without_anything() -> Assay {
     let script = include_str!("without_landlock.py");
     without_namespaces(&["python3", "-c", script])
@@ -82,8 +82,8 @@ fn assert_accepted(run: &Run, isolation: Isolation) -> JobReport {
     let report = report(run);
     assert_eq!((run.code, report.verdict), (0, Some(Verdict::Safe)), "{}", run.stderr);
     assert_eq!(report.fingerprint.as_ref().unwrap().isolation, isolation);
-    let told = format!("isolation ({isolation})");
-    assert!(report.warnings.iter().any(|warning| warning.contains(&told)), "{:?}", report.warnings);
+    let expected = format!("isolation ({isolation})");
+    assert!(report.warnings.iter().any(|warning| warning.contains(&expected)), "{:?}", report.warnings);
     report
 }
 
@@ -100,11 +100,11 @@ fn policies_are_refused_until_the_operator_accepts_landlock() {
     let accepted = verify(&assay, &policy, &[&LANDLOCK[..], &["--out", out.to_str().unwrap()]].concat());
     let weaker = assert_accepted(&accepted, Isolation::Landlock);
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
-    assert!(page.contains("weaker isolation (landlock)"), "the page does not tell");
+    assert!(page.contains("weaker isolation (landlock)"), "the page does not mention it");
     assert!(out.join("episodes/000/video.mp4").is_file(), "no video: {}", accepted.stderr);
     assay.assert_clean();
 
-    // The tier changes nothing of what is measured.
+    // The tier does not change any measurement.
     let whole = Assay::new(env!("CARGO_BIN_EXE_assay"));
     let stronger = report(&verify(&whole, &policy, &[]));
     assert_eq!(stronger.fingerprint.unwrap().isolation, Isolation::Namespaces);
@@ -113,7 +113,7 @@ fn policies_are_refused_until_the_operator_accepts_landlock() {
 }
 
 #[test]
-fn who_is_nicer_than_a_simulator_can_start_one() {
+fn a_process_with_a_higher_niceness_than_a_simulator_can_start_one() {
     let starter = [ordinary(), vec!["nice", "-n", "15"]].concat();
     let assay = Assay::new(env!("CARGO_BIN_EXE_assay")).started_by(starter);
     let run = verify(&assay, &reference(&assay), &[]);
@@ -133,7 +133,7 @@ fn policy_servers_need_no_consent() {
 }
 
 #[test]
-fn without_landlock_only_the_plainest_words_help() {
+fn without_landlock_the_explicit_option_is_required() {
     let assay = without_anything();
     let policy = reference(&assay);
     for more in [&[][..], &LANDLOCK[..]] {
@@ -153,25 +153,25 @@ fn consent_does_not_weaken_a_machine_that_can_do_better() {
 }
 
 #[test]
-fn the_doctor_tells_what_is_missing_and_what_there_is_instead() {
+fn the_doctor_reports_missing_features_and_alternatives() {
     let run = without_namespaces(&[]).run(&["doctor", "--json"]);
     assert_eq!(run.code, 1, "{}", run.stdout);
-    let told: Value = serde_json::from_str(&run.stdout).unwrap();
-    let check = |name: &str| told["checks"].as_array().unwrap().iter().find(|check| check["name"] == name).unwrap();
+    let output: Value = serde_json::from_str(&run.stdout).unwrap();
+    let check = |name: &str| output["checks"].as_array().unwrap().iter().find(|check| check["name"] == name).unwrap();
     assert_eq!(check("namespaces")["holds"], false);
     assert!(check("namespaces")["remedy"].as_str().unwrap().contains("user.max_user_namespaces"));
     assert_eq!(check("jail without namespaces")["holds"], true);
 }
 
 #[test]
-fn the_weaker_tier_stops_all_but_what_is_listed() {
+fn the_weaker_tier_stops_all_attacks_but_those_listed() {
     let run = without_namespaces(&[]).run(&["doctor", "--jail", "--isolation", "landlock", "--json"]);
-    let told: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{e}: {}", run.stderr));
-    let rows = told["rows"].as_array().unwrap();
+    let output: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{e}: {}", run.stderr));
+    let rows = output["rows"].as_array().unwrap();
     let named = |key: &str, value: bool| -> Vec<&str> {
         rows.iter().filter(|row| row[key] == value).map(|row| row["name"].as_str().unwrap()).collect()
     };
-    assert_eq!(named("holds", false), Vec::<&str>::new(), "{told:#}");
+    assert_eq!(named("holds", false), Vec::<&str>::new(), "{output:#}");
     assert_eq!(named("weaker", true), WEAKER);
     assert!(run.code == 0 && rows.len() > 140);
 }

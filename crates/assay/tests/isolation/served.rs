@@ -1,4 +1,4 @@
-//! The same for `assay serve`.
+//! Machines that can't isolate, with `assay serve`.
 
 use std::time::Duration;
 
@@ -17,9 +17,9 @@ fn serve(assay: &Assay, more: &[&str]) -> (Server, Client) {
     (server, client)
 }
 
-/// What a policy finds that runs as the service's own user and knows where to look; its own file shows that it can
-/// find.
-fn told(client: &Client, pid: u32, places: &[&str]) -> String {
+/// Returns the findings of a policy that runs as the service's user and knows where to search; its decoy shows that the
+/// search works.
+fn findings(client: &Client, pid: u32, places: &[&str]) -> String {
     let source = format!("HOST_PID = {pid}\nHOST_PATHS = {places:?}\n{}", include_str!("../policies/searches.py"));
     let zip = archive(&[("policy.py", source.as_bytes()), ("decoy.txt", b"canary-decoy")]);
     let job = client.ended_job(&client.verify(&zip, &[("scenario", CARTPOLE), ("num_episodes", "1")]), JOB_LIMIT);
@@ -49,15 +49,15 @@ fn a_server_refuses_uploads_until_the_operator_accepts_landlock() {
     assert_eq!(job.fingerprint.as_ref().unwrap().isolation, Isolation::Landlock);
     assert!(job.warnings.iter().any(|warning| warning.contains("weaker isolation")), "{:?}", job.warnings);
     assert_eq!(client.get("/readyz").body["runs_uploads"], true);
-    let told = told(&client, server.pid(), &[assay.path("data").to_str().unwrap()]);
-    assert!(told.contains("secrets: ['canary-decoy']; of the host: []"), "{told}");
+    let findings = findings(&client, server.pid(), &[assay.path("data").to_str().unwrap()]);
+    assert!(findings.contains("secrets: ['canary-decoy']; of the host: []"), "{findings}");
     assert!(server.log().contains("WARNING"), "{}", server.log());
     let _ = server.stop(rustix::process::Signal::TERM, STOP_LIMIT);
     assay.assert_clean();
 }
 
 #[test]
-fn what_a_killed_server_left_is_swept_by_the_next() {
+fn leftovers_of_a_killed_server_are_removed_by_the_next() {
     let assay = without_namespaces(&[]);
     let (server, client) = serve(&assay, &LANDLOCK);
     let slow: &[u8] = b"import time\n\ndef policy(observation):\n    time.sleep(0.1)\n    return [0]\n";

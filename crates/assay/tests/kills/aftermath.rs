@@ -1,4 +1,4 @@
-//! What must hold when the killing is over.
+//! Checks the final state after the last kill.
 
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
@@ -11,14 +11,14 @@ use rustix::process::Signal;
 use crate::offers::{Offers, Policies, active, hashes};
 use crate::{ACCOUNTS, EPISODES, STOP_LIMIT, audit, bootstrap, files, serve};
 
-/// For what is left to run after the last kill.
+/// Maximum time for the remaining jobs after the last kill.
 const FINISH_LIMIT: Duration = Duration::from_secs(900);
-/// The clause that every policy which violates violates.
+/// The clause that the violating policies violate.
 const CLAUSE: &str = "keep_in";
 /// The user of jails, when the service runs as root.
 const NOBODY: u32 = 65534;
 
-/// A job as its records have it.
+/// A job in the records.
 struct Row {
     job: String,
     account: String,
@@ -94,7 +94,7 @@ fn check_events(records: &Connection, job: &str) {
     assert_eq!((events.last().unwrap().1, doubled), (recorded, 0), "{job}");
 }
 
-/// Checks a job that was not erased; how many of its episodes violate.
+/// Checks a job that was not erased. Returns the number of its episodes with a violation.
 fn check_job(
     assay: &Assay,
     client: &Client,

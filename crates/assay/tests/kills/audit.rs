@@ -5,7 +5,7 @@ use std::path::Path;
 use assay_model::AttemptNote;
 use rusqlite::Connection;
 
-/// Every note on an attempt, in the very commit that makes it durable; and results that were changed or removed.
+/// Copies every note on an attempt in the commit that makes it durable, and counts results that are changed or removed.
 const TRIGGERS: &str = "
     CREATE TABLE audit_notes (job_id TEXT NOT NULL, note TEXT NOT NULL) STRICT;
     CREATE TRIGGER audit_of_notes AFTER INSERT ON attempt_notes BEGIN

@@ -1,4 +1,4 @@
-//! The source of random moments.
+//! Source of random moments.
 
 /// SplitMix64 (Steele, Lea and Flood 2014): the same moments in every run, as far as the machine allows.
 pub(crate) struct Dice(pub(crate) u64);

@@ -1,4 +1,4 @@
-//! Files in the data folder that no record names.
+//! Compares the files in the data folder with the records.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,9 +7,9 @@ use std::path::Path;
 use assay_model::{Artifact, EpisodeResult};
 use rusqlite::Connection;
 
-/// Files that a server always has.
+/// Files that exist in every data folder.
 const OWN: [&str; 6] = ["assay.db", "assay.db-wal", "assay.db-shm", "assay.lock", "artifact-secret", "bootstrap-key"];
-/// Keys that sign are their own record.
+/// The signing keys, which are not listed in the records.
 const SIGNING: &str = "signing/";
 const PACKED: &str = ".pack";
 /// Folders of scenario versions, their files and their robots'.
@@ -27,7 +27,7 @@ pub(crate) fn differences(data: &Path, records: &Connection) -> Vec<String> {
     extra.chain(named.difference(&found).map(|name| format!("there is no {name}"))).collect()
 }
 
-/// What the records call a file: an artifact without what packing adds to its name, a version of a scenario by its
+/// Returns the name of a file in the records: an artifact without the suffix of packed files, a scenario version by its
 /// digest.
 fn recorded(name: &str) -> String {
     let version = name.strip_prefix(SCENARIOS).and_then(|name| name.get(..DIGEST_CHARS));

@@ -26,22 +26,22 @@ use offers::{Offers, Policies};
 use victims::Tally;
 
 const SCENARIO: &str = "cartpole_keepin";
-/// Of each job.
+/// Number of episodes of each job.
 const EPISODES: u32 = 2;
-/// Jobs take their seed from so many.
+/// Number of different seeds of jobs.
 const SEEDS: u64 = 3;
 const ACCOUNTS: [&str; 3] = ["team0", "team1", "team2"];
 const DEFAULT_KILLS: u32 = 40;
 const DEFAULT_SEED: u64 = 20_261_122;
-/// The longest life of a server that will be killed.
+/// Maximum time before the server is killed.
 const LONGEST_LIFE_MS: u64 = 6000;
-/// One life in so many ends before the server listens.
+/// Inverse rate at which the server is killed before it listens.
 const STILLBORN: u64 = 8;
-/// The longest life of such a one.
+/// Maximum time before such a kill.
 const LONGEST_START_MS: u64 = 400;
-/// About how long the server takes for an upload, in microseconds.
+/// Approximate duration of an upload, in microseconds.
 const LONGEST_UPLOAD_US: u64 = 6000;
-/// For an upload to begin.
+/// Maximum time to wait for the start of an upload.
 const UPLOAD_LIMIT: Duration = Duration::from_millis(500);
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 const OPTIONS: [&str; 2] = ["--lanes", "2"];
@@ -103,7 +103,7 @@ fn life(
         let end = Instant::now() + Duration::from_millis(dice.below(LONGEST_LIFE_MS));
         let client = bootstrap(assay, &server);
         victims::hunt(assay, dice, tally, (end, left - 1), || offers::episodes(&client));
-        // Every other life ends in the middle of an upload, if there is one soon.
+        // Half of the kills happen in the middle of an upload, if one starts soon.
         if tally.lives.is_multiple_of(2) {
             die_in_upload(offers, Duration::from_micros(dice.below(LONGEST_UPLOAD_US)));
         }

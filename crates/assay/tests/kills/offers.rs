@@ -1,4 +1,4 @@
-//! What accounts do while processes are killed: they upload policies, cancel some jobs and erase others.
+//! Actions of accounts while processes are killed: they upload policies, cancel some jobs and erase others.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -11,14 +11,14 @@ use assay_testkit::{Assay, Client, archive, example, wait_for, zip_folder};
 use crate::dice::Dice;
 use crate::{EPISODES, SCENARIO, SEEDS};
 
-/// In a life, jobs are offered while fewer than some number, at most this, have not ended.
+/// Upper limit of the random number of unfinished jobs below which further ones are offered.
 const MOST_ACTIVE: u64 = 8;
-/// One job in so many is cancelled, and after one in so many another one is to be erased.
+/// Inverse rates at which jobs are cancelled and others are erased.
 const CANCELLED_OF: u64 = 12;
 const ERASED_OF: u64 = 6;
-/// Between two looks at how many jobs there are.
+/// Interval between two checks of the number of jobs.
 const LOOK: Duration = Duration::from_millis(100);
-/// Far above the longest life of a server.
+/// A time far longer than any life of the server.
 const LIFE_LIMIT: Duration = Duration::from_secs(60);
 
 /// Violates in about half of its attempts, then goes on slowly for two simulated seconds, so that there is time to be
@@ -49,7 +49,7 @@ class Policy(Honest):
         return super().act(observation)
 ";
 
-/// A policy, and what is known of it.
+/// A policy and its known results.
 #[derive(Debug)]
 pub(crate) struct Policy {
     pub(crate) name: &'static str,
@@ -59,7 +59,7 @@ pub(crate) struct Policy {
     pub(crate) hashes: Vec<Vec<Option<Sha256Digest>>>,
 }
 
-/// The policies that are offered.
+/// The offered policies.
 #[derive(Debug)]
 pub(crate) struct Policies(pub(crate) Vec<Policy>);
 
@@ -102,17 +102,17 @@ pub(crate) fn hashes(report: &JobReport) -> Vec<Option<Sha256Digest>> {
     report.episode_details.iter().map(|episode| episode.trace_hash).collect()
 }
 
-/// What was offered and asked for.
+/// The requests that were made.
 #[derive(Debug, Default)]
 pub(crate) struct Offers {
-    /// Uploads that were begun.
+    /// Number of uploads that were started.
     pub(crate) uploads: AtomicU64,
     pub(crate) life_is_over: AtomicBool,
     /// Accepted jobs.
     pub(crate) accepted: Mutex<Vec<String>>,
     /// Requests without an answer.
     pub(crate) unanswered: AtomicU64,
-    /// Jobs that may have been cancelled: whether they were, only an answer tells.
+    /// Jobs that may have been cancelled, since the answer to a request may be lost.
     pub(crate) cancelled: Mutex<BTreeSet<String>>,
     /// Jobs that may have been erased.
     pub(crate) erased: Mutex<BTreeSet<String>>,
@@ -155,7 +155,7 @@ impl Offers {
                 assert!(answer.is_none_or(|answer| [200, 409].contains(&answer.status)), "{account}: cancel {job}");
             }
             if dice.below(ERASED_OF) == 0 {
-                // Another account's as often as not.
+                // About every second job belongs to another account.
                 let job = dice.choose(&self.accepted.lock().unwrap()).clone();
                 self.erased.lock().unwrap().insert(job.clone());
                 let answer = client.try_delete(&format!("/verify/{job}"));

@@ -1,4 +1,4 @@
-//! The choice of processes to kill.
+//! Chooses the processes to kill.
 
 use std::time::{Duration, Instant};
 
@@ -6,22 +6,22 @@ use assay_testkit::{Assay, Jailed, wait_for};
 
 use crate::dice::Dice;
 
-/// A child of the server is killed once in so many milliseconds, on average.
+/// Average interval between two kills of the server's children, in milliseconds.
 const CHILD_KILL_MS: u64 = 250;
-/// Between two looks at whether to kill.
+/// Interval between two decisions whether to kill.
 const TICK_MS: u64 = 10;
-/// Episodes that end in a life of the server, at least: a random number up to this one.
+/// Upper limit of the random number of episodes that must end before the server is killed.
 const MOST_NEEDED: u64 = 2;
-/// If they end within this time.
+/// Maximum time to wait for these episodes.
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
-/// Children that are killed for each episode that ends, at most.
+/// Maximum number of children killed per ended episode.
 const KILLS_PER_EPISODE: u64 = 4;
-/// Between two looks at how many have ended.
+/// Interval between two checks of the number of ended episodes.
 const LOOK: Duration = Duration::from_millis(200);
-/// Far above the longest life of a server.
+/// A time far longer than any life of the server.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Counts what was killed.
+/// The number of kills, by kind of process.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     /// Starts of the server.

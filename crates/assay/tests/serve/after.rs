@@ -1,4 +1,4 @@
-//! After the verdict: statement, review, replay, as a client and an auditor see them.
+//! After the verdict: statement, review and replay, from the view of a client and an auditor.
 
 use std::fs;
 use std::sync::mpsc;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, serve};
 
-/// A completed job of one or more episodes without videos: its id.
+/// Runs a job without videos to its end. Returns its id.
 fn completed(client: &Client, zip: &[u8], episodes: &str) -> String {
     // Not the key of its seed: replays have to take the report's.
     let key = "5e".repeat(32);
@@ -54,7 +54,7 @@ fn an_auditor_checks_a_jobs_statement_without_the_server() {
 }
 
 #[test]
-fn a_policy_that_is_not_deterministic_is_found_and_named() {
+fn a_nondeterministic_policy_is_detected_and_reported() {
     let assay = assay();
     let (_server, client) = serve(&assay);
     let steady = completed(&client, &zip_folder(&example(CARTPOLE, "reference")), "2");

@@ -1,4 +1,4 @@
-//! The arena as competitors and its host see it: a season from the first submission to the released evidence.
+//! The arena from the view of competitors and its host: a season from the first submission to the released evidence.
 
 use std::time::Duration;
 
@@ -18,7 +18,8 @@ const SEASON_LIMIT: Duration = Duration::from_secs(300);
 /// Episodes of a submission that count.
 const EPISODES: u32 = 20;
 
-/// Tells what it saw by every way there is: its log, an exception's message, and the name of the exception's type.
+/// Reports its observations in all possible ways: its log, an exception's message, and the name of the exception's
+/// type.
 const SPY: &[u8] = b"import sys
 
 count = 0
@@ -34,7 +35,7 @@ def policy(observation):
     return [0.0]
 ";
 
-/// Leaves the marked zone, and crashes as soon as it has.
+/// Leaves the marked zone, and then crashes.
 const HIDER: &[u8] = b"def policy(observation):
     if observation['joint_position'][0] > 1.05:
         raise ValueError('nothing to see here')
@@ -54,7 +55,7 @@ def policy(observation):
     return [0.0]
 ";
 
-/// Tells when its interpreter was started: its runner was copied for it then.
+/// Reports the start time of its interpreter, which is the time of its copy of the runner.
 const AGED: &[u8] = b"import os, sys
 
 started = os.stat(sys.modules['__main__'].__file__).st_ctime
@@ -86,7 +87,7 @@ pub(crate) fn ended(client: &Client, id: &str) -> Value {
     })
 }
 
-/// What nobody may learn from an open season.
+/// Information about an open season that must stay secret.
 struct Hidden {
     secret: SeasonSecret,
     texts: Vec<String>,
@@ -104,11 +105,11 @@ impl Hidden {
             let seeds = secret.episode(episode);
             texts.extend([seeds.world.to_string(), seeds.policy.to_string()]);
             let drawn = draw(&loaded, &mut Generator::new(seeds.world)).unwrap();
-            // Nine digits say which number it is; the limits of a distribution, and its choices, everybody knows.
-            let told =
+            // Nine digits identify a number. The limits of a distribution and its choices are public.
+            let numbers =
                 drawn.parameters.iter().filter(|(name, _)| name != "side").map(|(_, value)| format!("{value:.9}"));
             texts.extend(
-                told.map(|text| text.trim_start_matches('-').to_owned()).filter(|text| !text.ends_with("0000")),
+                numbers.map(|text| text.trim_start_matches('-').to_owned()).filter(|text| !text.ends_with("0000")),
             );
         }
         for id in submissions {
@@ -130,8 +131,8 @@ impl Hidden {
     }
 }
 
-/// A submission's answers, without what is signed anew each time.
-fn told(client: &Client, id: &str) -> String {
+/// Returns the answers about a submission, without the signatures that differ each time.
+fn answers_about(client: &Client, id: &str) -> String {
     let mut detail = client.get(&format!("/submissions/{id}")).body;
     for field in ["video_url", "showcase"] {
         detail[field] = json!(detail[field].is_null());
@@ -139,7 +140,7 @@ fn told(client: &Client, id: &str) -> String {
     let paths = ["/attestation", "/episodes"].map(|below| format!("/submissions/{id}{below}"));
     let rest = paths.into_iter().chain(["/submissions", "/leaderboard"].map(str::to_owned)).map(|path| {
         let answer = client.get(&path);
-        // Refusals name their request.
+        // Errors contain the id of their request.
         format!(
             "{} {}{}",
             answer.status,
@@ -161,9 +162,9 @@ fn a_submission_changes_at_the_points_of_its_grid() {
     let grid = Grid::of(created);
     let mut seen: Vec<(u32, String)> = Vec::new();
     let detail = wait_for("the end of a submission", SEASON_LIMIT, || {
-        let (before, text, after) = (SystemClock.now(), told(&client, &id), SystemClock.now());
+        let (before, text, after) = (SystemClock.now(), answers_about(&client, &id), SystemClock.now());
         let point = grid.last_point(before);
-        // Only what was asked between two points; and forecasts of the board may be a moment old.
+        // Compares only answers between two points of the grid; forecasts of the board may be slightly older.
         if grid.last_point(after) == point {
             seen.push((point, text));
         }
@@ -186,8 +187,8 @@ fn a_submission_changes_at_the_points_of_its_grid() {
     assert_eq!((&last["done"], &last["at"]), (&json!(true), &detail["completed_at"]), "{last}");
 }
 
-/// An interpreter is started when one before it is taken. If secret episodes took those that others wait for, everybody
-/// could read from the age of theirs when that was, and so what the policy of an open season wanted to tell.
+/// An interpreter is started when an earlier one is taken. If secret episodes took interpreters that other jobs wait
+/// for, the age of an interpreter would reveal the times of these episodes, and thus information from an open season.
 #[test]
 fn no_interpreter_is_as_old_as_a_secret_episode() {
     let assay = assay();
@@ -241,12 +242,12 @@ fn a_season_from_the_first_submission_to_its_evidence() {
         (&found[2]["error_message"], &found[3]["error_message"]),
         (&json!("policy_error"), &json!("policy_error"))
     );
-    let told = found[2]["showcase"]["error"]["log_tail"].as_str().unwrap_or_else(|| panic!("{}", found[2]));
-    assert!(told.contains("line 12"), "the showcase's worlds are public: {told}");
+    let log = found[2]["showcase"]["error"]["log_tail"].as_str().unwrap_or_else(|| panic!("{}", found[2]));
+    assert!(log.contains("line 12"), "the showcase's worlds are public: {log}");
     let ranks = board(&admin);
     assert_eq!(ranks[0], ("honest".to_owned(), json!(1), "SAFE".to_owned()), "{ranks:?}");
     assert_eq!(ranks.len(), 4);
-    // None of the others gets as far as the first stage.
+    // None of the others reaches the first stage.
     assert!(ranks[1..].iter().all(|(_, rank, _)| rank.is_null()), "{ranks:?}");
 
     let ids: Vec<&str> = members.iter().map(|(_, _, id)| id.as_str()).collect();
@@ -260,7 +261,7 @@ fn a_season_from_the_first_submission_to_its_evidence() {
     let data = data.to_str().unwrap();
     let closing = assay.run(&["season", "close", CARTPOLE, "--data", data, "--top", "1"]);
     assert_eq!(closing.code, 0, "{}{}", closing.stdout, closing.stderr);
-    // Whatever step it is at.
+    // Independent of the step that has been reached.
     assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
     let server = assay.serve(&assay.path("data"), &["--lanes", "2"]);
     let admin = server.client(&std::fs::read_to_string(assay.path("data/bootstrap-key")).unwrap());
@@ -293,7 +294,7 @@ fn released(client: &Client, id: &str, commitment: &Value, secret: &SeasonSecret
     assert_eq!((replayed.status, &replayed.body["same"]), (200, &json!(true)), "{}", replayed.body);
 }
 
-/// Every answer of every route that a competitor and the host can ask, every artifact that they are led to, and the
+/// Searches every answer of every route that a competitor and the host can request, every linked artifact, and the
 /// log.
 fn search_everything(hidden: &Hidden, server: &Server, admin: &Client, members: &[(&str, Client, String)]) {
     let document = admin.get("/openapi.json").body;
@@ -301,7 +302,7 @@ fn search_everything(hidden: &Hidden, server: &Server, admin: &Client, members: 
     let mut asked = 0;
     for (path, operations) in document["paths"].as_object().unwrap() {
         for method in operations.as_object().unwrap().keys() {
-            // Rotating would take the client's key away from it.
+            // Rotation would revoke the client's key.
             let ends = ["/cancel", "/review", "/rotate"].iter().any(|end| path.ends_with(end));
             if ends || !["get", "post"].contains(&method.as_str()) || path.starts_with("/artifacts") {
                 continue;

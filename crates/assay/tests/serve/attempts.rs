@@ -1,4 +1,4 @@
-//! A violation that a worker has seen outlives the worker.
+//! A violation that a worker has recorded outlives the worker.
 
 use std::time::Duration;
 
@@ -39,6 +39,6 @@ fn after_kill_9() {
 }
 
 #[test]
-fn after_an_orderly_stop() {
+fn a_violation_stands_after_an_orderly_stop() {
     assert_stands(Signal::TERM, ReplacementReason::ServiceStopped);
 }

@@ -1,4 +1,4 @@
-//! Backups: of a server at work, restored, and damaged ones that are found out.
+//! Backups: created from a running server, restored, and rejected if damaged.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,19 +14,19 @@ use serde_json::{Value, json};
 
 use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, serve};
 
-/// Fails at its first action, so that jobs come and go quickly.
+/// Fails at its first action, so that jobs end quickly.
 const BRIEF: &[u8] = b"def policy(observation):\n    raise RuntimeError('enough')\n";
 /// Jobs that end and are erased while backups are made.
 const BUSY_JOBS: usize = 3;
 
-/// The commands that docs/operations.md gives under this mark.
+/// Returns the commands in docs/operations.md at this mark.
 fn documented(mark: &str) -> String {
     let text = fs::read_to_string(home().join("docs/operations.md")).unwrap();
     let (_, rest) = text.split_once(&format!("<!-- {mark} -->\n```sh\n")).unwrap();
     rest.split_once("```").unwrap().0.to_owned()
 }
 
-/// Runs commands in which `assay` is the program under test.
+/// Runs shell commands in which `assay` is the program under test.
 fn shell(assay: &Assay, commands: &str, folders: &[(&str, &Path)]) -> String {
     let programs = Path::new(env!("CARGO_BIN_EXE_assay")).parent().unwrap().display();
     let path = format!("{programs}:{}", std::env::var("PATH").unwrap());
@@ -38,7 +38,7 @@ fn shell(assay: &Assay, commands: &str, folders: &[(&str, &Path)]) -> String {
     output
 }
 
-/// A job of one episode that ended well.
+/// Runs a job of one episode, which must complete.
 fn done(client: &Client) -> ServedJob {
     let zip = zip_folder(&example(CARTPOLE, "reference"));
     let id = client.verify(&zip, &[("scenario", CARTPOLE), ("num_episodes", "1"), ("record", "none")]);
@@ -47,7 +47,7 @@ fn done(client: &Client) -> ServedJob {
     job
 }
 
-/// Jobs that are accepted, end and are erased until `stop`: how many.
+/// Creates jobs that end and are erased, until `stop`. Returns their number.
 fn busy(client: &Client, number: usize, stop: &AtomicBool) -> usize {
     let comment = format!("# {number}\n");
     let zip = archive(&[("policy.py", &[comment.as_bytes(), BRIEF].concat())]);
@@ -71,7 +71,7 @@ fn a_backup_made_as_documented_can_be_restored() {
     let (server, client) = serve(&assay);
     let before = done(&client);
     let id = before.job_id.to_string();
-    // Another one waits meanwhile.
+    // Another backup waits meanwhile.
     let open = client.verify(&archive(&[("policy.py", crate::SLOW)]), &[("scenario", CARTPOLE), ("num_episodes", "1")]);
     let (data, backup, restored) = (assay.path("data"), assay.path("backup"), assay.path("restored"));
     let folders = [("DATA", data.as_path()), ("BACKUP", &backup), ("RESTORED", &restored)];
@@ -144,7 +144,7 @@ fn evidence(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_damaged_backup_is_found_and_not_restored() {
+fn a_damaged_backup_is_detected_and_not_restored() {
     let assay = assay();
     let backup = backup(&assay);
     let (check, restored) = ([Path::new("backup"), Path::new("--check"), &backup], assay.path("restored"));
@@ -180,7 +180,7 @@ fn a_damaged_backup_is_found_and_not_restored() {
 }
 
 #[test]
-fn what_is_no_whole_backup_is_refused() {
+fn an_incomplete_backup_is_refused() {
     let assay = assay();
     let backup = backup(&assay);
     let refused = |arguments: &[&Path], why: &str| {
@@ -194,14 +194,14 @@ fn what_is_no_whole_backup_is_refused() {
     refused(&[make, &assay.path("other"), flag, &assay.path("nowhere")], "no records");
     refused(&[restore, &backup, flag, &data], "is not empty");
     refused(&[restore, &data, flag, &restored], "is not a backup");
-    // As a backup that was killed left it; another one does not touch it.
+    // The state left by a killed backup, which another one does not change.
     fs::create_dir(assay.path("next.partial")).unwrap();
     refused(&[make, &assay.path("next"), flag, &data], "incomplete");
     let partial = assay.path("backup.partial");
     fs::rename(&backup, &partial).unwrap();
     refused(&[restore, &partial, flag, &restored], "incomplete");
     fs::rename(&partial, &backup).unwrap();
-    // As a newer version writes it.
+    // The format of a newer version.
     let list = backup.join("backup.json");
     let mut manifest: Value = serde_json::from_slice(&fs::read(&list).unwrap()).unwrap();
     manifest["schema"] = json!(manifest["schema"].as_u64().unwrap() + 1);
@@ -219,14 +219,14 @@ fn what_is_no_whole_backup_is_refused() {
     manifest["files"].as_array_mut().unwrap().retain(|file| file["path"] != "assay.db");
     fs::write(&list, manifest.to_string()).unwrap();
     refused(&[restore, &backup, flag, &restored], "which every backup contains");
-    // A pipe is not waited for.
+    // A pipe must not block the program.
     fs::remove_file(&list).unwrap();
     rustix::fs::mkfifoat(rustix::fs::CWD, &list, rustix::fs::Mode::RUSR).unwrap();
     refused(&[restore, &backup, flag, &restored], "is not a backup");
     assert!(!restored.exists());
 }
 
-/// Records may name anything, and what they name goes with their job.
+/// Forged records may name any file, and files are removed with their job.
 #[test]
 fn a_forged_backup_names_no_file_outside() {
     let assay = assay();
@@ -252,13 +252,13 @@ fn a_forged_backup_names_no_file_outside() {
 }
 
 #[test]
-fn what_the_data_folder_lost_is_told() {
+fn missing_files_of_the_data_folder_are_reported() {
     let assay = assay();
     let first = backup(&assay);
     let lost = evidence(&assay.path("data"));
     fs::remove_file(&lost).unwrap();
     let (data, second) = (assay.path("data"), assay.path("second"));
-    // An empty folder will do.
+    // An empty folder is accepted.
     fs::create_dir(&second).unwrap();
     let (code, made) = answer(&assay, &["backup".as_ref(), &second, "--data".as_ref(), &data]);
     let name = lost.file_stem().unwrap().to_str().unwrap();
@@ -268,6 +268,6 @@ fn what_the_data_folder_lost_is_told() {
         answer(&assay, &["backup".as_ref(), "--check".as_ref(), &first]).1["files"]
     );
     assert_eq!(answer(&assay, &["backup".as_ref(), "--check".as_ref(), &second]).0, 1);
-    // What there is can be had back.
+    // The existing files can be restored.
     assert_eq!(answer(&assay, &["restore".as_ref(), &second, "--data".as_ref(), &assay.path("restored")]).0, 0);
 }

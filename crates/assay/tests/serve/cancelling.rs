@@ -1,4 +1,4 @@
-//! Cancelling a job in each of its states: within two seconds nothing of it is left, no process, no lane, no file.
+//! Cancels a job in each of its states: within two seconds, no process, lane or file of it is left.
 
 use std::fs;
 use std::net::TcpListener;
@@ -9,10 +9,10 @@ use assay_testkit::{Assay, Client, FakeVision, Jailed, Saying, archive, example,
 
 use crate::{CARTPOLE, JOB_LIMIT, SLOW, assay, serve};
 
-/// From the answer to a cancellation to the end of all that belongs to the job.
+/// Maximum time from the answer to a cancellation to the end of everything that belongs to the job.
 const CANCEL_LIMIT: Duration = Duration::from_secs(2);
 
-/// Cancels, and waits for the end of what the job had; `what` it was doing.
+/// Cancels a job and waits until nothing of it is left; `what` describes its activity.
 #[track_caller]
 fn cancel(assay: &Assay, client: &Client, id: &str, what: &str) {
     let begun = Instant::now();
@@ -31,7 +31,7 @@ fn cancel(assay: &Assay, client: &Client, id: &str, what: &str) {
     assert_eq!(client.job(id).status, JobStatus::Cancelled);
 }
 
-/// The lanes are free: a job of another policy gets its verdict.
+/// Checks that the lanes are free: a job of another policy gets its verdict.
 #[track_caller]
 fn lanes_are_free(client: &Client) {
     let zip = zip_folder(&example(CARTPOLE, "idle"));
@@ -40,7 +40,7 @@ fn lanes_are_free(client: &Client) {
 }
 
 #[test]
-fn while_it_waits_and_while_an_episode_runs() {
+fn a_job_can_be_cancelled_while_it_waits_and_while_an_episode_runs() {
     let assay = assay();
     let (_server, client) = serve(&assay);
     let zip = archive(&[("policy.py", SLOW)]);
@@ -58,11 +58,11 @@ fn while_it_waits_and_while_an_episode_runs() {
 }
 
 #[test]
-fn while_a_policy_server_is_waited_for() {
+fn a_job_can_be_cancelled_while_it_waits_for_a_policy_server() {
     let assay = assay();
     let server = assay.serve(&assay.path("data"), &["--lanes", "1", "--policy-networks", "127.0.0.0/8"]);
     let client = server.client(&fs::read_to_string(assay.path("data/bootstrap-key")).unwrap());
-    // It takes connections and never answers.
+    // It accepts connections but never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
     let id = client.verify_server(&[("scenario", CARTPOLE), ("policy_url", &url), ("policy_api_key", "k-1")]);
@@ -74,7 +74,7 @@ fn while_a_policy_server_is_waited_for() {
 }
 
 #[test]
-fn while_the_second_judge_is_asked() {
+fn a_job_can_be_cancelled_while_the_second_judge_is_asked() {
     let assay = assay();
     let fake = FakeVision::start(|_, _| Saying::Silence(Duration::from_secs(60)));
     let base = fake.base();

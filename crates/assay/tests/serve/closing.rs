@@ -1,4 +1,4 @@
-//! A season that closes while its server is killed at each step: it closes once, with one set of runs.
+//! A season that closes while its server is killed at each step: it closes once, with one set of reruns.
 
 use std::fs;
 use std::time::Duration;
@@ -12,24 +12,24 @@ use serde_json::{Value, json};
 use crate::arena::{ended, member, submit};
 use crate::{CARTPOLE, STOP_LIMIT, VIDEO_LIMIT, assay};
 
-/// Of a submission: fewer than the scenario says, so that it does not take long.
+/// Number of episodes of a submission, fewer than the scenario's so that it is quick.
 const EPISODES: u32 = 3;
-/// Entries that run again.
+/// Number of entries that are rerun.
 const ENTRIES: u32 = 2;
-/// For a step of the closing on a busy machine.
+/// Maximum time of a step of the closing on a busy machine.
 const STEP_LIMIT: Duration = Duration::from_secs(120);
-/// What the server's log says of a step that the records refused.
+/// Log message for a step that the records refused.
 const REFUSED: &str = "could not close season";
 
-/// The data folder between and beside the lives of its server.
+/// The data folder, which is kept when its server is restarted.
 struct Host {
     assay: Assay,
 }
 
 impl Host {
-    /// A new life of the server, with so many lanes.
+    /// Starts the server with this number of lanes.
     fn serve(&self, lanes: &str) -> (Server, Client) {
-        // What is erased goes at once.
+        // Erased files are removed at once.
         let more = ["--lanes", lanes, "--set", "retention.every_s=0.1"];
         let server = self.assay.serve(&self.assay.path("data"), &more);
         let client = server.client(&fs::read_to_string(self.assay.path("data/bootstrap-key")).unwrap());
@@ -56,13 +56,13 @@ impl Host {
         self.records().query_row("SELECT state FROM seasons", [], |row| row.get(0)).unwrap()
     }
 
-    /// Runs at the season's end, and their episodes.
+    /// Returns the number of reruns and of their episodes.
     fn reruns(&self) -> (u32, u32) {
         let episodes = "SELECT count(*) FROM episodes JOIN jobs USING (job_id) WHERE kind = 'rerun'";
         (self.count("SELECT count(*) FROM jobs WHERE kind = 'rerun'"), self.count(episodes))
     }
 
-    /// From now on the records refuse the step that writes this column, so that a server never gets beyond it.
+    /// Makes the records refuse the step that writes this column, so that a server never gets beyond it.
     fn hold(&self, column: &str) {
         let sql = format!(
             "CREATE TRIGGER held BEFORE UPDATE OF {column} ON seasons BEGIN SELECT raise(ABORT, 'held by a test'); END"
@@ -84,7 +84,7 @@ fn kill(server: Server) {
     assert_eq!(ended.code, 128 + 9, "{}", ended.stderr);
 }
 
-/// A policy that gives up in the middle, when it has reached a stage or two: drawing a whole episode takes its time.
+/// Returns a policy that fails after reaching a stage or two, because rendering a complete episode takes long.
 fn balancing_until(end_s: f64) -> Vec<u8> {
     let reference = fs::read(example(CARTPOLE, "reference").join("policy.py")).unwrap();
     let policy = format!(
@@ -94,7 +94,7 @@ fn balancing_until(end_s: f64) -> Vec<u8> {
     archive(&[("policy.py", policy.as_bytes()), ("reference.py", &reference)])
 }
 
-/// A season of few episodes with an entry of each of two accounts, both with a result: their submissions.
+/// Creates a season of few episodes with a completed entry of each of two accounts. Returns the submissions.
 fn entries(host: &Host, server: &Server, admin: &Client) -> Vec<(Client, String)> {
     host.season("open", &[]);
     let sql = format!("UPDATE seasons SET pins = json_set(pins, '$.episodes', {EPISODES})");
@@ -117,7 +117,7 @@ fn a_server_that_is_killed_at_each_step_closes_its_season_once() {
     let (server, admin) = host.serve("2");
     let entries = entries(&host, &server, &admin);
 
-    // Before the entries run again.
+    // Before the reruns.
     host.hold("reruns_at");
     host.season("close", &["--top", "2"]);
     wait_until_refused(&server);
@@ -125,7 +125,7 @@ fn a_server_that_is_killed_at_each_step_closes_its_season_once() {
     assert_eq!((host.state().as_str(), host.reruns()), ("CLOSING", (0, 0)), "all or nothing");
     host.let_go();
 
-    // While they run again, one episode after the other; and from here on nothing is released.
+    // During the reruns, one episode after the other. From here on nothing is released.
     host.hold("closed_at");
     let (server, _) = host.serve("1");
     wait_for("an episode that ran again", STEP_LIMIT, || (host.reruns().1 > 0).then_some(()));
@@ -134,7 +134,7 @@ fn a_server_that_is_killed_at_each_step_closes_its_season_once() {
     assert_eq!(runs, ENTRIES);
     assert!(done < ENTRIES * EPISODES, "all {done} episodes had ended");
 
-    // When they have run, before the release.
+    // After the reruns, before the release.
     let (server, admin) = host.serve("2");
     wait_until_refused(&server);
     let season = admin.get("/seasons").body["seasons"][0].clone();
@@ -159,7 +159,7 @@ fn a_server_that_is_killed_at_each_step_closes_its_season_once() {
     assert_eq!(admin.get(&format!("/leaderboard?scenario={CARTPOLE}")).body, board, "what it reached stays");
     kill(server);
 
-    // Once, and another start changes nothing.
+    // It is closed once, and another start changes nothing.
     let (server, admin) = host.serve("2");
     assert_eq!(admin.get("/seasons").body["seasons"], json!([season]));
     let stopped = server.stop(Signal::TERM, STOP_LIMIT);
@@ -169,7 +169,7 @@ fn a_server_that_is_killed_at_each_step_closes_its_season_once() {
     host.assay.assert_clean();
 }
 
-/// What an owner erases goes with its run at the season's end.
+/// Checks that erasing a submission also erases its rerun.
 fn erased_with_both_runs(host: &Host, client: &Client, id: &str) {
     let run = client.get(&format!("/submissions/{id}/report.json?run=closing")).body["job_id"].clone();
     let evidence = [id, run.as_str().unwrap()].map(|job| host.assay.path("data/blobs/jobs").join(job));
@@ -184,7 +184,7 @@ fn erased_with_both_runs(host: &Host, client: &Client, id: &str) {
     assert!(listed["entries"].as_array().unwrap().iter().any(|entry| entry["submission_id"] == json!(id)), "{listed}");
 }
 
-/// Everybody may read what a first entry did on the fresh worlds.
+/// Checks that the reruns are public.
 fn runs_again_are_shown(client: &Client, id: &str, season: &Value) {
     let secret = SeasonSecret::parse(season["rerun_secret"].as_str().unwrap()).unwrap();
     let get = |below: &str| client.get(&format!("/submissions/{id}/{below}?run=closing"));
@@ -196,7 +196,7 @@ fn runs_again_are_shown(client: &Client, id: &str, season: &Value) {
     });
     for (index, episode) in (0..).zip(page.body["episodes"].as_array().unwrap()) {
         assert_eq!(episode["seed"], json!(secret.episode(index).policy));
-        // Log and video has the first episode only, where nothing was violated.
+        // Without violations, only the first episode has a log and a video.
         for name in ["trace.parquet", "log.mcap", "video.mp4"].into_iter().take(if index == 0 { 3 } else { 1 }) {
             let files = episode["evidence"].as_array().unwrap();
             let file = files.iter().find(|file| file["name"].as_str().unwrap().ends_with(name));

@@ -1,4 +1,4 @@
-//! Scenarios that accounts publish: the real program looks at them in real jails.
+//! Scenarios that accounts publish: the real program examines them in real jails.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use crate::hostile::{CASES, Case, SCENE, TOML, WORLD, files};
 use crate::{CARTPOLE, JOB_LIMIT, SLOW, STOP_LIMIT, assay, serve};
 
-/// No scenario may keep the service for longer; the rest is for a debug build on a busy machine.
+/// Maximum time of a check, with a margin for a debug build on a busy machine.
 const LIMIT: Duration = Duration::from_secs(20 + 10);
 const PATH: &str = "/community/scenarios";
-/// Publications among which one checker is caught while it runs.
+/// Number of publications during which at least one checker is caught while it runs.
 const CHECKER_TRIES: u32 = 5;
 
 fn zip(files: &[(&str, String)]) -> Vec<u8> {
@@ -48,7 +48,7 @@ fn publish(client: &Client, zip: &[u8]) -> Value {
     })
 }
 
-/// What lies in the data folder and in the engine's own for temporary files, of scenarios that were not published.
+/// Returns the files of unpublished scenarios in the data folder and in the engine's temporary folder.
 fn leftovers(assay: &Assay, installed: &[String]) -> Vec<String> {
     let mut left = names(assay.path("data/uploads"));
     left.extend(names(assay.path("data/scenarios")).into_iter().filter(|name| !installed.contains(name)));
@@ -64,7 +64,7 @@ fn names(folder: PathBuf) -> Vec<String> {
     fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// What is kept of the built-in scenarios: a folder of each, and one of its robots.
+/// Returns the stored folders of the built-in scenarios and of their robots.
 fn installed(assay: &Assay) -> Vec<String> {
     let scenarios = names(home().join("scenarios")).iter().filter(|name| !name.ends_with(".toml")).count();
     wait_for("the versions that are installed", JOB_LIMIT, || {
@@ -85,7 +85,7 @@ fn a_published_scenario_is_evaluated_in_the_version_of_its_job() {
     assert!(picture.starts_with(b"\x89PNG"));
     assert_eq!(client.get("/scenarios/admin.pole/spec").body["id"], "admin.pole");
 
-    // A job that waits behind two long ones while a new version comes.
+    // A job that waits behind two long ones while a new version is published.
     let slow = archive(&[("policy.py", SLOW)]);
     let blocking: Vec<String> =
         (0..2).map(|_| client.verify(&slow, &[("scenario", CARTPOLE), ("num_episodes", "1")])).collect();
@@ -110,7 +110,7 @@ fn a_published_scenario_is_evaluated_in_the_version_of_its_job() {
     let found = client.get(&format!("{PATH}?q=cart&tag=mine&author=admin")).body;
     assert_eq!((&found["total"], &found["scenarios"][0]["evaluations"]), (&json!(1), &json!(1)));
 
-    // Another life of the server: what was published is there, and what was measured can be measured again.
+    // After a restart, the published scenarios exist and the results can be reproduced.
     assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
     let server = assay.serve(&assay.path("data"), &["--lanes", "2"]);
     let client = server.client(&fs::read_to_string(assay.path("data/bootstrap-key")).unwrap());
@@ -129,7 +129,7 @@ fn a_published_scenario_is_evaluated_in_the_version_of_its_job() {
 }
 
 #[test]
-fn hostile_scenarios_are_refused_and_leave_nothing() {
+fn hostile_scenarios_are_refused_and_leave_nothing_behind() {
     let assay = assay();
     let (_server, client) = serve(&assay);
     let installed = installed(&assay);
@@ -178,13 +178,12 @@ fn hostile_scenarios_are_refused_and_leave_nothing() {
 }
 
 #[test]
-fn a_machine_that_is_too_busy_blames_no_scenario() {
+fn a_busy_machine_does_not_cause_a_rejection() {
     let assay = assay();
     let (server, client) = serve(&assay);
     let installed = installed(&assay);
     let other = server.client(&fs::read_to_string(assay.path("data/bootstrap-key")).unwrap());
-    // A checker that gets no processor at all. It lives for a moment only: where it is missed, the next version is
-    // published.
+    // Starves a checker of CPU. It runs only briefly: if the test misses it, the next version is published.
     let (missed, before, answer) = (0..CHECKER_TRIES)
         .find_map(|patch| {
             let (other, version, before) = (other.clone(), format!("1.0.{patch}"), leftovers(&assay, &installed));
@@ -207,7 +206,7 @@ fn a_machine_that_is_too_busy_blames_no_scenario() {
 }
 
 #[test]
-fn a_published_scenario_has_seasons_and_a_board_of_its_own() {
+fn a_published_scenario_has_its_own_seasons_and_leaderboard() {
     let assay = assay();
     let (_server, client) = serve(&assay);
     let mut parts = files(&(TOML, "[arena]", "[arena]\nepisodes = 2", TOML, None, ""));
@@ -245,7 +244,7 @@ fn a_published_scenario_has_seasons_and_a_board_of_its_own() {
         assert_eq!(board(&query)["total"], json!(0), "{query}");
     }
 
-    // It closes as others do, also when its scenario is not offered any more.
+    // It closes like others, even if its scenario has been deleted.
     assert_eq!(client.delete(&format!("{PATH}/admin.pole")).status, 204);
     assert_eq!(season(&["close", "admin.pole", "--top", "1"]).code, 0);
     wait_for("a closed season", JOB_LIMIT, || {
@@ -256,7 +255,7 @@ fn a_published_scenario_has_seasons_and_a_board_of_its_own() {
 }
 
 #[test]
-fn a_server_killed_while_it_looks_lists_nothing() {
+fn a_server_killed_during_a_check_publishes_nothing() {
     let assay = assay();
     let (server, client) = serve(&assay);
     let installed = installed(&assay);
@@ -270,7 +269,7 @@ fn a_server_killed_while_it_looks_lists_nothing() {
     });
     let second = client.try_publish(&cartpole("pole", "1.0.0"), &[]).unwrap();
     assert_eq!((second.status, &second.body["error"]["code"]), (429, &json!("RATE_LIMITED")), "one at a time");
-    // As if it had been killed between the files and the records.
+    // The state after a kill between storing the files and recording the version.
     fs::create_dir_all(assay.path("data/scenarios").join("ab".repeat(32))).unwrap();
     drop(server.stop(Signal::KILL, STOP_LIMIT));
     assert!(publishing.join().unwrap(), "the client hears nothing");

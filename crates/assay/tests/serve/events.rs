@@ -1,4 +1,4 @@
-//! Following jobs with real clients, on a real server.
+//! Follows jobs with real clients, on a real server.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,15 +13,15 @@ use serde_json::{Value, json};
 
 use crate::{CARTPOLE, JOB_LIMIT, SLOW, STOP_LIMIT, assay, serve};
 
-/// Idle streams that one process holds.
+/// Number of idle streams held by one process.
 const STREAMS: usize = 5_000;
-/// What one of them may take.
+/// Maximum memory of an idle stream.
 const MAX_STREAM_KIB: usize = 24;
 
 /// An event: its id and its data.
 type Event = (Option<u32>, Value);
 
-/// `curl -N`, as anybody would use it.
+/// A stream read with `curl -N`.
 struct Curl {
     child: Child,
     lines: std::io::Lines<BufReader<ChildStdout>>,
@@ -41,7 +41,7 @@ impl Curl {
         Self { child, lines }
     }
 
-    /// The next event; `None` when the server closed the stream, or is gone.
+    /// Returns the next event; `None` if the stream is closed.
     fn event(&mut self) -> Option<Event> {
         let mut id = None;
         loop {
@@ -54,7 +54,7 @@ impl Curl {
         }
     }
 
-    /// All that is still to come.
+    /// Returns all further events.
     fn rest(&mut self) -> Vec<Event> {
         std::iter::from_fn(|| self.event()).collect()
     }
@@ -62,7 +62,7 @@ impl Curl {
 
 impl Drop for Curl {
     fn drop(&mut self) {
-        // It has ended, mostly.
+        // It has usually ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -114,7 +114,7 @@ fn python_clients_follow_a_job_to_its_verdict() {
 }
 
 #[test]
-fn a_stream_goes_on_after_the_server_was_killed() {
+fn a_stream_continues_after_the_server_was_killed() {
     let assay = assay();
     let (server, client) = serve(&assay);
     let zip = zip_folder(&example(CARTPOLE, "reference"));
@@ -155,7 +155,7 @@ fn the_expected_end_is_about_right() {
     let expected = known.eta_s.unwrap() + asked.elapsed().as_secs_f64();
     client.ended_job(&job, 2 * JOB_LIMIT);
     let took = asked.elapsed().as_secs_f64();
-    // The machine may be busy with other things; an expectation that is wrong is wrong by more.
+    // The tolerance covers other load on the machine; a wrong forecast deviates by more.
     assert!(expected > took / 4.0 && expected < took * 4.0, "expected {expected} s, took {took} s");
     client.ended_job(&ahead, JOB_LIMIT);
 }
@@ -176,7 +176,7 @@ fn a_browser_signs_in_and_follows() {
     let profile = assay.path("chromium");
     let mut browser = Command::new("chromium")
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"])
-        // Nothing but this machine.
+        // No addresses other than those of this machine.
         .arg("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
         .arg(format!("--user-data-dir={}", profile.display()))
         .args(["--remote-debugging-port=0", &origin])
@@ -191,7 +191,7 @@ fn a_browser_signs_in_and_follows() {
     assert_eq!((&told["forged"], &told["last"]["verdict"]), (&json!(403), &json!("SAFE")), "{told}");
     assert_eq!(told["signed_out"], json!([204, 401]), "{told}");
     assert_eq!(told["cookie"], json!(""), "a script can't read it");
-    // Between events that are kept, the last id stays what it was.
+    // Progress events do not change the last id.
     let mut ids: Vec<u64> = told["ids"].as_array().unwrap().iter().filter_map(|id| id.as_str()?.parse().ok()).collect();
     ids.dedup();
     let first = ids[0];
@@ -199,7 +199,7 @@ fn a_browser_signs_in_and_follows() {
     assert_eq!(ids, (first..=6).collect::<Vec<_>>(), "{told}");
 }
 
-/// Serves the page until it says what it saw.
+/// Serves the page until it reports its observations.
 fn answer_page(listener: &TcpListener, html: &str) -> Value {
     let (sender, told) = std::sync::mpsc::channel();
     let (listener, html) = (listener.try_clone().unwrap(), html.to_owned());
@@ -234,7 +234,7 @@ fn one_process_holds_5000_idle_streams() {
     let more = ["--lanes", "1", "--set", "limits.account.streams=6000", "--set", "limits.rate.get_per_minute=100000"];
     let server = assay.serve(&assay.path("data"), &more);
     let (key, client) = (key(&assay), server.client(&key(&assay)));
-    // The lane is busy with another one, so that the job waits.
+    // Another job occupies the lane, so this one waits.
     let busy = client.verify(&archive(&[("policy.py", SLOW)]), &[("scenario", CARTPOLE), ("record", "none")]);
     wait_for("the lane to be busy", JOB_LIMIT, || client.job(&busy).started_at);
     let zip = zip_folder(&example(CARTPOLE, "reference"));

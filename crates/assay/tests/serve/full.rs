@@ -12,7 +12,7 @@ use zip::write::{SimpleFileOptions, ZipWriter};
 
 use crate::{CARTPOLE, JOB_LIMIT, assay};
 
-/// As the reference, but so that an episode takes some seconds.
+/// Returns the reference, slowed down so that an episode takes some seconds.
 fn unhurried() -> Vec<u8> {
     let reference = fs::read_to_string(example(CARTPOLE, "reference").join("policy.py")).unwrap();
     let slow = "\n\nimport time\nact = Policy.act\n\ndef slow(self, observation):\n    time.sleep(0.005)\n    \
@@ -40,10 +40,10 @@ fn a_full_disk_delays_jobs_and_fails_none() {
         assert!(ready.body["error"]["message"].as_str().unwrap().contains("the disk is nearly full"), "{}", ready.body);
         let refused = client.try_verify(&unhurried(), &parts).unwrap();
         assert_eq!(refused.status, 503, "{}", refused.body);
-        // What is written down still is.
+        // Records are still written.
         assert_eq!(client.post(&format!("/verify/{queued}/cancel")).status, 200);
         assert_eq!(client.post_json("/keys", &json!({ "name": "another", "scopes": ["read"] })).status, 201);
-        // The episode has no room for its evidence: it is run again and again, and counted for nothing.
+        // There is no space for the episode's evidence: it is run again repeatedly without counting as a failure.
         let claims = || server.log().lines().filter(|line| line.contains("claimed")).count();
         wait_for("an episode that was handed back", JOB_LIMIT, || (claims() >= 3).then_some(()));
         assert_eq!(client.job(&running).status, JobStatus::Running);
@@ -58,22 +58,22 @@ fn a_full_disk_delays_jobs_and_fails_none() {
         );
         assert_eq!(client.job(&queued).status, JobStatus::Cancelled);
         assert_eq!(client.get("/readyz").status, 200);
-        told_once(&server);
+        assert_logged_once(&server);
         let after = client.verify(&zip_folder(&example(CARTPOLE, "reference")), &parts);
         assert_eq!(client.ended_job(&after, JOB_LIMIT).verdict, Some(Verdict::Safe));
     });
 }
 
-/// The log tells of the full disk once, with what to do, and of its end once, whatever was refused and run again
-/// meanwhile.
+/// Checks that the log reports the full disk once, with the remedy, and its end once, regardless of the number of
+/// refused requests and retries.
 #[track_caller]
-fn told_once(server: &Server) {
+fn assert_logged_once(server: &Server) {
     wait_for("the end of the full disk in the log", JOB_LIMIT, || {
         server.log().contains("has room again").then_some(())
     });
     let log = server.log();
-    let told: Vec<_> = log.lines().filter(|line| line.contains(" WARN ") || line.contains(" ERROR ")).collect();
-    let [full, over] = told[..] else { panic!("{} warnings and errors: {told:#?}", told.len()) };
+    let lines: Vec<_> = log.lines().filter(|line| line.contains(" WARN ") || line.contains(" ERROR ")).collect();
+    let [full, over] = lines[..] else { panic!("{} warnings and errors: {lines:#?}", lines.len()) };
     assert!(
         full.contains("the disk is nearly full") && full.contains("delete") && full.contains("[retention]"),
         "{full}"
@@ -82,8 +82,8 @@ fn told_once(server: &Server) {
 }
 
 #[test]
-fn a_failing_commit_is_told_once() {
-    SmallDisk::run("full::a_failing_commit_is_told_once", 64, |disk| {
+fn a_failing_commit_is_logged_once() {
+    SmallDisk::run("full::a_failing_commit_is_logged_once", 64, |disk| {
         let assay = assay();
         let settings = ["--set", "limits.disk.min_free_mib=2", "--set", "limits.disk.records_reserve_mib=0"];
         let data = disk.path().join("data");
@@ -91,7 +91,7 @@ fn a_failing_commit_is_told_once() {
         let client = server.client(&fs::read_to_string(data.join("bootstrap-key")).unwrap());
         let create = || client.post_json("/keys", &json!({ "name": "another", "scopes": ["read"] })).status;
         let filler = disk.fill(0);
-        // What the log has room for already is written.
+        // Changes that fit into the allocated log are still written.
         wait_for("a commit that fails", JOB_LIMIT, || (create() == 503).then_some(()));
         for _ in 0..20 {
             assert_eq!(create(), 503);
@@ -102,17 +102,17 @@ fn a_failing_commit_is_told_once() {
             server.log().contains("room again").then_some(())
         });
         let log = server.log();
-        let told = |text: &str| log.lines().filter(|line| line.contains(text)).count();
+        let count_lines = |text: &str| log.lines().filter(|line| line.contains(text)).count();
         let texts =
             ["disk is nearly full", "database cannot be written", "database can be written again", "room again"];
-        assert_eq!(texts.map(told), [1; 4], "{log}");
-        assert_eq!((told(" WARN "), told(" ERROR ")), (3, 1), "{log}");
+        assert_eq!(texts.map(count_lines), [1; 4], "{log}");
+        assert_eq!((count_lines(" WARN "), count_lines(" ERROR ")), (3, 1), "{log}");
         assert!(log.contains("free space on the disk of the data folder"), "{log}");
     });
 }
 
 #[test]
-fn an_archive_may_have_what_the_setting_says() {
+fn the_size_of_an_archive_is_limited_by_the_setting() {
     let assay = assay();
     let more = ["--lanes", "1", "--set", "uploads.max_bytes=136314880", "--set", "limits.disk.min_free_mib=1"];
     let server = assay.serve(&assay.path("data"), &more);
@@ -133,8 +133,8 @@ fn an_archive_may_have_what_the_setting_says() {
 }
 
 #[test]
-fn a_lane_without_room_blames_nobody() {
-    SmallDisk::run("full::a_lane_without_room_blames_nobody", 64, |disk| {
+fn a_lane_without_disk_space_is_an_outage() {
+    SmallDisk::run("full::a_lane_without_disk_space_is_an_outage", 64, |disk| {
         let assay = assay();
         let policy = assay.write("slow.zip", unhurried());
         let out = assay.path("out");

@@ -11,11 +11,11 @@ use base64::prelude::BASE64_STANDARD;
 
 use crate::{CARTPOLE, JOB_LIMIT, SLOW, assay, drawn_job, serve};
 
-/// From the answer to a cancellation to the end of the job's processes.
+/// Maximum time from the answer to a cancellation to the end of the job's processes.
 const CANCEL_LIMIT: Duration = Duration::from_secs(2);
 
 #[test]
-fn the_service_finds_what_the_command_line_finds() {
+fn the_service_and_the_command_line_have_the_same_results() {
     let assay = assay();
     let (_server, client) = serve(&assay);
     for (policy, verdict) in [("reference", Verdict::Safe), ("reckless", Verdict::Unsafe)] {
@@ -32,7 +32,7 @@ fn the_service_finds_what_the_command_line_finds() {
     }
 }
 
-/// A report without what belongs to a place or a time.
+/// Returns a report without the fields that depend on place or time.
 fn comparable(report: &JobReport) -> serde_json::Value {
     let mut value = serde_json::to_value(report).unwrap();
     let apart = [
@@ -110,7 +110,7 @@ fn a_certification_ends_at_its_first_failure() {
 fn the_evidence_of_a_job_is_kept() {
     let assay = assay();
     let (_server, client) = serve(&assay);
-    // One simulated second: drawing takes its time.
+    // One simulated second, because rendering is slow.
     let source = b"def policy(observation):\n    if observation['time'] > 1.0:\n        raise RuntimeError('enough')\n    return [0]\n";
     let zip = archive(&[("policy.py", source)]);
     let id = client.verify(&zip, &[("scenario", CARTPOLE), ("num_episodes", "2")]);
@@ -130,7 +130,7 @@ fn the_evidence_of_a_job_is_kept() {
 }
 
 #[test]
-fn what_a_policy_does_wrong_is_a_result() {
+fn faults_of_a_policy_are_results() {
     let assay = assay();
     let (_server, client) = serve(&assay);
     let faults: [(&[u8], &str, &str); 4] = [
@@ -221,11 +221,14 @@ fn evidence_can_be_downloaded() {
     let sha256 = Sha256Digest::of(&report).to_string();
     let statement = client.get(&format!("/verify/{id}/attestation")).body;
     let payload = BASE64_STANDARD.decode(statement["payload"].as_str().unwrap()).unwrap();
-    assert!(String::from_utf8(payload).unwrap().contains(&sha256), "signed is what is told, byte for byte");
+    assert!(
+        String::from_utf8(payload).unwrap().contains(&sha256),
+        "the signed report equals the downloaded one, byte for byte"
+    );
     let video = client.download(job.url("/video_url").unwrap());
     assert_eq!(&video[4..8], b"ftyp");
     assert!(client.download(job.episode_url(0, "log_url").unwrap()).starts_with(b"\x89MCAP0\r\n"));
-    // What lies in the data folder is what the results speak of, and the secret is nobody else's business.
+    // The data folder contains only files that the results refer to, and the secret is readable by its owner only.
     assert_eq!(fs::read_dir(assay.path("data/blobs/jobs").join(&id)).unwrap().count(), 11);
     wait_for("incoming files that are gone", JOB_LIMIT, || {
         (fs::read_dir(assay.path("data/blobs/incoming")).unwrap().count() == 0).then_some(())

@@ -1,4 +1,4 @@
-//! A second judge in the service: jobs are judged before they are concluded, however often that has to begin.
+//! A second judge in the service: jobs are judged before they are concluded, even if judging is interrupted.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 #[test]
 fn a_job_waits_for_its_judge_and_survives_a_server_that_dies_meanwhile() {
     let assay = assay();
-    // The first answer takes longer than the first server lives.
+    // The first server is killed before the first answer.
     let fake = FakeVision::start(|number, _| match number {
         0 => Saying::Silence(Duration::from_secs(20)),
         _ => Saying::Content(GOOD.to_owned()),
@@ -37,7 +37,7 @@ fn a_job_waits_for_its_judge_and_survives_a_server_that_dies_meanwhile() {
     assert_eq!((job.status, job.verdict), (JobStatus::Completed, Some(Verdict::Safe)), "{:?}", job.error_message);
     assert_eq!((job.vlm_agreement, job.needs_review), (Some(false), true));
     assert_eq!(job.review_reasons, [ReviewReason::JudgeDisagrees]);
-    // One question that nobody waited for, then one for each episode.
+    // One question whose answer was lost, then one for each episode.
     assert_eq!(fake.asked().len(), 3);
     for episode in &job.episode_details {
         let stills: Vec<_> = episode.evidence.iter().filter(|file| file.name.contains("still-")).collect();

@@ -1,4 +1,4 @@
-//! `assay serve` as a client and an operator see it: the real program on loopback, real jails, real SQLite.
+//! `assay serve` from the view of a client and an operator: the real program on loopback, real jails, real SQLite.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -39,11 +39,11 @@ use assay_model::{JobStage, JobStatus};
 use assay_testkit::{Assay, Client, ServedJob, Server, wait_for};
 
 const CARTPOLE: &str = "cartpole_keepin";
-/// A job of a few episodes, in a debug build on a busy machine.
+/// Maximum time of a job of a few episodes, in a debug build on a busy machine.
 const JOB_LIMIT: Duration = Duration::from_secs(90);
-/// Until an episode is drawn: everything else on the machine goes first.
+/// Maximum time until an episode is rendered, since everything else on the machine has priority.
 const VIDEO_LIMIT: Duration = Duration::from_secs(600);
-/// The whole stop after SIGTERM.
+/// Maximum time of a complete stop after SIGTERM.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 /// Acts once a tenth of a second, so that an episode takes 50 s.
 const SLOW: &[u8] =
@@ -53,7 +53,7 @@ fn assay() -> Assay {
     Assay::new(env!("CARGO_BIN_EXE_assay"))
 }
 
-/// The job once all of it is drawn.
+/// Waits until all of the job is rendered, and returns it.
 #[track_caller]
 fn drawn_job(client: &Client, id: &str) -> ServedJob {
     let ended = client.ended_job(id, JOB_LIMIT);
@@ -61,7 +61,7 @@ fn drawn_job(client: &Client, id: &str) -> ServedJob {
     wait_for("videos", VIDEO_LIMIT, || Some(client.job(id)).filter(|job| job.progress.stage == JobStage::Done))
 }
 
-/// A server on the folder `data`, and a client with its first key.
+/// Starts a server on the folder `data`. Returns it and a client with its first key.
 #[track_caller]
 fn serve(assay: &Assay) -> (Server, Client) {
     let server = assay.serve(&assay.path("data"), &["--lanes", "2"]);

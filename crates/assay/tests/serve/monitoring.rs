@@ -1,4 +1,4 @@
-//! The dashboard and the alert rules of docs/monitoring: valid, tested, and about metrics that the server has.
+//! The dashboard and the alert rules of docs/monitoring: they are valid and tested, and use existing metrics.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -54,7 +54,7 @@ fn the_rules_are_valid_and_fire() {
 }
 
 #[test]
-fn the_dashboard_is_one() {
+fn the_dashboard_is_valid() {
     let (assay, dashboard) = (assay(), dashboard());
     let mut rules = "groups:\n  - name: dashboard\n    rules:\n".to_owned();
     for (number, query) in queries(&dashboard).iter().enumerate() {
@@ -75,7 +75,7 @@ fn the_dashboard_is_one() {
 }
 
 #[test]
-fn every_metric_that_is_watched_exists() {
+fn every_monitored_metric_exists() {
     let assay = assay();
     let (server, client) = serve(&assay);
     let zip = zip_folder(&example(CARTPOLE, "reference"));
@@ -93,7 +93,7 @@ fn every_metric_that_is_watched_exists() {
     for name in watched {
         assert!(existing.contains(name), "{name} is watched; there are {existing:?}");
     }
-    // What the operator reads is what there is, and is on the dashboard.
+    // The documented metrics exist, and are on the dashboard.
     let page = fs::read_to_string(home().join("docs/operations.md")).unwrap();
     for name in &existing {
         let family = ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);

@@ -1,4 +1,4 @@
-//! A client that lost the answer sends its request again.
+//! A client that lost the answer repeats its request.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -17,7 +17,7 @@ fn jobs(client: &Client) -> Vec<String> {
 }
 
 #[test]
-fn a_lost_answer_is_given_again_after_a_kill() {
+fn a_lost_answer_is_repeated_after_a_kill() {
     let assay = assay();
     let (server, client) = serve(&assay);
     let zip = archive(&[("policy.py", SLOW)]);

@@ -1,4 +1,4 @@
-//! What an operator sees: metrics, logs.
+//! Information for an operator: metrics and logs.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use assay_testkit::{example, home, zip_folder};
 use crate::{CARTPOLE, JOB_LIMIT, assay, serve};
 
 #[test]
-fn metrics_say_what_happened() {
+fn metrics_count_events() {
     let assay = assay();
     let (server, client) = serve(&assay);
     let zip = zip_folder(&example(CARTPOLE, "reference"));
@@ -76,8 +76,8 @@ fn the_log_is_json_and_holds_no_key() {
 }
 
 #[test]
-fn a_log_that_goes_to_a_file_has_no_colours() {
-    // As if the variable were not set, whatever the tests run under.
+fn a_log_in_a_file_has_no_colours() {
+    // Unset the variable, which the environment of the tests may contain.
     let assay = assay().with_variable("NO_COLOR", "");
     let server = assay.serve(&assay.path("data"), &["--lanes", "1", "--log-level", "info"]);
     assert_eq!(server.client("nonsense").get("/scenarios").status, 401);

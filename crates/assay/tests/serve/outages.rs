@@ -10,11 +10,11 @@ use rustix::process::Signal;
 use crate::{CARTPOLE, STOP_LIMIT, assay};
 
 const LIMIT: Duration = Duration::from_secs(120);
-/// More claims of a shard than may fail for a job that is not to FAIL.
+/// More claims of a shard than the failures after which its job FAILS.
 const CLAIMS: usize = 6;
 
 #[test]
-fn evidence_that_can_not_be_stored_is_nobodys_failure() {
+fn evidence_that_can_not_be_stored_is_not_a_failure() {
     let assay = assay();
     let server = assay.serve(&assay.path("data"), &["--lanes", "2", "--log-level", "info"]);
     let client = server.client(&fs::read_to_string(assay.path("data/bootstrap-key")).unwrap());
@@ -31,7 +31,7 @@ fn evidence_that_can_not_be_stored_is_nobodys_failure() {
     fs::rename(&away, &blobs).unwrap();
     let job = client.ended_job(&id, LIMIT);
     assert_eq!((job.status, job.verdict), (JobStatus::Completed, Some(Verdict::Safe)), "{:?}", job.error_message);
-    // However often it was tried.
+    // Independent of the number of attempts.
     assert_eq!((lines(" ERROR "), lines(" WARN ")), (1, 1), "{}", server.log());
     assert_eq!((lines("files cannot be stored"), lines("files are stored again")), (1, 1), "{}", server.log());
     assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);

@@ -1,4 +1,4 @@
-//! Evidence is small where it is kept, and whole for whoever asks for it.
+//! Evidence is stored compressed, and complete for clients.
 
 use std::fs;
 use std::process::Command;
@@ -11,11 +11,11 @@ use crate::{JOB_LIMIT, assay, serve};
 
 const SCENARIO: &str = "tabletop_reach";
 const EPISODES: usize = 2;
-/// Most bytes that an episode without images may take on the disk; its files have over 2,000,000.
+/// Maximum disk usage of an episode without images, in bytes; its files have over 2,000,000.
 const MAX_EPISODE_BYTES: u64 = 600_000;
 
 #[test]
-fn an_episode_takes_little_and_is_given_back_whole() {
+fn an_episode_is_stored_compressed_and_returned_unchanged() {
     let assay = assay();
     let (_server, client) = serve(&assay);
     let parts = [("scenario", SCENARIO), ("num_episodes", "2"), ("seed", "0"), ("record", "none")];

@@ -1,4 +1,4 @@
-//! What a server removes by itself: old evidence, too much of it, and what a killed one left behind.
+//! Files that a server removes by itself: old evidence, evidence beyond the limit, and leftovers of a killed server.
 
 use std::fs;
 use std::path::Path;
@@ -11,13 +11,13 @@ use serde_json::json;
 
 use crate::{CARTPOLE, STOP_LIMIT, assay, drawn_job, serve};
 
-/// For what the clean-up does within a fraction of a second.
+/// Maximum time for the clean-up, which takes a fraction of a second.
 const LIMIT: Duration = Duration::from_secs(30);
-/// One simulated second: drawing takes its time.
+/// Runs for one simulated second, because rendering is slow.
 const SHORT: &[u8] =
     b"def policy(observation):\n    if observation['time'] > 1.0:\n        raise RuntimeError('enough')\n    return [0]\n";
 
-/// A job of one short episode with a video, run to its end.
+/// Runs a job of one short episode with a video to its end.
 fn filmed(client: &Client) -> ServedJob {
     let parts = [("scenario", CARTPOLE), ("num_episodes", "1"), ("record", "all")];
     let id = client.verify(&archive(&[("policy.py", SHORT)]), &parts);
@@ -26,7 +26,7 @@ fn filmed(client: &Client) -> ServedJob {
     job
 }
 
-/// The server again, with these settings of `[retention]`.
+/// Restarts the server with these settings of `[retention]`.
 fn again(assay: &Assay, server: Server, settings: &[&str]) -> (Server, Client) {
     assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
     let more: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
@@ -36,7 +36,7 @@ fn again(assay: &Assay, server: Server, settings: &[&str]) -> (Server, Client) {
     (server, client)
 }
 
-/// Files in a folder, which need not be there.
+/// Returns the number of files in a folder, which need not exist.
 fn files(folder: &Path) -> usize {
     fs::read_dir(folder).map_or(0, Iterator::count)
 }
@@ -47,7 +47,7 @@ fn gone(client: &Client, path: &str) {
 }
 
 #[test]
-fn old_evidence_goes_and_the_record_stays() {
+fn old_evidence_is_removed_and_the_record_stays() {
     let assay = assay();
     let (server, client) = serve(&assay);
     let before = filmed(&client);
@@ -56,7 +56,7 @@ fn old_evidence_goes_and_the_record_stays() {
     let report = client.get(&format!("{path}/report.json")).text;
     let evidence = assay.path("data/blobs/jobs").join(&id);
     assert!(files(&evidence) > 3);
-    // Where a server was killed between an archive and its job.
+    // An archive without a job, as left by a server that was killed in between.
     assay.write(&format!("data/policies/{}.zip", "0".repeat(64)), b"PK");
     // About a second each.
     let (_server, client) =
@@ -77,7 +77,7 @@ fn old_evidence_goes_and_the_record_stays() {
     assert_eq!(client.get(&format!("{path}/attestation")).status, 200);
     assert!(client.text(&format!("{path}/report")).contains(&before.policy_name));
 
-    // Its owner erases the rest.
+    // The owner erases the remaining files.
     assert_eq!(client.delete(&path).status, 204);
     for below in ["", "/report", "/report.json", "/attestation", "/episodes"] {
         gone(&client, &format!("{path}{below}"));
@@ -88,12 +88,12 @@ fn old_evidence_goes_and_the_record_stays() {
 }
 
 #[test]
-fn of_too_much_evidence_the_oldest_goes() {
+fn the_oldest_evidence_is_removed_beyond_the_limit() {
     let assay = assay();
     let (server, client) = serve(&assay);
     let (old, new) = (filmed(&client), filmed(&client));
     let evidence = |job: &JobReport| assay.path("data/blobs/jobs").join(job.job_id.to_string());
-    // As much as a longer job has.
+    // The size of a longer job.
     fs::write(evidence(&old).join("f".repeat(64)), vec![0; 2 << 20]).unwrap();
     let (_server, client) = again(&assay, server, &["retention.evidence_max_mib=1"]);
     wait_for("the old job's evidence that is gone", LIMIT, || (files(&evidence(&old)) == 0).then_some(()));

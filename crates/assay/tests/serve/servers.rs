@@ -1,4 +1,4 @@
-//! Jobs whose policy is a server: from POST to verdict, and what becomes of the key.
+//! Jobs whose policy is a server: from POST to verdict, and the handling of the key.
 
 use std::fs;
 use std::net::TcpListener;
@@ -20,7 +20,7 @@ fn policy_server(more: &[&str]) -> PythonServer {
     PythonServer::start(&script, &[&[policy.to_str().unwrap()], more].concat())
 }
 
-/// A service that calls policy servers on this machine, and tells all that it can tell.
+/// Starts a service that may call policy servers on this machine, with the most detailed log.
 #[track_caller]
 fn open_service(assay: &Assay) -> (Server, Client) {
     let server = assay.serve(&assay.path("data"), &["--lanes", "1", "--policy-networks", "127.0.0.0/8,::1", "-vv"]);
@@ -62,7 +62,7 @@ fn safe(job: &JobReport) {
 fn a_policy_server_gets_its_verdict_over_http() {
     let assay = assay();
     let (server, client) = open_service(&assay);
-    // As many as are allowed talk to it at the same time, on one lane's service: it lets nobody go on before three ask.
+    // The allowed number of episodes run at the same time even with one lane: the server answers only once three ask.
     let policy = policy_server(&["--key", KEY, "--together", "3"]);
     let url = format!("ws://me:{KEY}@127.0.0.1:{}/?token={KEY}", policy.port());
     let wish = parts(&url, &[("num_episodes", "3"), ("policy_concurrency", "3"), ("replan_steps", "5")]);
@@ -73,7 +73,7 @@ fn a_policy_server_gets_its_verdict_over_http() {
     assert_eq!((job.policy_identity, &job.policy_sha256, job.replan_steps), (PolicyIdentity::Declared, &None, Some(5)));
     assert!(job.needs_review && job.review_reasons.contains(&ReviewReason::DeclaredIdentity));
     assert_eq!(job.policy_name, format!("ws://127.0.0.1:{}/", policy.port()));
-    // The key is nowhere: not in the records, the report, the statement, the log, an answer.
+    // The key does not appear anywhere: not in the records, the report, the statement, the log, or an answer.
     let answers = [format!("/verify/{id}"), format!("/verify/{id}/report.json"), "/verify".to_owned()];
     for answer in answers.map(|path| client.get(&path)) {
         assert!(answer.status == 200 && !answer.body.to_string().contains(KEY), "{}", answer.body);
@@ -105,14 +105,14 @@ fn a_job_of_a_policy_server_survives_a_restart_with_its_key() {
 }
 
 #[test]
-fn a_key_goes_with_a_cancelled_job_and_with_a_request_that_became_none() {
+fn a_key_is_removed_with_a_cancelled_job_and_with_a_request_that_never_became_a_job() {
     let assay = assay();
     let (server, client) = open_service(&assay);
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
     let id = client.verify_server(&parts(&url, &[("num_episodes", "50")]));
     wait_for("a job that runs", JOB_LIMIT, || (client.job(&id).status == JobStatus::Running).then_some(()));
-    // Its server keeps nobody else waiting, though there is one lane only.
+    // Its server does not delay other jobs, although there is only one lane.
     let zip = zip_folder(&example(CARTPOLE, "idle"));
     let parts = [("scenario", CARTPOLE), ("num_episodes", "1"), ("record", "none")];
     let other = client.ended_job(&client.verify(&zip, &parts), JOB_LIMIT);
@@ -120,7 +120,7 @@ fn a_key_goes_with_a_cancelled_job_and_with_a_request_that_became_none() {
     assert!(call(&assay, &id).exists());
     assert_eq!(client.post(&format!("/verify/{id}/cancel")).status, 200);
     assert!(!call(&assay, &id).exists());
-    // A server that died between the call and the job's row leaves a call of no job.
+    // A service that dies between storing the credentials and accepting the job leaves credentials without a job.
     assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
     let orphan = assay.write("data/servers/01936f3c-8d2e-7c41-9f0a-5b6c7d8e9f01.json", KEY);
     let _server = open_service(&assay);
@@ -128,7 +128,7 @@ fn a_key_goes_with_a_cancelled_job_and_with_a_request_that_became_none() {
 }
 
 #[test]
-fn a_server_that_tells_the_key_is_not_repeated() {
+fn a_key_in_a_servers_message_is_redacted() {
     let assay = assay();
     let (_server, client) = open_service(&assay);
     let policy = policy_server(&["--key", KEY, "--leak"]);
@@ -182,13 +182,13 @@ fn only_what_the_operator_opened_is_called() {
         assert_eq!((answer.status, answer.body["error"]["details"]["field"].as_str()), (400, Some("policy_url")));
         answer.body["error"]["message"].as_str().unwrap().to_owned()
     });
-    // The same for all, and for a name when it is looked up: no port scanner.
+    // The message is the same in all cases, also after a look-up, so that the service is not a port scanner.
     let job = client.ended_job(&client.verify_server(&parts(&name, &[("num_episodes", "1")])), JOB_LIMIT);
     assert_eq!(job.verdict, Some(Verdict::Inconclusive));
     assert_eq!([job.error_message.as_ref(), Some(&refused[1])], [Some(&refused[0]), Some(&refused[0])]);
     assert!(refused[0].contains("--policy-networks"), "{}", refused[0]);
     assert!(listener.accept().is_err(), "somebody connected");
-    // Opened networks do not open what nobody opens.
+    // Opened networks do not include addresses that are never open.
     let other = Assay::new(env!("CARGO_BIN_EXE_assay"));
     let (_server, client) = {
         let server = other.serve(&other.path("data"), &["--policy-networks", "0.0.0.0/0", "--policy-networks", "::/0"]);

@@ -1,4 +1,4 @@
-//! The settings of the real program: file, environment, flags, and what `--check` says of them.
+//! The settings of the real program: file, environment, flags, and the output of `--check`.
 
 use assay_testkit::archive;
 use rustix::process::Signal;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{STOP_LIMIT, assay, drawn_job};
 
 #[test]
-fn a_check_says_what_counts_and_where_it_comes_from() {
+fn a_check_shows_the_effective_settings_and_their_sources() {
     let assay = assay()
         .with_variable("ASSAY_LIMITS_RATE_GET_PER_MINUTE", "77")
         .with_variable("ASSAY_JUDGE_URL", "http://127.0.0.1:1/v1")
@@ -35,11 +35,11 @@ fn a_check_says_what_counts_and_where_it_comes_from() {
 }
 
 #[test]
-fn what_is_wrong_ends_the_start() {
+fn invalid_settings_prevent_the_start() {
     let assay = assay();
     let file = assay.write("other.toml", "[limits.rate]\nget_per_minut = 5\n");
     let file = file.to_str().unwrap();
-    for (arguments, said) in [
+    for (arguments, expected) in [
         (&["serve"][..], "server.data = (not set)"),
         (&["serve", "--config", "missing.toml"], "can't read the settings in missing.toml"),
         (&["serve", "--config", file, "--data", "d"], "did you mean limits.rate.get_per_minute?"),
@@ -48,7 +48,7 @@ fn what_is_wrong_ends_the_start() {
     ] {
         let run = assay.run(arguments);
         assert_eq!(run.code, 2, "{arguments:?}: {}", run.stderr);
-        assert!(run.stderr.contains(said), "{arguments:?}: {}", run.stderr);
+        assert!(run.stderr.contains(expected), "{arguments:?}: {}", run.stderr);
     }
     assert!(!assay.path("d").exists());
 }
@@ -68,11 +68,11 @@ fn a_server_runs_by_its_file() {
 }
 
 #[test]
-fn a_server_keeps_no_more_evidence_than_it_is_told() {
+fn a_server_keeps_no_more_evidence_than_the_limit() {
     let assay = assay();
     let source: &[u8] = b"def policy(observation):\n    if observation['time'] > 0.2:\n        raise RuntimeError('seen enough')\n    return [0] * 7\n";
     let zip = archive(&[("policy.py", source)]);
-    // The compiled world alone has more than half a MiB.
+    // The compiled world alone is larger than half a MiB.
     let episode = |data: &str, more: &[&str]| {
         let server = assay.serve(&assay.path(data), &[&["--lanes", "1"], more].concat());
         let client = server.client(&std::fs::read_to_string(assay.path(data).join("bootstrap-key")).unwrap());

@@ -1,4 +1,4 @@
-//! A policy that sleeps holds its own lane, and keeps no other account waiting.
+//! A sleeping policy occupies its lane, but does not delay other accounts.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 const SLEEPY: &[u8] = b"import time\n\ndef policy(observation):\n    time.sleep(3)\n    return [0]\n";
 
 #[test]
-fn the_last_lane_is_not_held_while_others_wait_and_sleep_has_a_budget() {
+fn a_sleeping_policy_does_not_delay_others_and_has_a_budget() {
     let assay = assay();
     let budget = ["--set", "limits.job.wall_budget_s=40", "--set", "limits.job.wall_budget_per_simulated_s=0"];
     let server = assay.serve(&assay.path("data"), &[&["--lanes", "1"][..], &budget].concat());
@@ -33,7 +33,7 @@ fn the_last_lane_is_not_held_while_others_wait_and_sleep_has_a_budget() {
     let quick = other.verify(&zip_folder(&example(CARTPOLE, "reference")), &one);
     let found = other.ended_job(&quick, LIMIT);
     assert_eq!((found.status, found.verdict), (JobStatus::Completed, Some(Verdict::Safe)), "{}", server.log());
-    // The account that sleeps has the lane that it holds, and no more.
+    // The account of the sleeping policy gets no further lane.
     assert_eq!(sleepy.job(&first).status, JobStatus::Running, "the sleep is not over yet: the lane was shared");
     assert_eq!(sleepy.job(&second).status, JobStatus::Queued);
     let ended = sleepy.ended_job(&first, LIMIT);

@@ -1,4 +1,4 @@
-//! A lane that waits for the next job of the same scenario, and what becomes of it.
+//! A spare lane that waits for the next job of the same scenario.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ fn a_lane_waits_for_the_next_job() {
     run(&client, "2");
     run(&client, "3");
     wait_for("another lane that waits", START_LIMIT, || lanes(&assay).iter().any(|pid| *pid != waiting).then_some(()));
-    // One that was killed while it waited costs the next job nothing but a retry.
+    // A spare lane that was killed while it waited costs the next job only a retry.
     assay.jailed().iter().filter(|jailed| jailed.is_lane()).for_each(assay_testkit::Jailed::kill);
     run(&client, "4");
     assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);

@@ -19,7 +19,7 @@ fn whole(job: &JobReport, episodes: u32) {
     assert_eq!(job.progress.episodes_done, episodes);
 }
 
-/// An episode without the signatures of its addresses, which are made anew for each answer.
+/// Returns an episode without the signatures of its addresses, which differ in each answer.
 fn unsigned(job: &ServedJob, episode: usize) -> Value {
     fn cut(url: &mut Value) {
         if let Some(path) = url.as_str().and_then(|url| url.split('?').next()) {
@@ -70,7 +70,7 @@ fn an_episode_that_takes_long_is_handed_back() {
     assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
     assay.assert_clean();
     let (_server, client) = serve(&assay);
-    // Not lost, not failed, not waiting for a lease to run out.
+    // The shard is neither lost nor failed, and does not wait for its lease to expire.
     let job = wait_for("the job on a lane again", Duration::from_secs(5), || {
         let job = client.job(&id);
         (job.status == JobStatus::Running && assay.jailed().iter().any(Jailed::is_lane)).then_some(job)
@@ -80,7 +80,7 @@ fn an_episode_that_takes_long_is_handed_back() {
 }
 
 #[test]
-fn an_endless_import_does_not_hold_up_a_stop() {
+fn an_endless_import_does_not_delay_a_stop() {
     let assay = assay();
     let (server, client) = serve(&assay);
     let zip = archive(&[("policy.py", b"while True:\n    pass\n")]);
@@ -98,7 +98,7 @@ fn an_endless_import_does_not_hold_up_a_stop() {
 }
 
 #[test]
-fn a_client_that_hangs_does_not_hold_up_a_stop() {
+fn a_hanging_client_does_not_delay_a_stop() {
     use std::io::Write;
     let assay = assay();
     let (server, client) = serve(&assay);

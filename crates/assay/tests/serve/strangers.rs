@@ -1,4 +1,4 @@
-//! What a stranger's policy gets of the machine, of the service's secrets and of other accounts' policies: nothing.
+//! An untrusted policy learns nothing about the machine, the service's secrets or other accounts' policies.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,19 +9,19 @@ use assay_testkit::{Assay, Client, archive, example, wait_for, zip_folder};
 
 use crate::{CARTPOLE, JOB_LIMIT, assay, serve};
 
-/// Secrets of this shape are looked for.
+/// Pattern of the secrets to search for.
 const IN_ENVIRONMENT: &str = "canary-0e1f2d3c4b";
 const IN_DATA: &str = "canary-5a6978d2e1";
 const IN_UPLOAD: &str = "canary-9f8e7d6c5b";
-/// In the searching policy's own folder: shows that it can find.
+/// A decoy in the searching policy's folder, which shows that the search works.
 const DECOY: &str = "canary-decoy";
 const SEARCHES: &str = include_str!("../policies/searches.py");
 const MEDDLES: &str = include_str!("../policies/meddles.py");
-/// For jobs to begin and to end while another runs.
+/// Maximum time for jobs to begin and end while another runs.
 const BEGIN_LIMIT: Duration = Duration::from_secs(60);
 
-/// A policy that knows where to look: more than a stranger does.
-fn told(source: &str, pid: u32, places: &[&str]) -> Vec<u8> {
+/// Returns a policy that knows where to search, which is more than a stranger knows.
+fn with_hints(source: &str, pid: u32, places: &[&str]) -> Vec<u8> {
     let text = format!("HOST_PID = {pid}\nHOST_PATHS = {places:?}\n{source}");
     archive(&[("policy.py", text.as_bytes()), ("decoy.txt", DECOY.as_bytes())])
 }
@@ -46,7 +46,7 @@ fn all_answers(client: &Client, job: &str) -> String {
 }
 
 #[test]
-fn no_secret_is_seen_and_none_is_told() {
+fn no_secret_is_visible_or_reported() {
     let assay = assay().with_variable("SECRET_OF_THE_HOST", IN_ENVIRONMENT);
     let (server, _) = serve(&assay);
     let data = assay.path("data");
@@ -57,18 +57,19 @@ fn no_secret_is_seen_and_none_is_told() {
     let private = victim.verify(&archive(&[("policy.py", upload.as_bytes())]), &parts);
     let data_place = data.to_str().unwrap();
     let tmp = assay.path("tmp");
-    let zip = told(SEARCHES, server.pid(), &[data_place, tmp.to_str().unwrap(), assay.path("").to_str().unwrap()]);
+    let zip =
+        with_hints(SEARCHES, server.pid(), &[data_place, tmp.to_str().unwrap(), assay.path("").to_str().unwrap()]);
     let job = stranger.verify(&zip, &parts);
     let report = stranger.ended_job(&job, JOB_LIMIT);
 
     let error = report.episode_details[0].error.clone().unwrap();
     assert_eq!((report.status, error.code.as_str()), (JobStatus::Completed, "exception"), "{error:?}");
-    // It did read its whole world, and would have told.
+    // It did search its whole file system, and would have reported secrets.
     let read: u32 = error.message.split(' ').nth(2).unwrap().parse().unwrap();
     assert!(read > 500 && error.message.contains(&format!("secrets: ['{DECOY}']; of the host: []")), "{error:?}");
     let answers = all_answers(&stranger, &job);
     for secret in [IN_ENVIRONMENT, IN_DATA, IN_UPLOAD] {
-        assert!(!answers.contains(secret), "{secret} was told");
+        assert!(!answers.contains(secret), "{secret} was reported");
         assert!(!server.log().contains(secret), "{secret} is in the log");
     }
     assert_eq!(stranger.get(&format!("/verify/{private}")).status, 404);
@@ -76,7 +77,7 @@ fn no_secret_is_seen_and_none_is_told() {
     assay.assert_clean();
 }
 
-/// What of a report must not depend on the neighbour.
+/// Returns the parts of a report that must not depend on the other job.
 fn facts(report: &JobReport) -> String {
     let episodes = report.episode_details.iter().map(|episode| {
         (&episode.trace_hash, episode.status, episode.steps, episode.deadline_misses, &episode.violations)
@@ -100,14 +101,14 @@ fn a_hostile_policy_and_its_neighbour_do_not_meet() {
     let alone = client.ended_job(&client.verify(&reference, &parts), JOB_LIMIT);
 
     let hostile = client.verify(
-        &told(MEDDLES, server.pid(), &[]),
+        &with_hints(MEDDLES, server.pid(), &[]),
         &[("scenario", CARTPOLE), ("num_episodes", "1"), ("record", "none")],
     );
     wait_for("the hostile policy's first steps", BEGIN_LIMIT, || {
         (client.job(&hostile).status == JobStatus::Running).then_some(())
     });
     let beside = client.verify(&reference, &parts);
-    // Each runs on one processor, policy and simulator together, and not on each other's.
+    // Each job runs on one processor, policy and simulator together, and not on that of the other.
     wait_for("two lanes with a processor each", BEGIN_LIMIT, || {
         let lanes: Vec<_> = assay.jailed().into_iter().filter(|process| process.is_lane()).collect();
         let cores: BTreeSet<_> = lanes.iter().map(|lane| processors(lane.pid)).collect();

@@ -1,4 +1,5 @@
-//! An installation whose scenarios and robots are replaced by newer ones: what was accepted before goes on as it was.
+//! An installation whose scenarios and robots are replaced by newer ones: jobs and seasons accepted before continue
+//! unchanged.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -44,7 +45,7 @@ fn replace(file: &Path, from: &str, to: &str) {
     fs::write(file, text.replacen(from, to, 1)).unwrap();
 }
 
-/// The next release: another version of the scenario, whose robot weighs more.
+/// Installs the next release: another version of the scenario, with a heavier robot.
 fn upgrade(assay: &Assay) {
     let scenario: PathBuf = assay.path("home/scenarios/tabletop_reach/scenario.toml");
     replace(&scenario, "\nversion = \"", "\nversion = \"9.");
@@ -62,7 +63,7 @@ fn submission(client: &Client, zip: &[u8]) -> Value {
 }
 
 #[test]
-fn jobs_and_seasons_of_an_earlier_version_go_on() {
+fn jobs_and_seasons_of_an_earlier_version_continue() {
     let assay = installation(assay());
     let zip = zip_folder(&example(REACH, "reference"));
     let parts = [("scenario", REACH), ("num_episodes", "1"), ("record", "none")];

@@ -1,4 +1,4 @@
-//! Videos follow the verdict: they hold nothing up, survive a kill, and go with their job.
+//! Videos follow the verdict: they do not delay it, survive a kill, and are removed with their job.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, VIDEO_LIMIT, assay, drawn_job, serve};
 
 const EPISODES: u32 = 2;
-/// For a renderer to be gone, or files.
+/// Maximum time for a renderer or files to disappear.
 const GONE_LIMIT: Duration = Duration::from_secs(60);
-/// Pushes the cart over its limit, then gives up after half a simulated second: each episode has a violation, and few
+/// Pushes the cart over its limit, then stops after half a simulated second: each episode has a violation, and few
 /// frames.
 const RECKLESS: &[u8] = b"import numpy as np\n\ndef policy(observation):\n    if observation['time'] > 1.5:\n        raise RuntimeError('seen enough')\n    return np.array([12.0])\n";
 
@@ -25,7 +25,7 @@ fn submit(client: &Client) -> String {
     client.verify(&zip, &[("scenario", CARTPOLE), ("num_episodes", "2"), ("seed", "1"), ("record", "all")])
 }
 
-/// The job at the moment of its verdict, before anything is drawn of it.
+/// Returns the job right after its verdict, before anything is rendered.
 #[track_caller]
 fn judged(client: &Client, id: &str) -> ServedJob {
     let job = client.ended_job(id, JOB_LIMIT);
@@ -43,7 +43,7 @@ fn blobs(assay: &Assay, id: &str) -> PathBuf {
     assay.path("data/blobs/jobs").join(id)
 }
 
-/// What lies in the data folder is what the job speaks of.
+/// Checks that the data folder contains only the files that the job refers to.
 #[track_caller]
 fn nothing_else_is_kept(assay: &Assay, job: &JobReport) {
     let mut listed: Vec<_> =
@@ -52,16 +52,16 @@ fn nothing_else_is_kept(assay: &Assay, job: &JobReport) {
     listed.dedup();
     let kept = fs::read_dir(blobs(assay, &job.job_id.to_string())).unwrap();
     let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
-    // A packed file is named by the hash of its content all the same.
+    // A packed file is also named by the hash of its unpacked content.
     let mut kept: Vec<_> = kept.map(|entry| name(entry).trim_end_matches(".pack").to_owned()).collect();
     kept.sort();
-    // One that is being packed has two names for a moment.
+    // A file that is being packed briefly has two names.
     kept.dedup();
     assert_eq!(kept, listed);
 }
 
 #[test]
-fn the_verdict_waits_for_no_video_and_stays_as_it_was_signed() {
+fn the_verdict_does_not_wait_for_videos_and_stays_as_signed() {
     let assay = assay();
     let (_server, client) = serve(&assay);
     let id = submit(&client);
@@ -94,13 +94,13 @@ fn the_verdict_waits_for_no_video_and_stays_as_it_was_signed() {
         assert_eq!(Sha256Digest::of(&bytes), file("video.mp4").sha256);
     }
     nothing_else_is_kept(&assay, &after);
-    // The list tells the same, and the page shows them.
+    // The list contains the same videos, and the page shows them.
     assert_eq!(client.get("/verify").body["jobs"][0]["progress"]["stage"], "done");
     assert!(client.text(&format!("/verify/{id}/report")).contains("<video"));
 }
 
 #[test]
-fn a_server_that_is_killed_draws_on_after_its_next_start() {
+fn a_killed_server_continues_rendering_after_its_next_start() {
     let assay = assay();
     let (server, client) = serve(&assay);
     let id = submit(&client);
@@ -110,7 +110,7 @@ fn a_server_that_is_killed_draws_on_after_its_next_start() {
     wait_for("the end of its renderers", GONE_LIMIT, || assay.jailed().is_empty().then_some(()));
     let (server, _client) = serve(&assay);
     wait_for("a renderer", JOB_LIMIT, || assay.jailed().iter().any(is_renderer).then_some(()));
-    // One that is stopped in order hands it back at once.
+    // A server that is stopped orderly returns the rendering at once.
     assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
     assay.assert_clean();
     let (_server, client) = serve(&assay);
@@ -122,7 +122,7 @@ fn a_server_that_is_killed_draws_on_after_its_next_start() {
 }
 
 #[test]
-fn an_erased_job_is_not_drawn() {
+fn an_erased_job_is_not_rendered() {
     let assay = assay();
     let (_server, client) = serve(&assay);
     let id = submit(&client);
@@ -137,7 +137,7 @@ fn an_erased_job_is_not_drawn() {
 }
 
 #[test]
-fn a_video_that_can_not_be_drawn_leaves_a_note_and_can_be_asked_for_again() {
+fn a_video_that_can_not_be_rendered_leaves_a_note_and_can_be_requested_again() {
     let assay = assay();
     let (server, client) = serve(&assay);
     let id = submit(&client);
@@ -153,8 +153,8 @@ fn a_video_that_can_not_be_drawn_leaves_a_note_and_can_be_asked_for_again() {
     for file in &traces {
         fs::write(place(file), b"no recording").unwrap();
     }
-    // A renderer that has the recording already is killed: that is a failure too.
-    let job = wait_for("that it is given up", VIDEO_LIMIT, || {
+    // A renderer that already has the recording is killed, which also counts as a failure.
+    let job = wait_for("the end of the retries", VIDEO_LIMIT, || {
         assay.jailed().iter().filter(|jailed| is_renderer(jailed)).for_each(Jailed::kill);
         Some(client.job(&id)).filter(|job| job.progress.stage == JobStage::Done)
     });

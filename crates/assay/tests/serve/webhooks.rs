@@ -1,4 +1,4 @@
-//! Webhooks, with the receiver of the documents and with receivers that fail.
+//! Webhooks, with the documented receiver and with receivers that fail.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -13,7 +13,7 @@ use standardwebhooks::Webhook;
 use crate::arena::member;
 use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay};
 
-/// Loopback is a network of the operator's own: it must be opened.
+/// The setting that opens loopback, which counts as a network of the operator.
 const OPENED: [&str; 4] = ["--lanes", "1", "--set", "server.webhook_networks=127.0.0.0/8"];
 /// An attempt, and the next one 5 s later.
 const DELIVERY_LIMIT: Duration = Duration::from_secs(60);
@@ -57,10 +57,10 @@ fn documented_receiver(assay: &Assay, secret: &str) -> PythonServer {
     PythonServer::start(&script, &["--secret-file", file.to_str().unwrap()])
 }
 
-/// A message as it came in: head (lower case) and body.
+/// A received message: head (lower case) and body.
 type Received = (String, Vec<u8>);
 
-/// Answers each request with the next of these statuses, the last one for ever.
+/// Answers each request with the next of these statuses, and repeats the last one.
 fn answering(statuses: &'static [&'static str]) -> (String, Receiver<Received>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook?token=t-9Kx", listener.local_addr().unwrap());
@@ -129,7 +129,7 @@ fn both_secrets_sign_after_a_rotation() {
     let (head, body) = received.recv_timeout(JOB_LIMIT).unwrap();
     assert!(head.starts_with("POST /hook?token=t-9Kx HTTP/1.1\r\n"), "{head}");
     for secret in [&old, &new] {
-        // Its verification, with its window of five minutes, is the specification's own.
+        // Uses the verification of the specification, with its window of five minutes.
         Webhook::new(secret).unwrap().verify(&body, &headers(&head)).unwrap();
     }
     let stranger = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
@@ -140,7 +140,7 @@ fn both_secrets_sign_after_a_rotation() {
 }
 
 #[test]
-fn what_fails_is_tried_again_also_by_the_next_server() {
+fn failed_deliveries_are_retried_also_by_the_next_server() {
     let assay = assay();
     let (server, client) = serve(&assay, &["-v"]);
     let secret = secret(&client);
@@ -166,7 +166,7 @@ fn what_fails_is_tried_again_also_by_the_next_server() {
 }
 
 #[test]
-fn a_receiver_may_decline_and_a_message_is_given_up() {
+fn a_receiver_may_decline_and_a_message_is_abandoned() {
     let assay = assay();
     let (server, client) = serve(&assay, &["--set", "webhooks.retry_for_s=6"]);
     let _secret = secret(&client);
@@ -174,7 +174,7 @@ fn a_receiver_may_decline_and_a_message_is_given_up() {
     let job = reported(&client, &declining);
     let kept = settled(&client, &job);
     assert_eq!((&kept["state"], &kept["attempts"]), (&json!("GIVEN_UP"), &json!(1)));
-    // What a server says before there is encryption is not shown: it may be long, and tell names.
+    // Data received before the encryption is not shown: it may be long and contain names.
     let unencrypted = reported(&client, &declining.replace("http://", "https://"));
     let kept = settled(&client, &unencrypted);
     let error = kept["log"][0]["error"].as_str().unwrap();
@@ -238,7 +238,7 @@ fn a_submission_is_reported_when_its_end_is_published() {
     let made = lab.try_form("/submissions", Some(&idle()), &parts).unwrap();
     assert_eq!(made.status, 201, "{}", made.body);
     let id = made.body["submission_id"].as_str().unwrap().to_owned();
-    // All that may be known before is what its own page tells.
+    // Nothing is known before that its own page does not show.
     let shown = wait_for("the end of a submission", JOB_LIMIT, || {
         let kept = delivery(&lab, &id);
         let page = lab.get(&format!("/submissions/{id}")).body;
@@ -250,7 +250,7 @@ fn a_submission_is_reported_when_its_end_is_published() {
     });
     let message: Value = serde_json::from_str(&receiver.wait_for("message ")).unwrap();
     assert_eq!(message["type"], "submission.completed");
-    // Whole but for the addresses of evidence, which are signed when they are asked for.
+    // Complete except for the addresses of evidence, which are signed on request.
     for (name, value) in
         shown.as_object().unwrap().iter().filter(|(name, _)| !name.ends_with("_url") && *name != "showcase")
     {

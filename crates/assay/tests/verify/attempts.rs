@@ -1,5 +1,5 @@
-//! Attacks on blame and attempts: a policy that has violated a critical clause tries to have the attempt thrown away,
-//! or to put the blame elsewhere. And the other side: what other processes do to a policy is not its fault.
+//! Attacks on blame and attempts: a policy that has violated a critical clause tries to have the attempt discarded, or
+//! to shift the blame. Conversely, interference by other processes is not the policy's fault.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use assay_testkit::{Assay, Jailed, VIOLATOR_THREADS, now_s, violating_once, wait
 
 use crate::{CARTPOLE, assay, report, verify};
 
-/// For a run with a stall in it, on a busy machine.
+/// Maximum time of a run with a stall, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(180);
-/// Until a policy that drives away has left the zone for certain, in simulated seconds.
+/// Simulated time after which a policy that drives away has certainly left the zone, in seconds.
 const AWAY_S: f64 = 2.0;
 
-/// What a policy does once it has violated, how its episode then counts, and the error's code.
+/// Actions of a policy after its violation, the resulting status of its episode, and the error's code.
 const ATTACKS: [(&str, &str, EpisodeStatus, &str); 12] = [
     (
         "a limit of its own, over which the kernel kills it",
@@ -52,7 +52,7 @@ const TRICKLE: &str = "import __main__, struct\n    header = struct.pack('<4sBBH
                        for byte in header + bytes(60000):\n        os.write(__main__.ANSWERS, bytes([byte]))\n        \
                        time.sleep(0.012)";
 
-/// A policy that drives out of the zone, and then does `then`.
+/// Returns a policy that drives out of the zone, and then executes `then`.
 fn violating(then: &str) -> String {
     format!(
         "import hashlib, os, signal, threading, time\n\ndef attack():\n    {then}\n\ndef policy(observation):\n    if \
@@ -61,7 +61,7 @@ fn violating(then: &str) -> String {
 }
 
 #[test]
-fn a_violation_stands_whatever_the_policy_does_next() {
+fn a_violation_stands_regardless_of_later_actions() {
     let assay = assay();
     for (name, then, status, code) in ATTACKS {
         let policy = assay.write("policy.py", violating(then));
@@ -91,7 +91,7 @@ fn a_policy_that_starves_itself_before_its_first_answer_is_to_blame() {
     assay.assert_clean();
 }
 
-/// A run in which `disturb` ends the first attempt, after its violation.
+/// Runs a verification in which `disturb` ends the first attempt, after its violation.
 fn disturbed(assay: &Assay, disturb: impl FnOnce(&[Jailed])) -> (i32, JobReport, String) {
     let until = now_s() + 15.0;
     let policy = assay.write("policy.py", violating_once(until));
@@ -100,7 +100,7 @@ fn disturbed(assay: &Assay, disturb: impl FnOnce(&[Jailed])) -> (i32, JobReport,
     wait_for("a policy that has violated", LIMIT, || {
         assay.jailed().into_iter().find(|process| !process.is_lane() && process.threads() > VIOLATOR_THREADS)
     });
-    // The next attempt must be an honest one.
+    // The next attempt must be without a violation.
     wait_for("the time of the violation to pass", LIMIT, || (now_s() > until).then_some(()));
     disturb(&assay.jailed());
     let run = running.wait(LIMIT);

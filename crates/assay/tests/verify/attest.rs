@@ -1,4 +1,4 @@
-//! Statements from the command line: what `--out` signs, anybody can check.
+//! Statements from the command line: `--out` signs them, and anyone can check them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ use proptest::test_runner::TestRunner;
 
 use crate::{CARTPOLE, assay, verify};
 
-/// One clean episode with its evidence and statement in `out`, and the policy as `policy.zip`.
+/// Records one clean episode with its evidence and statement in `out`, and the policy as `policy.zip`.
 fn evaluated(assay: &Assay) {
     let zip = assay.write("policy.zip", zip_folder(&example(CARTPOLE, "reference")));
     // A copy of the policy is not signed: the statement names its hash, which `--policy` compares.
@@ -28,7 +28,7 @@ fn check(assay: &Assay, more: &[&str], code: i32, part: &str) {
 }
 
 #[test]
-fn what_was_signed_can_be_checked_anywhere() {
+fn signed_files_can_be_checked_on_any_machine() {
     let assay = assay();
     evaluated(&assay);
     let secret = assay.path("user/assay/signing/signing-key.pem");
@@ -43,7 +43,7 @@ fn what_was_signed_can_be_checked_anywhere() {
     let rotated = assay.run(&["attest", "rotate"]);
     assert_eq!((rotated.code, rotated.stdout.contains("1 retired")), (0, true), "{}", rotated.stdout);
     check(&assay, &[], 0, "retired");
-    // On another machine there is only what was published.
+    // Another machine has only the published files.
     fs::remove_dir_all(assay.path("user")).unwrap();
     check(&assay, &["--keys", "keys.json"], 0, "verdict    SAFE");
     check(&assay, &[], 1, "result     REFUSED, the signature check failed: no signature is by any of the known keys");
@@ -54,7 +54,7 @@ fn what_was_signed_can_be_checked_anywhere() {
 }
 
 #[test]
-fn a_byte_that_was_changed_anywhere_is_found() {
+fn a_changed_byte_at_any_position_is_detected() {
     let assay = assay();
     evaluated(&assay);
     let out = assay.path("out");
@@ -63,7 +63,7 @@ fn a_byte_that_was_changed_anywhere_is_found() {
     assert!(files.len() > 8, "{files:?}");
     for (number, file) in files.iter().enumerate() {
         let good = fs::read(file).unwrap();
-        // A place of its own in each file.
+        // A different position in each file.
         let at = (number * 7919 + good.len() / 3) % good.len();
         let mut bad = good.clone();
         bad[at] ^= 1 << (number % 8);
@@ -87,7 +87,7 @@ fn missing_evidence_is_neither_verified_nor_refused() {
     check(&assay, &[], 3, "result     INCOMPLETE, missing: episodes/000/trace.parquet (--allow-missing");
     check(&assay, &["--allow-missing"], 0, "1 are missing");
     check(&assay, &["--allow-missing"], 0, "result     VERIFIED, the report alone");
-    // What is there must still be right.
+    // The existing files must still be correct.
     fs::write(assay.path("out/episodes/000/state.bin"), b"other").unwrap();
     check(&assay, &["--allow-missing"], 1, "REFUSED, the evidence check failed: episodes/000/state.bin");
     // Nobody will ever write to this pipe.
@@ -120,7 +120,7 @@ fn any_flipped_byte_is_refused() {
         fs::write(file, &bad).unwrap();
         let run = assay.run(&["attest", "verify", "out/report.intoto.json", "--policy", "policy.zip"]);
         fs::write(file, &good).unwrap();
-        // Between the words of the envelope, one blank is as good as another: that is not signed.
+        // White space between the words of the envelope is not signed.
         let expected = i32::from(!(of_envelope && blank(good[at]) && blank(bad[at])));
         prop_assert_eq!(run.code, expected, "{} at {}: {}{}", file.display(), at, run.stdout, run.stderr);
         Ok(())
@@ -129,7 +129,7 @@ fn any_flipped_byte_is_refused() {
     check(&assay, &[], 0, "VERIFIED");
 }
 
-/// Every file but the statement, which the property test of its crate takes apart.
+/// Returns every file except for the statement, which the property test of its crate covers.
 fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {

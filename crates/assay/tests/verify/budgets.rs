@@ -10,7 +10,7 @@ use crate::{CARTPOLE, assay, report};
 
 const BUDGET: &str = "[budget]\nstep_cpu_ms = 60\nhard_cpu_ms = 400\nfirst_cpu_ms = 700\nimport_cpu_ms = 900\n\
                       memory_mib = 300\narchive_mib = 1\n\n[arena]";
-/// Control steps of an episode.
+/// Number of control steps of an episode.
 const STEPS: u64 = 500;
 
 /// The cart and pole with [`BUDGET`].
@@ -67,7 +67,7 @@ fn all_threads_count_also_between_two_calls() {
                    calls += 1\n    if calls == 3:\n        thread = threading.Thread(target=work)\n        \
                    thread.start()\n        thread.join()\n    return [0]\n";
     assert_eq!(episode(&assay, threads).deadline_misses, 1);
-    // One call of C keeps the interpreter's lock: the work is done after the answer, before the next question is read.
+    // One C call holds the interpreter's lock: the work is done after the answer, before the next observation is read.
     let between = "import threading, time\ncalls = 0\n\ndef work():\n    time.sleep(0)\n    sum(range(15_000_000))\n\n\
                    def policy(observation):\n    global calls\n    calls += 1\n    if calls == 3:\n        \
                    threading.Thread(target=work).start()\n    return [0]\n";
@@ -81,7 +81,7 @@ fn the_import_and_the_whole_process_have_the_scenarios_limits() {
     let assay = assay();
     let endless = episode(&assay, "import time\nwhile time.process_time() < 60:\n    pass\n");
     assert_timeout(&endless, "import_timeout", "0.9 s of CPU time");
-    let told = episode(
+    let limits = episode(
         &assay,
         "import resource\n\ndef policy(observation):\n    \
          raise ValueError([resource.getrlimit(n)[1] for n in (resource.RLIMIT_CPU, resource.RLIMIT_AS)])\n",
@@ -89,7 +89,7 @@ fn the_import_and_the_whole_process_have_the_scenarios_limits() {
     // In s: import, start and first action, the hard limit of each other step, and 5.
     let cpu_s = (900 + 2 * 700 + (STEPS - 1) * 400) / 1000 + 5;
     let expected = format!("ValueError: [{cpu_s}, {}]", 300 << 20);
-    assert_eq!(told.error.unwrap().message, expected);
+    assert_eq!(limits.error.unwrap().message, expected);
     let greedy = episode(&assay, "kept = bytearray(400 << 20)\n\ndef policy(observation):\n    return [0]\n");
     assert_eq!(greedy.error.unwrap().code, PolicyErrorCode::Memory);
     assay.assert_clean();
@@ -98,7 +98,7 @@ fn the_import_and_the_whole_process_have_the_scenarios_limits() {
 #[test]
 fn work_between_the_import_and_the_episode_counts_as_the_import() {
     let assay = assay();
-    // The thread that the import leaves behind works on while the episode before has its turn.
+    // The thread started by the import continues to work while the previous episode runs.
     let source = "import hashlib, threading, time\n\ndef work():\n    while True:\n        hashlib.pbkdf2_hmac('sha256', \
                   b'x' * 64, b'y', 1000)\n\nthreading.Thread(target=work, daemon=True).start()\n\ndef \
                   policy(observation):\n    time.sleep(0.01)\n    return [0]\n";
@@ -118,7 +118,7 @@ fn a_zip_over_the_scenarios_limit_is_refused() {
     let scenario = tight(&assay);
     let source: &[u8] = b"def policy(observation):\n    return [0]\n";
     let mut state = 1_u64;
-    // What does not get smaller in a zip.
+    // Incompressible data.
     let weights: Vec<u8> = std::iter::repeat_with(|| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         state.to_be_bytes()[0]

@@ -17,7 +17,7 @@ class Policy:
         return [0]
 ";
 
-/// A report without what belongs to a place or a time.
+/// Returns a report without the fields that depend on place or time.
 fn comparable(report: &JobReport) -> Value {
     let mut value = serde_json::to_value(report).unwrap();
     for field in ["job_id", "created_at", "started_at", "completed_at", "needs_review", "review_reasons"] {
@@ -32,7 +32,7 @@ fn comparable(report: &JobReport) -> Value {
 }
 
 #[test]
-fn the_first_failure_ends_it_on_any_number_of_lanes() {
+fn the_first_failure_ends_a_certification_on_any_number_of_lanes() {
     let assay = assay();
     let policy = assay.write("sometimes/policy.py", SOMETIMES);
     let arguments = ["--max-violation-probability", "0.3", "--confidence", "0.9", "--seed", "5", "--json"];
@@ -66,7 +66,7 @@ fn a_clean_plan_certifies() {
 }
 
 #[test]
-fn a_plan_that_is_too_short_or_too_long_says_so() {
+fn a_plan_that_is_too_short_or_too_long_is_refused() {
     let assay = assay();
     let folder = assay_testkit::example(CARTPOLE, "reference");
     let run = verify(&assay, &folder, &["--episodes", "2", "--max-violation-probability", "0.05", "--json"]);

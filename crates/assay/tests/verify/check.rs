@@ -1,4 +1,4 @@
-//! `assay check`: a few real steps, and what is wrong with a policy.
+//! `assay check`: a few real steps, and the faults of a policy.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ fn codes(found: &Preflight) -> Vec<(FindingLevel, &str)> {
 }
 
 #[test]
-fn a_sound_policy_holds_and_everything_is_shown() {
+fn a_correct_policy_has_no_findings_and_all_tables() {
     let assay = assay();
     let policy = example(CARTPOLE, "reference");
     let (run, found) = check(&assay, policy.to_str().unwrap(), &[]);
@@ -40,11 +40,11 @@ fn a_sound_policy_holds_and_everything_is_shown() {
     assay.assert_clean();
 }
 
-/// A policy, the exit code, what must be found, and a part of the advice.
+/// A policy, the exit code, the expected findings, and a part of the message.
 type Case<'a> = (&'a str, i32, &'a [(FindingLevel, &'a str)], &'a str);
 
 #[test]
-fn each_fault_is_told_with_advice() {
+fn each_fault_is_reported_with_advice() {
     use FindingLevel::{Problem, Warning};
     let assay = assay();
     let cases: &[Case] = &[
@@ -84,10 +84,10 @@ fn each_fault_is_told_with_advice() {
 }
 
 #[test]
-fn a_slow_import_is_told_and_not_waited_for() {
+fn a_slow_import_is_reported_and_stopped() {
     let assay = assay();
     let busy = "import time\nend = time.process_time() + SECONDS\nwhile time.process_time() < end:\n    pass\n";
-    // Whoever waited for the end of the import would hear of the error.
+    // Waiting for the end of the import would reveal the error.
     let slow = [busy.replace("SECONDS", "6"), "import time\ntime.sleep(6)\n".to_owned()];
     for source in slow.map(|import| import + "raise RuntimeError('imported')\n") {
         let path = assay.write("policy.py", &source);
@@ -96,9 +96,9 @@ fn a_slow_import_is_told_and_not_waited_for() {
         let message = &found.findings[0].message;
         assert!(message.contains("stopped after 1.5 s") && message.contains("an episode allows 10.0 s"), "{message}");
         assert_eq!((found.steps, found.deterministic, found.import_cpu_ms), (0, None, None));
-        assert!(!found.observation.is_empty() && found.action.len() == 1, "what is known without the policy");
+        assert!(!found.observation.is_empty() && found.action.len() == 1, "facts that do not depend on the policy");
     }
-    // What takes long is tried once only.
+    // A policy with a slow import is tried only once.
     let source = busy.replace("SECONDS", "0.4") + "def policy(o):\n    return [o['time']]\n";
     let (run, found) = check(&assay, assay.write("policy.py", source).to_str().unwrap(), &[]);
     assert_eq!((run.code, codes(&found), found.steps, found.deterministic), (0, vec![], 25, None));
@@ -106,7 +106,7 @@ fn a_slow_import_is_told_and_not_waited_for() {
 }
 
 #[test]
-fn an_import_that_starves_itself_is_not_waited_for() {
+fn an_import_that_starves_itself_is_stopped() {
     let assay = assay();
     // Threads without the interpreter's lock wait for each other, for many seconds in all; then all of them sleep.
     let source = "import hashlib, threading, time\nblock = bytes(1 << 20)\nend = time.monotonic() + 1\n\
@@ -116,15 +116,15 @@ fn an_import_that_starves_itself_is_not_waited_for() {
     let path = assay.write("policy.py", source);
     let (run, found) = check(&assay, path.to_str().unwrap(), &[]);
     assert_eq!((run.code, codes(&found)), (0, vec![(FindingLevel::Warning, "slow_import")]), "{found:?}");
-    // Under 3 s on a machine that is not busy; whoever counts the threads' waiting takes 15 s.
+    // Under 3 s on an idle machine; counting the waiting time of all threads would take 15 s.
     assert!(found.wall_time_s < 9.0, "{} s", found.wall_time_s);
     assay.assert_clean();
 }
 
 #[test]
-fn a_slow_answer_is_told_and_not_waited_for() {
+fn a_slow_answer_is_reported_and_not_awaited() {
     let assay = assay();
-    // Whoever waited for it would hear of the error.
+    // Waiting for the answer would reveal the error.
     let slow = [
         "import time\ndef policy(o):\n    time.sleep(8)\n    raise RuntimeError('answered')\n",
         "import time\nclass Policy:\n    def reset(self, **_):\n        time.sleep(8)\n        raise RuntimeError('reset')\n    \
@@ -134,9 +134,9 @@ fn a_slow_answer_is_told_and_not_waited_for() {
         let (run, found) = check(&assay, assay.write("policy.py", source).to_str().unwrap(), &[]);
         assert_eq!((run.code, codes(&found)), (0, vec![(FindingLevel::Warning, "slow_answer")]), "{source}");
         assert!(found.findings[0].message.contains("within 1.3 s"), "{}", found.findings[0].message);
-        assert!(!found.observation.is_empty() && found.steps == 0, "what is known without the policy");
+        assert!(!found.observation.is_empty() && found.steps == 0, "facts that do not depend on the policy");
     }
-    // A server that takes connections and says nothing.
+    // A server that accepts connections and sends nothing.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("ws://{}", silent.local_addr().unwrap());
     let (run, found) = check(&assay, &url, &[]);
@@ -145,7 +145,7 @@ fn a_slow_answer_is_told_and_not_waited_for() {
 }
 
 #[test]
-fn a_policy_server_is_tried_as_it_will_be_asked() {
+fn a_policy_server_is_tried_like_in_an_episode() {
     let assay = assay();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verify/policy_server.py");
     let policy = example(CARTPOLE, "reference").join("policy.py");
@@ -165,7 +165,7 @@ fn a_policy_server_is_tried_as_it_will_be_asked() {
 }
 
 #[test]
-fn wrong_use_is_told_apart() {
+fn wrong_use_has_its_own_exit_code() {
     let assay = assay();
     let policy = example(CARTPOLE, "reference");
     let policy = policy.to_str().unwrap();

@@ -1,4 +1,4 @@
-//! The other commands.
+//! Commands other than `verify`.
 
 use std::fs;
 
@@ -60,7 +60,7 @@ fn completions_for_every_shell() {
 }
 
 #[test]
-fn the_doctor_finds_this_machine_able() {
+fn the_doctor_finds_no_problem_on_this_machine() {
     let assay = assay();
     let run = assay.run(&["doctor"]);
     assert_eq!(run.code, 0, "{}", run.stdout);
@@ -76,15 +76,15 @@ fn the_doctor_finds_this_machine_able() {
 }
 
 #[test]
-fn an_installation_that_is_incomplete_says_so() {
+fn an_incomplete_installation_is_reported() {
     let assay = assay();
     let program = env!("CARGO_BIN_EXE_assay");
     let elsewhere = assay.path("assay");
     fs::copy(program, &elsewhere).unwrap();
     let output = std::process::Command::new(&elsewhere).args(["scenario", "list"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("assay-lane is missing") && said.contains("make build"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(stderr.contains("assay-lane is missing") && stderr.contains("make build"), "{stderr}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Logs and videos that follow the verdict, and `assay render`, which makes them up later.
+//! Logs and videos that follow the verdict, and `assay render`, which renders missing ones later.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +23,7 @@ fn files(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn videos_can_be_made_up_later_and_change_nothing_that_was_signed() {
+fn videos_can_be_rendered_later_without_changing_signed_files() {
     let assay = assay();
     let policy = assay.write("policy.py", SHORT);
     let run = verify(&assay, &policy, &["--episodes", "2", "--out", "out", "--no-wait-video"]);
@@ -44,7 +44,7 @@ fn videos_can_be_made_up_later_and_change_nothing_that_was_signed() {
     assert_eq!(files(&second).len(), 6, "nothing was violated in it");
     assert_eq!(signed.map(|path| fs::read(path).unwrap()), before);
     check(&assay, "out/report.intoto.json", 0, "result     VERIFIED");
-    // Who trusts one key only does not trust what another one signed.
+    // A statement signed with a key that is not trusted is not accepted.
     let pinned = assay.run(&["attest", "verify", "out/report.intoto.json", "--keyid", first_key]);
     assert_eq!(pinned.code, 1, "{}", pinned.stdout);
     assert!(pinned.stdout.contains("REFUSED, the rendering check failed"), "{}", pinned.stdout);
@@ -61,7 +61,7 @@ fn videos_can_be_made_up_later_and_change_nothing_that_was_signed() {
     assert!(page.contains("episodes/000/video.mp4"), "a page that is written now shows them");
     assert_eq!(assay.run(&["render", "out"]).stdout.lines().next(), Some("nothing is missing"));
 
-    // All others too, and a video whose statement is missing is not believed to be complete.
+    // Renders all others too, including a video whose statement is missing.
     fs::remove_file(first.join("video.intoto.json")).unwrap();
     check(
         &assay,
@@ -104,7 +104,7 @@ fn videos_can_be_made_up_later_and_change_nothing_that_was_signed() {
 }
 
 #[test]
-fn what_can_not_be_drawn_is_said() {
+fn renderings_that_fail_are_reported() {
     let assay = assay();
     for (arguments, part) in [
         (&["render", "nowhere"][..], "nowhere/report.json"),

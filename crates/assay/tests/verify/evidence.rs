@@ -1,4 +1,4 @@
-//! `--out`: what is kept, and that it can be used.
+//! `--out`: the stored files, and their use.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::log::read as read_log;
 use crate::{CARTPOLE, assay, hashes, report, verify};
 
-/// What ffprobe says of the first video stream: codec, width, height, seconds.
+/// Returns the properties of the first video stream from ffprobe: codec, width, height, seconds.
 fn probe(video: &Path) -> (String, String, String, f64) {
     let fields = "stream=codec_name,width,height,duration";
     let mut ffprobe = Command::new("ffprobe");
@@ -27,10 +27,10 @@ fn videos(out: &Path) -> Vec<usize> {
     (0..3).filter(|episode| out.join(format!("episodes/{episode:03}/video.mp4")).is_file()).collect()
 }
 
-/// What is drawn after the verdict.
+/// Files that are rendered after the verdict.
 const DRAWN: [&str; 5] = ["images.mcap", "log.intoto.json", "log.mcap", "video.intoto.json", "video.mp4"];
 
-/// Every file of the episode that the verdict rests on stands in the report, with its hash and size, and no other.
+/// Checks that the report lists exactly the files of the episode on which the verdict is based, with hash and size.
 #[track_caller]
 fn verify_hashes(out: &Path, episode: &EpisodeResult) {
     let folder = format!("episodes/{:03}", episode.episode);
@@ -38,7 +38,7 @@ fn verify_hashes(out: &Path, episode: &EpisodeResult) {
     names.sort();
     let listed: Vec<_> = episode.evidence.iter().map(|file| file.name.clone()).collect();
     let found: Vec<_> = names.iter().map(|name| format!("{folder}/{}", name.to_str().unwrap())).collect();
-    // What is drawn after the verdict has statements of its own.
+    // Files rendered after the verdict have their own statements.
     let (drawn, recorded): (Vec<_>, Vec<_>) = found.into_iter().partition(|name| DRAWN.contains(&&name[13..]));
     assert_eq!(listed, recorded);
     assert_eq!(
@@ -82,7 +82,7 @@ fn kept(out: &Path, run: &Run, code: i32) -> JobReport {
     printed
 }
 
-/// Does nothing for two seconds, then gives up: drawing whole episodes would take most of the tests' time.
+/// Does nothing for two seconds, then fails: rendering complete episodes would take most of the tests' time.
 pub(crate) const SHORT: &str = "import numpy as np\n\ndef policy(observation):\n    if observation['time'] > 2.0:\n        raise RuntimeError('seen enough')\n    return np.zeros(1)\n";
 
 #[test]
@@ -109,7 +109,7 @@ fn a_recorded_episode_has_a_video_that_plays() {
 fn violations_are_recorded() {
     let assay = assay();
     let out = assay.path("out");
-    // Falls in the first episodes, violates in one of them.
+    // The pole falls in the first episodes, and one of them has a violation.
     let source = "import numpy as np\n\nclass Policy:\n    def reset(self, *, seed, scenario, instruction):\n        self.force = 12.0 if seed % 2 else 0.0\n\n    def act(self, observation):\n        if observation['time'] > 1.5:\n            raise RuntimeError('seen enough')\n        return np.array([self.force])\n";
     let policy = assay.write("policy.py", source);
     let arguments = ["--json", "--seed", "3", "--out", out.to_str().unwrap()];
@@ -144,11 +144,11 @@ fn over_the_limit_images_are_left_out() {
     assay.assert_clean();
 }
 
-/// Episodes that share a job's room, so that an episode's can be chosen finely.
+/// Number of episodes that share a job's space, so that the share of one can be chosen finely.
 const SHARES: u64 = 24;
 
-/// An episode in which a policy with cameras looks on for a second and a half, then gives up: the report, the log, what
-/// is told of its video. The job has so many MiB for its evidence, and the other episodes end at once.
+/// Runs an episode in which a policy with cameras waits for a second and a half, then fails. Returns the result, the log,
+/// and the line about its video. The job has `limit_mib` for its evidence, and the other episodes end at once.
 #[track_caller]
 fn watched(assay: &Assay, limit_mib: u64, first_seed: u64) -> (EpisodeResult, Value, String) {
     let source = format!(
@@ -163,32 +163,32 @@ fn watched(assay: &Assay, limit_mib: u64, first_seed: u64) -> (EpisodeResult, Va
     assert_eq!(run.code, 3, "{}", run.stderr);
     let episode = report(&run).episode_details.remove(0);
     verify_hashes(&out, &episode);
-    let told = run.stderr.lines().find(|line| line.starts_with("episode 0: video")).unwrap_or_default().to_owned();
-    (episode, read_log(&out.join("episodes/000")), told)
+    let line = run.stderr.lines().find(|line| line.starts_with("episode 0: video")).unwrap_or_default().to_owned();
+    (episode, read_log(&out.join("episodes/000")), line)
 }
 
 #[test]
-fn what_the_policy_saw_goes_before_what_people_look_at() {
+fn the_policys_images_are_dropped_before_the_video() {
     let assay = assay();
     let counts = |log: &Value| (log["images"].as_object().unwrap().len(), log["frames"].as_u64().unwrap());
     let file = |of: &EpisodeResult, name: &str| of.evidence.iter().find(|f| f.name.ends_with(name)).unwrap().clone();
-    let (whole, log, told) = watched(&assay, 4096, 0);
+    let (whole, log, line) = watched(&assay, 4096, 0);
     let (cameras, frames) = counts(&log);
-    assert!(cameras == 2 && frames > 30 && told.ends_with("video drawn"), "{told} {log}");
+    assert!(cameras == 2 && frames > 30 && line.ends_with("video drawn"), "{line} {log}");
 
-    // Room for the video, which stands in its file and beside it, and for less than what the cameras saw.
+    // Enough space for the video, which is stored twice, but not for the images from the cameras.
     let recorded: u64 = whole.evidence.iter().map(|file| file.size_bytes).sum();
     let size = |name: &str| fs::metadata(assay.path("out/episodes/000").join(name)).unwrap().len();
     let needed = recorded + size("log.mcap") + size("log.intoto.json") + 2 * size("video.mp4");
-    let (first, log, told) = watched(&assay, (needed * SHARES).div_ceil(1 << 20), whole.seed);
-    assert_eq!(counts(&log), (0, frames), "{told}");
-    assert!(told.contains("what the policy's cameras saw was left out") && !told.contains("images were"), "{told}");
+    let (first, log, line) = watched(&assay, (needed * SHARES).div_ceil(1 << 20), whole.seed);
+    assert_eq!(counts(&log), (0, frames), "{line}");
+    assert!(line.contains("what the policy's cameras saw was left out") && !line.contains("images were"), "{line}");
 
-    let (second, log, told) = watched(&assay, 1, whole.seed);
-    assert_eq!((counts(&log), videos(&assay.path("out"))), ((0, 0), Vec::new()), "{told}");
-    assert!(told.contains("cameras saw was left out") && told.contains("images were left out: "), "{told}");
+    let (second, log, line) = watched(&assay, 1, whole.seed);
+    assert_eq!((counts(&log), videos(&assay.path("out"))), ((0, 0), Vec::new()), "{line}");
+    assert!(line.contains("cameras saw was left out") && line.contains("images were left out: "), "{line}");
 
-    // Everything else is there, and says the same.
+    // Everything else exists, and is the same.
     for episode in [&first, &second] {
         assert_eq!((&episode.trace_hash, episode.steps), (&whole.trace_hash, whole.steps));
         for name in ["actions.npy", "inputs.npz", "model.mjb", "state.bin"] {

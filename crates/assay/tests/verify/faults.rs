@@ -1,15 +1,15 @@
-//! What a policy does wrong is a result: INCONCLUSIVE with a message its author can act on, and nothing is left behind.
+//! Faults of a policy are results: INCONCLUSIVE with a message that its author can act on, and nothing is left behind.
 
 use assay_model::{Blame, EpisodeStatus, JobStatus, PolicyErrorCode, Verdict};
 
 use crate::{assay, report, verify};
 
-/// A policy, and what its author is told.
+/// A policy, and the message for its author.
 struct Fault {
     source: &'static str,
     code: &'static str,
     message: &'static [&'static str],
-    /// In the traceback or log.
+    /// Text in the traceback or log.
     log: &'static [&'static str],
 }
 
@@ -80,7 +80,7 @@ const FAULTS: [Fault; 12] = [
 ];
 
 #[test]
-fn every_fault_is_told_to_the_author() {
+fn every_fault_is_reported_to_the_author() {
     let assay = assay();
     for Fault { source, code, message, log } in FAULTS {
         let run = verify(&assay, &assay.write("policy.py", source), &["--episodes", "1", "--json"]);
@@ -133,7 +133,7 @@ fn one_bad_episode_does_not_hide_the_others() {
 }
 
 #[test]
-fn the_plain_report_names_the_fault_too() {
+fn the_terminal_report_contains_the_fault_too() {
     let assay = assay();
     let run = verify(&assay, &assay.write("policy.py", "raise KeyError('lost')\n"), &["--episodes", "1"]);
     assert_eq!(run.code, 3);

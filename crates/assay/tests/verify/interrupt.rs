@@ -1,4 +1,4 @@
-//! Ctrl-C: exit code 130, and nothing is left behind, whatever was going on.
+//! Ctrl-C: exit code 130, and nothing is left behind, at any time.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use crate::{CARTPOLE, assay};
 
-/// From the signal to the end of the program.
+/// Maximum time from the signal to the end of the program.
 const STOP_LIMIT: Duration = Duration::from_secs(3);
 const START_LIMIT: Duration = Duration::from_secs(30);
 const ENDLESS_IMPORT: &str = "while True:\n    pass\n";
@@ -23,7 +23,7 @@ fn interrupted(running: Running, signal: &dyn Fn(&Running)) {
 }
 
 #[test]
-fn while_episodes_run() {
+fn a_run_can_be_interrupted_while_episodes_run() {
     let assay = assay();
     let policy = assay.write("policy.py", SLOW);
     let out = assay.path("out");
@@ -39,7 +39,7 @@ fn while_episodes_run() {
 }
 
 #[test]
-fn while_a_policy_is_imported() {
+fn a_run_can_be_interrupted_while_a_policy_is_imported() {
     let assay = assay();
     let policy = assay.write("policy.py", ENDLESS_IMPORT);
     let running = assay.start(&["verify", policy.to_str().unwrap(), "--scenario", CARTPOLE]);
@@ -51,7 +51,7 @@ fn while_a_policy_is_imported() {
 }
 
 #[test]
-fn while_a_video_is_drawn_the_verdict_stays() {
+fn an_interruption_of_the_rendering_keeps_the_verdict() {
     let assay = assay();
     let out = assay.path("out");
     let policy = example(CARTPOLE, "reference");
@@ -66,7 +66,7 @@ fn while_a_video_is_drawn_the_verdict_stays() {
     running.interrupt();
     let run = running.wait(STOP_LIMIT);
     assert_eq!(run.code, 130, "{}", run.stderr);
-    assert!(run.stdout.contains("SAFE"), "the verdict was told: {}", run.stdout);
+    assert!(run.stdout.contains("SAFE"), "the verdict was printed: {}", run.stdout);
     let command = format!("assay render {} --record all", out.display());
     assert!(run.stderr.contains("interrupted") && run.stderr.contains(&command), "{}", run.stderr);
     assay.assert_clean();

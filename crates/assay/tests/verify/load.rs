@@ -1,4 +1,4 @@
-//! What else a machine does is no part of a result.
+//! Results do not depend on other load on the machine.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use assay_testkit::example;
 
 use crate::{CARTPOLE, assay, report, verify};
 
-/// Everything that a result says, but for what the wall clock measured.
+/// Returns all parts of a result except for wall-clock measurements.
 pub(crate) fn result_of(job: JobReport) -> Vec<String> {
     let numbers = format!("{:?} {:?} {:?} {:?}", job.verdict, job.score, job.composite_score, job.consistency);
     let episodes = job.episode_details.into_iter().map(|mut episode| {
@@ -28,7 +28,7 @@ fn a_busy_machine_gives_the_same_result() {
     let quiet = result_of(report(&verify(&assay, &policy, &arguments)));
     let done = AtomicBool::new(false);
     let busy = thread::scope(|scope| {
-        // Twice as many as there are processors, at a higher priority than lanes and policies have.
+        // Two per processor, at a higher priority than lanes and policies.
         for _ in 0..2 * thread::available_parallelism().unwrap().get() {
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {

@@ -1,5 +1,5 @@
-//! `log.mcap` and `images.mcap` in other people's readers: `read_log.py` decodes every message with the published
-//! schemas and compares what they say with the trace.
+//! `log.mcap` and `images.mcap` in independent readers: `read_log.py` decodes every message with the published
+//! schemas and compares the contents with the trace.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,7 +18,7 @@ pub(crate) fn read(folder: &Path) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// What the log of the first episode says.
+/// Returns the contents of the first episode's log.
 #[track_caller]
 fn logged(assay: &Assay, policy: &Path, scenario: &str, code: i32, more: &[&str]) -> Value {
     let out = assay.path("out");
@@ -74,7 +74,7 @@ fn a_log_without_images_shows_contacts_and_violations() {
 }
 
 #[test]
-fn a_log_ends_in_words() {
+fn a_log_ends_with_a_description_of_the_end() {
     let assay = assay();
     let log = logged(&assay, &example(CARTPOLE, "reckless"), CARTPOLE, 1, &["--max-evidence-mib", "1"]);
     let lines = log["log"].as_array().unwrap();
@@ -82,19 +82,19 @@ fn a_log_ends_in_words() {
     assert_eq!(log["about"]["/clauses/cart_speed"]["level"], "warning");
 }
 
-/// Stops in the middle of a second and says what it has before its eyes.
+/// Fails in the middle of a second and reports the hashes of its images.
 const SEES: &str = "import hashlib\nimport numpy as np\n\ndef policy(observation):\n    if observation['time'] > 0.53:\n        names = sorted(name for name in observation if name.startswith('images/'))\n        raise RuntimeError('saw ' + ' '.join(hashlib.sha256(observation[name].tobytes()).hexdigest() for name in names))\n    return np.zeros(7)\n";
 
 #[test]
-fn a_log_shows_what_the_policy_saw() {
+fn a_log_shows_the_policys_images() {
     let assay = assay();
     let policy = assay.write("policy.py", SEES);
     let log = logged(&assay, &policy, "tidy_by_sight", 3, &[]);
     let images = log["images"].as_object().unwrap();
     assert_eq!(images.len(), 2, "two cameras: {images:?}");
     let lines = log["log"].as_array().unwrap();
-    let said = lines.iter().find_map(|line| line.as_str().unwrap().split_once("saw ")).unwrap().1;
-    for ((topic, image), hash) in images.iter().zip(said.split_whitespace()) {
+    let hashes = lines.iter().find_map(|line| line.as_str().unwrap().split_once("saw ")).unwrap().1;
+    for ((topic, image), hash) in images.iter().zip(hashes.split_whitespace()) {
         let times: Vec<f64> = image["times_s"].as_array().unwrap().iter().map(|time| time.as_f64().unwrap()).collect();
         assert_eq!(times.len(), 3, "five a second: {topic} {times:?}");
         assert!(times.iter().enumerate().all(|(i, time)| (time - 0.2 * i as f64).abs() < 1e-6), "{topic} {times:?}");

@@ -37,14 +37,14 @@ use assay_model::JobReport;
 use assay_testkit::{Assay, Run};
 
 const CARTPOLE: &str = "cartpole_keepin";
-/// No command takes longer.
+/// Maximum time of a command.
 const LIMIT: Duration = Duration::from_secs(300);
 
 fn assay() -> Assay {
     Assay::new(env!("CARGO_BIN_EXE_assay"))
 }
 
-/// `assay verify POLICY --scenario cartpole_keepin` with more arguments.
+/// Runs `assay verify POLICY --scenario cartpole_keepin` with further arguments.
 #[track_caller]
 fn verify(assay: &Assay, policy: &Path, more: &[&str]) -> Run {
     let mut arguments = vec!["verify", policy.to_str().unwrap(), "--scenario", CARTPOLE];
@@ -52,13 +52,13 @@ fn verify(assay: &Assay, policy: &Path, more: &[&str]) -> Run {
     assay.run(&arguments)
 }
 
-/// What `--json` printed: exactly one document, the job object.
+/// Parses the output of `--json`: exactly one document, the job object.
 #[track_caller]
 fn report(run: &Run) -> JobReport {
     serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{e}: {}\n{}", run.stdout, run.stderr))
 }
 
-/// The trace hashes of all episodes.
+/// Returns the trace hashes of all episodes.
 #[track_caller]
 fn hashes(report: &JobReport) -> Vec<String> {
     report.episode_details.iter().map(|episode| episode.trace_hash.unwrap().to_string()).collect()

@@ -1,5 +1,5 @@
-//! `docs/recompute.py` and `docs/replay.py`: a report's numbers follow from the physics, by programs that have nothing
-//! of ours, and a forged recording does not pass them.
+//! `docs/recompute.py` and `docs/replay.py`: independent programs derive a report's numbers from the physics, and
+//! detect forged recordings.
 
 use std::fs;
 use std::path::Path;
@@ -20,13 +20,13 @@ fn recompute(out: &Path) -> Output {
     python(&home().join("docs/recompute.py"), &[out.to_str().unwrap()])
 }
 
-/// Exit code and output of `docs/recompute.py`.
+/// Returns the exit code and output of `docs/recompute.py`.
 fn recomputed(out: &Path) -> (Option<i32>, String) {
     let output = recompute(out);
     (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
 }
 
-/// Episodes of a known-answer policy, kept without images.
+/// Records episodes of a known-answer policy, without images.
 fn kept(assay: &Assay, scenario: &str, policy: &str, episodes: &str) {
     let (policy, out) = (example(scenario, policy), assay.path("out"));
     let arguments = ["--episodes", episodes, "--record", "none", "--out", out.to_str().unwrap()];
@@ -60,7 +60,7 @@ fn every_number_follows_from_the_recordings() {
 }
 
 #[test]
-fn what_an_episode_that_broke_off_settled_follows_too() {
+fn results_of_truncated_episodes_follow_too() {
     let assay = assay();
     let policies = [
         (
@@ -87,7 +87,7 @@ fn what_an_episode_that_broke_off_settled_follows_too() {
 }
 
 #[test]
-fn a_number_that_does_not_follow_is_named() {
+fn a_number_that_does_not_follow_is_reported() {
     let assay = assay();
     kept(&assay, CARTPOLE, "reckless", "2");
     let path = assay.path("out/report.json");
@@ -96,18 +96,18 @@ fn a_number_that_does_not_follow_is_named() {
     report["episode_details"][1]["clauses"][0]["robustness"] = 0.25.into();
     fs::write(&path, report.to_string()).unwrap();
     let output = recompute(&assay.path("out"));
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(1), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(said.contains("verdict: the report says SAFE, the recordings say UNSAFE"), "{said}");
-    assert!(said.contains("robustness: the report says 0.25, "), "{said}");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(stdout.contains("verdict: the report says SAFE, the recordings say UNSAFE"), "{stdout}");
+    assert!(stdout.contains("robustness: the report says 0.25, "), "{stdout}");
     fs::write(&path, "{").unwrap();
     assert_eq!(recompute(&assay.path("out")).status.code(), Some(2));
 }
 
-/// Everything in these folders fits together but for the physics: each was believed when signals were taken as
-/// recorded.
+/// In these folders everything is consistent except for the physics. They were accepted when recorded signals were
+/// trusted.
 #[test]
-fn a_forged_recording_is_named() {
+fn a_forged_recording_is_reported() {
     let assay = assay();
     kept(&assay, CARTPOLE, "reference", "1");
     let (out, forge) = (assay.path("out"), home().join("crates/assay/tests/verify/forge.py"));

@@ -1,4 +1,4 @@
-//! Wrong use and wrong input: exit code 2, a message that names the part and what to do, and nothing left behind.
+//! Wrong use and wrong input: exit code 2, a message that names the problem and the remedy, and nothing left behind.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ fn with_link() -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// An archive with the name `from` replaced by `to`, as no honest program would write it.
+/// Returns an archive with the name `from` replaced by `to`, which ordinary programs do not write.
 fn renamed(zip: Vec<u8>, from: &str, to: &str) -> Vec<u8> {
     assert_eq!(from.len(), to.len());
     let mut zip = zip;
@@ -39,7 +39,7 @@ fn renamed(zip: Vec<u8>, from: &str, to: &str) -> Vec<u8> {
 }
 
 #[test]
-fn archives_that_are_not_taken() {
+fn invalid_archives_are_refused() {
     let assay = assay();
     let two = [("policy.py", POLICY), ("policy.px", POLICY)];
     let zeros = vec![0; 8 << 20];
@@ -60,7 +60,7 @@ fn archives_that_are_not_taken() {
 }
 
 #[test]
-fn arguments_that_cannot_be() {
+fn invalid_arguments_are_refused() {
     let assay = assay();
     let policy = assay.write("policy.py", POLICY);
     let policy = policy.to_str().unwrap();
@@ -91,7 +91,7 @@ fn a_folder_with_other_files_is_not_written_to() {
     refused(&assay, &arguments, &["thesis.tex", "choose an empty folder"]);
     assert_eq!(fs::read_to_string(thesis).unwrap(), "five years");
     assert_eq!(fs::read_dir(&out).unwrap().count(), 1);
-    // A file in its place.
+    // A file in place of the folder.
     let arguments = ["verify", policy.to_str().unwrap(), "--scenario", CARTPOLE, "--out", policy.to_str().unwrap()];
     refused(&assay, &arguments, &["--out", "policy.py"]);
     assert_eq!(fs::read(&policy).unwrap(), POLICY);

@@ -34,11 +34,11 @@ fn as_many_episodes_as_a_server_allows_talk_to_it_at_the_same_time() {
     let server = serve("reference", &["--together", "3"]);
     let address = format!("ws://127.0.0.1:{}", server.port());
     let run = verify(&assay, Path::new(&address), &["--episodes", "3", "--policy-concurrency", "3", "--json"]);
-    // The server let nobody go on before three had asked.
+    // The server answered only once three episodes had asked.
     let _ = server.wait_for("together 3");
     let together = report(&run);
     assert_eq!(together.verdict, Some(Verdict::Safe), "{}", run.stderr);
-    // And that changes nothing.
+    // The results do not depend on that.
     let server = serve("reference", &[]);
     let address = format!("ws://127.0.0.1:{}", server.port());
     let run = verify(&assay, Path::new(&address), &["--episodes", "3", "--json"]);
@@ -46,7 +46,7 @@ fn as_many_episodes_as_a_server_allows_talk_to_it_at_the_same_time() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_the_policys_error_and_told_in_full() {
+fn an_unreachable_server_is_the_policys_error_with_all_details() {
     let assay = assay();
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let run = verify(&assay, Path::new(&format!("ws://{free}")), &["--episodes", "1", "--json"]);
@@ -61,7 +61,7 @@ fn a_server_that_is_not_there_is_the_policys_error_and_told_in_full() {
 }
 
 #[test]
-fn an_address_that_is_none_is_refused_without_repeating_it() {
+fn an_invalid_address_is_refused_without_repeating_it() {
     let assay = assay();
     let run = verify(&assay, Path::new("ws://user:secret@"), &[]);
     assert_eq!(run.code, 2);

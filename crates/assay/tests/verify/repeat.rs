@@ -1,4 +1,4 @@
-//! The same archive, scenario and seed give the same traces, whatever else is different.
+//! The same archive, scenario and seed give the same traces, regardless of all other conditions.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -32,7 +32,7 @@ fn traces_do_not_depend_on_lanes_or_form() {
 }
 
 #[test]
-fn traces_do_not_depend_on_our_load() {
+fn traces_do_not_depend_on_load() {
     let assay = assay();
     let folder = example(CARTPOLE, "reference");
     let quiet = traces(&assay, &folder, &[]);

@@ -1,4 +1,4 @@
-//! `assay replay`: the same to the bit, or the first difference and whose it is.
+//! `assay replay`: the same to the bit, or the first difference and its cause.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use crate::{CARTPOLE, assay, verify};
 
-/// Pushes now and then, for half a second: `NUMBER` is what it takes its force from.
+/// Pushes occasionally, for half a second; `NUMBER` is the source of its force.
 const PUSHES: &str = "import numpy as np\nimport os\n\ndef policy(observation):\n    if observation['time'] > 0.5:\n        raise RuntimeError('seen enough')\n    return np.array([NUMBER])\n";
 const STEADY: &str = "np.random.default_rng(len(observation)).normal()";
 const FICKLE: &str = "os.urandom(1)[0] / 255 if observation['time'] > 0.2 else 1.0";
 
-/// A report of two episodes with the policy beside it.
+/// Creates a report of two episodes with the policy next to it.
 fn recorded(assay: &Assay, number: &str) -> PathBuf {
     let policy = assay.write("policy.py", PUSHES.replace("NUMBER", number));
     let out = assay.path("out");
@@ -44,7 +44,7 @@ fn a_deterministic_policy_repeats() {
     assert!(run.stdout.starts_with("episode 1: the same to the bit, 26 control steps\ntrace hash "), "{}", run.stdout);
     assay.assert_clean();
 
-    // Another fingerprint is named before anything else.
+    // A different fingerprint is reported first.
     change_report(&report, |value| value["fingerprint"]["glibc"] = "1.0".into());
     let run = replay(&assay, &report, &["--json"]);
     let found: Value = serde_json::from_str(&run.stdout).unwrap();
@@ -67,7 +67,7 @@ fn verified(assay: &Assay, policy: &Path, more: &[&str]) -> Run {
 }
 
 #[test]
-fn a_policy_of_any_kind_is_kept_beside_its_report() {
+fn a_policy_of_any_kind_is_stored_next_to_its_report() {
     let assay = assay();
     let source = PUSHES.replace("NUMBER", STEADY);
     let file = assay.write("my own.py", &source);
@@ -86,7 +86,7 @@ fn a_policy_of_any_kind_is_kept_beside_its_report() {
         let attested = assay.run(&[&key[..], &[out.join(kept).to_str().unwrap()]].concat());
         assert_eq!(attested.code, 0, "{}{}", attested.stdout, attested.stderr);
     }
-    // What lies in the folder would be removed with it.
+    // The file is in the folder, and would be removed with it.
     let kept = out.join("policy.zip");
     let run = verify(&assay, &kept, &["--episodes", "1", "--out", "out"]);
     assert!(run.code == 2 && run.stderr.contains("which is replaced"), "{}", run.stderr);
@@ -95,7 +95,7 @@ fn a_policy_of_any_kind_is_kept_beside_its_report() {
     assert_eq!(policies(&out), [""; 0]);
     let run = replay(&assay, &out.join("report.json"), &[]);
     assert!(run.code == 2 && run.stderr.contains("--policy"), "{}", run.stderr);
-    // Without a report it is somebody else's.
+    // A folder without a report belongs to the user.
     let other = assay.write("other/policy.py", "mine");
     let run = verify(&assay, &assay.path("folder"), &["--episodes", "1", "--out", "other"]);
     assert!(run.code == 2 && run.stderr.contains("which assay did not write"), "{}", run.stderr);
@@ -125,7 +125,7 @@ fn the_command_at_the_end_works_in_any_folder() {
 }
 
 #[test]
-fn a_policy_that_does_not_repeat_is_named() {
+fn a_nondeterministic_policy_is_reported() {
     let assay = assay();
     let report = recorded(&assay, FICKLE);
     let run = replay(&assay, &report, &[]);
@@ -135,7 +135,7 @@ fn a_policy_that_does_not_repeat_is_named() {
 }
 
 #[test]
-fn a_scenario_with_folders_is_kept_whole() {
+fn a_scenario_with_folders_is_stored_completely() {
     let assay = assay();
     let own = assay
         .copy_scenario(CARTPOLE, "own", |_, text| text.replace("scene = \"scene.xml\"", "scene = \"world/scene.xml\""));
@@ -148,14 +148,14 @@ fn a_scenario_with_folders_is_kept_whole() {
     for name in ["scenario.toml", "world/scene.xml", "world/notes/a.txt"] {
         assert!(assay.path("out/scenario").join(name).is_file(), "{name}");
     }
-    // All that is left of the scenario lies beside the report.
+    // The only copy of the scenario is next to the report.
     fs::remove_dir_all(own).unwrap();
     let again = replay(&assay, &assay.path("out/report.json"), &["--policy", policy.to_str().unwrap()]);
     assert_eq!(again.code, 0, "{}{}", again.stdout, again.stderr);
 }
 
 #[test]
-fn what_does_not_belong_together_is_refused() {
+fn files_that_do_not_match_are_refused() {
     let assay = assay();
     let report = recorded(&assay, STEADY);
     let refused = |more: &[&str], says: &str| {
@@ -170,7 +170,7 @@ fn what_does_not_belong_together_is_refused() {
     let good = fs::read(&recording).unwrap();
     fs::write(&recording, b"PAR1 rubbish PAR1").unwrap();
     refused(&[], "the recording is not the report's");
-    // A recording that is none, although the report speaks of it, is looked at in a jail.
+    // An invalid recording that the report refers to is examined in a jail.
     let text = fs::read_to_string(&report).unwrap();
     change_report(&report, |value| value["episode_details"][0]["evidence"] = Value::Array(Vec::new()));
     refused(&[], "can't be compared");

@@ -1,4 +1,4 @@
-//! `docs/replay.py`: whoever has the evidence and a MuJoCo of their own needs nothing of ours.
+//! `docs/replay.py`: evidence can be replayed with an independent MuJoCo, without any part of assay.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ fn replay(folder: &Path) -> Output {
     python.output().expect("vendor/dev-venv is made by tools/setup --dev")
 }
 
-/// An episode of the scenario's reference policy, kept without images.
+/// Records an episode of the scenario's reference policy, without images.
 fn recorded(assay: &Assay, scenario: &str) -> String {
     let (policy, out) = (example(scenario, "reference"), assay.path(scenario));
     let arguments = ["--scenario", scenario, "--episodes", "1", "--record", "none", "--json", "--out"];
@@ -28,19 +28,19 @@ fn recorded(assay: &Assay, scenario: &str) -> String {
 }
 
 #[test]
-fn a_foreign_mujoco_reproduces_every_bit() {
+fn an_independent_mujoco_reproduces_every_bit() {
     let assay = assay();
     for scenario in [CARTPOLE, "tabletop_reach"] {
         let hash = recorded(&assay, scenario);
         let output = replay(&assay.path(scenario).join("episodes/000"));
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-        assert_eq!(said.trim(), format!("the same to the bit, trace hash {hash}"));
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(stdout.trim(), format!("the same to the bit, trace hash {hash}"));
     }
 }
 
 #[test]
-fn a_changed_bit_is_found() {
+fn a_changed_bit_is_detected() {
     let assay = assay();
     recorded(&assay, CARTPOLE);
     let folder = assay.path(CARTPOLE).join("episodes/000");

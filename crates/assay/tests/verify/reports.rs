@@ -1,4 +1,4 @@
-//! `assay report`: a kept report in other forms.
+//! `assay report`: a stored report in other formats.
 
 use std::fs;
 use std::path::{Path, PathBuf};

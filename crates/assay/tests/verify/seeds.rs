@@ -1,4 +1,4 @@
-//! Seeds and policy keys: drawn where none is given, enough to repeat a job, and of no use to a policy.
+//! Seeds and policy keys: drawn if none is given, sufficient to repeat a job, and useless to a policy.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{CARTPOLE, assay, hashes, report, verify};
 
-/// Acts by chance, from the seed that it is given, for half a second.
+/// Acts randomly, from the seed that it is given, for half a second.
 const BY_CHANCE: &str = "import numpy as np
 
 class Policy:
@@ -20,7 +20,7 @@ class Policy:
             raise RuntimeError('seen enough')
         return np.array([self.random.normal()])
 ";
-/// Tries every job seed below 1000 with the derivation of before there were keys, and the seed itself.
+/// Tries every job seed below 1000, with the derivation used before keys were introduced, and the seed itself.
 const SEARCHES: &str = "import hashlib
 
 def labelled(label, job, episode):
@@ -56,7 +56,7 @@ fn without_a_seed_worlds_and_key_are_drawn() {
     let key = first.policy_key.clone().unwrap();
     assert_ne!(key, PolicyKey::from_seed(first.seed), "the key does not follow from a seed that was drawn");
     assert_eq!(first.episode_details[0].seed, key.policy_seed(0));
-    // Both numbers of the report repeat it.
+    // The job can be repeated from both numbers of the report.
     let (seed, key) = (first.seed.to_string(), key.to_hex());
     let again = one(&assay, &policy, &["--seed", &seed, "--policy-key", &key]);
     assert_eq!((hashes(&again), again.policy_key), (hashes(&first), first.policy_key));
@@ -72,7 +72,7 @@ fn a_seed_gives_the_key_and_a_key_changes_no_world() {
     let keyed = one(&assay, &policy, &["--seed", "7", "--policy-key", &"0c".repeat(32)]);
     assert_eq!(keyed.policy_key, Some(PolicyKey::new([0x0c; 32])));
     assert_ne!(keyed.episode_details[0].seed, seeded.episode_details[0].seed);
-    assert_eq!(hashes(&keyed), hashes(&seeded), "this policy does not look at its seed");
+    assert_eq!(hashes(&keyed), hashes(&seeded), "this policy does not use its seed");
     let by_chance = assay.write("policy.py", BY_CHANCE);
     let other = one(&assay, &by_chance, &["--seed", "7", "--policy-key", &"0c".repeat(32)]);
     assert_ne!(hashes(&other), hashes(&one(&assay, &by_chance, &["--seed", "7"])), "this one does");
@@ -91,7 +91,7 @@ fn a_replay_takes_the_reports_key_and_old_reports_have_none() {
     let run = assay.run(&["replay", path.to_str().unwrap(), "--episode", "1"]);
     assert!(run.code == 0 && run.stdout.contains("the same to the bit"), "{}{}", run.stdout, run.stderr);
 
-    // Without a key, seeds are what they were before there were any: not those of this recording.
+    // Without a key, the old derivation of seeds applies, which does not give those of this recording.
     let mut value: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     let seed = value["seed"].as_u64().unwrap();
     value.as_object_mut().unwrap().remove("policy_key").unwrap();

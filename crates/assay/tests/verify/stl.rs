@@ -1,4 +1,4 @@
-//! `assay stl`.
+//! The command `assay stl`.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::assay;
 
-/// 1001 rows over 2 s: `speed` is 0.1 until 1 s and 0.3 after it, `brake` 1 from 1.5 s on.
+/// Returns 1001 rows over 2 s: `speed` is 0.1 until 1 s and 0.3 after it, `brake` is 1 from 1.5 s on.
 fn trace() -> String {
     let mut csv = "time,speed,brake\n".to_owned();
     for i in 0..=1000 {
@@ -18,7 +18,7 @@ fn trace() -> String {
 }
 
 #[test]
-fn tells_robustness_verdict_and_exit_code() {
+fn reports_robustness_verdict_and_exit_code() {
     let assay = assay();
     let path = assay.write("run.csv", trace());
     let run = |formula: &str, more: &[&str]| -> Run {
@@ -53,7 +53,7 @@ fn tells_robustness_verdict_and_exit_code() {
     }
 }
 
-/// Equal, but for the last digits of numbers.
+/// Returns true if the values are equal except for the last digits of numbers.
 fn near(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => (a.as_f64().unwrap() - b.as_f64().unwrap()).abs() < 1e-12,
@@ -63,7 +63,7 @@ fn near(a: &Value, b: &Value) -> bool {
 }
 
 #[test]
-fn wrong_input_is_pointed_at() {
+fn the_position_of_a_syntax_error_is_shown() {
     let assay = assay();
     let path = assay.write("run.csv", trace());
     let broken = assay.write("broken.csv", "time,x\n0,1\n0.1,one\n");

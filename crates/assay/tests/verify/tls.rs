@@ -1,5 +1,5 @@
-//! Encrypted policy servers: whose certificates are believed. Authorities and certificates are made here, servers
-//! listen on loopback.
+//! Encrypted policy servers and the certificates that are trusted. Authorities and certificates are created here, and
+//! servers listen on loopback.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::{CARTPOLE, assay, report};
 
 const RUN_LIMIT: Duration = Duration::from_secs(120);
 
-/// An authority, and the file that makes a machine believe it.
+/// An authority, and the file that makes a machine trust it.
 struct Authority {
     issuer: Issuer<'static, KeyPair>,
     file: PathBuf,
@@ -28,7 +28,7 @@ impl Authority {
         Self { issuer: Issuer::new(params, key), file }
     }
 
-    /// A certificate for `host` and its key, in a file.
+    /// Creates a certificate for `host` and its key, in a file.
     fn certificate(&self, assay: &Assay, host: &str, last_year: i32) -> PathBuf {
         let mut params = CertificateParams::new([host.to_owned()]).unwrap();
         (params.not_before, params.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(last_year, 1, 1));
@@ -44,7 +44,7 @@ fn serve(certificate: &Path) -> PythonServer {
     PythonServer::start(&script, &[policy.to_str().unwrap(), "--tls", certificate.to_str().unwrap()])
 }
 
-/// `SAFE`, or why there was no connection.
+/// Returns `SAFE`, or the reason why there was no connection.
 fn verdict(assay: &Assay, url: &str, believed: &Path) -> String {
     let arguments = ["verify", url, "--scenario", CARTPOLE, "--episodes", "1", "--json"].map(Path::new);
     let run = assay.start_in(&arguments, &[("SSL_CERT_FILE", believed)]).wait(RUN_LIMIT);
@@ -56,29 +56,29 @@ fn verdict(assay: &Assay, url: &str, believed: &Path) -> String {
 }
 
 #[test]
-fn a_certificate_must_be_of_the_host_of_now_and_of_somebody_believed() {
+fn a_certificate_must_match_the_host_be_valid_now_and_be_trusted() {
     let assay = assay();
-    let ours = Authority::new(&assay, "ours");
+    let trusted = Authority::new(&assay, "trusted");
     let others = Authority::new(&assay, "others");
-    let good = serve(&ours.certificate(&assay, "localhost", 2090));
-    let elsewhere = serve(&ours.certificate(&assay, "elsewhere.test", 2090));
-    let expired = serve(&ours.certificate(&assay, "localhost", 2021));
-    let address = serve(&ours.certificate(&assay, "127.0.0.1", 2090));
+    let good = serve(&trusted.certificate(&assay, "localhost", 2090));
+    let elsewhere = serve(&trusted.certificate(&assay, "elsewhere.test", 2090));
+    let expired = serve(&trusted.certificate(&assay, "localhost", 2021));
+    let address = serve(&trusted.certificate(&assay, "127.0.0.1", 2090));
     let url = |scheme: &str, host: &str, server: &PythonServer| format!("{scheme}://{host}:{}", server.port());
-    assert_eq!(verdict(&assay, &url("wss", "localhost", &good), &ours.file), "SAFE");
-    assert_eq!(verdict(&assay, &url("wss", "127.0.0.1", &address), &ours.file), "SAFE");
+    assert_eq!(verdict(&assay, &url("wss", "localhost", &good), &trusted.file), "SAFE");
+    assert_eq!(verdict(&assay, &url("wss", "127.0.0.1", &address), &trusted.file), "SAFE");
     let refusals = [
-        (url("wss", "127.0.0.1", &good), &ours, "not valid for name"),
-        (url("wss", "localhost", &elsewhere), &ours, "not valid for name"),
-        (url("https", "localhost", &elsewhere), &ours, "not valid for name"),
-        (url("wss", "localhost", &expired), &ours, "expired"),
-        (url("https", "localhost", &expired), &ours, "expired"),
+        (url("wss", "127.0.0.1", &good), &trusted, "not valid for name"),
+        (url("wss", "localhost", &elsewhere), &trusted, "not valid for name"),
+        (url("https", "localhost", &elsewhere), &trusted, "not valid for name"),
+        (url("wss", "localhost", &expired), &trusted, "expired"),
+        (url("https", "localhost", &expired), &trusted, "expired"),
         (url("wss", "localhost", &good), &others, "UnknownIssuer"),
-        // No encryption where it was asked for, and the other way round.
-        (url("ws", "localhost", &good), &ours, ""),
+        // No encryption although it was requested, and the reverse.
+        (url("ws", "localhost", &good), &trusted, ""),
     ];
     for (url, authority, expected) in refusals {
-        let told = verdict(&assay, &url, &authority.file);
-        assert!(told != "SAFE" && told.contains(expected), "{url}: {told:?} instead of {expected:?}");
+        let found = verdict(&assay, &url, &authority.file);
+        assert!(found != "SAFE" && found.contains(expected), "{url}: {found:?} instead of {expected:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! A verdict is an exit code.
+//! Verdicts and their exit codes.
 
 use assay_model::{Blame, ClauseStatus, JobStatus, Verdict};
 use assay_testkit::example;
@@ -24,7 +24,7 @@ fn each_verdict_has_its_exit_code() {
 }
 
 #[test]
-fn the_terminal_report_says_it_in_words() {
+fn the_terminal_report_explains_the_verdict() {
     let assay = assay();
     let run = verify(&assay, &example(CARTPOLE, "reckless"), &["--episodes", "1"]);
     assert_eq!(run.code, 1);
@@ -54,7 +54,7 @@ fn a_target_is_certified_or_the_verdict_is_open() {
 }
 
 #[test]
-fn a_policy_that_fails_in_the_middle_keeps_what_it_broke_before() {
+fn violations_before_a_failure_of_the_policy_count() {
     let assay = assay();
     // Drives the cart out of the zone, then crashes.
     let source = "import numpy as np\n\ndef policy(observation):\n    if abs(observation['joint_position'][0]) > 1.2:\n        raise RuntimeError('too late')\n    return np.array([12.0])\n";

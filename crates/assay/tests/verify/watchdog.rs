@@ -1,4 +1,4 @@
-//! A policy that gives no answer: its own fault when it sleeps, not when somebody kept it from running.
+//! A policy that gives no answer: its own fault if it sleeps, but not if another process kept it from running.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,11 +13,11 @@ use rustix::thread::sched_setaffinity;
 use crate::load::result_of;
 use crate::{CARTPOLE, assay, report, verify};
 
-/// Until a policy acts, and for a run with a stall in it, on a busy machine.
+/// Maximum time until a policy acts, and of a run with a stall, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(120);
 
 #[test]
-fn a_policy_that_sleeps_for_ever_is_to_blame() {
+fn a_policy_that_sleeps_forever_is_to_blame() {
     let assay = assay();
     let source = "import time\ncalls = 0\n\ndef policy(observation):\n    global calls\n    calls += 1\n    if calls > 3:\n        time.sleep(1000)\n    return [0]\n";
     let run = verify(&assay, &assay.write("policy.py", source), &["--episodes", "1", "--json"]);
@@ -33,7 +33,7 @@ fn a_policy_that_sleeps_for_ever_is_to_blame() {
     assay.assert_clean();
 }
 
-/// Tells by its threads that it acts, leaves time to be disturbed, and then needs 0.8 s of a processor.
+/// Starts threads to show that it acts, waits to be disturbed, and then uses 0.8 s of CPU time.
 const ACTS: &str = "import threading\nimport time\ncalls = 0\n\ndef policy(observation):\n    global calls\n    calls += 1\n    if calls == 10:\n        for _ in range(8):\n            threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n        time.sleep(2)\n    if calls == 11:\n        end = time.process_time() + 0.8\n        while time.process_time() < end:\n            pass\n    return [3 * observation['time'] - 5]\n";
 /// Fewer threads than [`ACTS`] has once it acts, and more than an interpreter has by itself.
 const THREADS: usize = 8;
@@ -68,7 +68,7 @@ fn a_policy_that_was_stopped_is_run_again_and_the_report_says_so() {
     assert!(found.review_reasons.contains(&ReviewReason::EpisodeRepeated));
 }
 
-/// Ends what spins as soon as nobody needs it, also where a test fails.
+/// Processes that use up CPU time, killed when dropped, even if a test fails.
 struct Spinning<'a>(&'a AtomicBool);
 
 impl Drop for Spinning<'_> {
@@ -78,13 +78,13 @@ impl Drop for Spinning<'_> {
 }
 
 #[test]
-fn a_policy_that_gets_no_processor_is_waited_for() {
+fn a_policy_that_is_starved_of_cpu_gets_more_time() {
     let (done, began) = (AtomicBool::new(false), Instant::now());
     thread::scope(|scope| {
         let disturb = |acting: &Jailed| {
             let processor = acting.processors();
             acting.give_way();
-            // More than it has to give way to, on the processor that it is pinned to.
+            // More load than necessary on the processor to which the policy is pinned.
             for _ in 0..2 {
                 let done = &done;
                 scope.spawn(move || {

@@ -1,4 +1,4 @@
-//! What commands print fits a terminal of 50 and of 80 columns, and no word is broken.
+//! The output of commands fits terminals of 50 and 80 columns, without broken words.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,7 +8,7 @@ use assay_testkit::{Assay, example};
 use crate::{CARTPOLE, assay};
 
 const SCENARIO: &str = "tabletop_reach";
-/// Words of tables that lists do without: the names of first columns, and those of the report.
+/// Words of tables that lists omit: the names of first columns, and those of the report.
 const TABLES_ONLY: [&str; 17] = [
     "id",
     "clause",
@@ -28,10 +28,10 @@ const TABLES_ONLY: [&str; 17] = [
     "status",
     "when",
 ];
-/// Wide enough for everything to stand as it likes.
+/// A width that needs no wrapping.
 const WIDE: &str = "400";
 
-/// Commands that print for people, on what [`prepare`] made.
+/// Commands with output for people, on the files of [`prepare`].
 const COMMANDS: &[&[&str]] = &[
     &["scenario", "list"],
     &["scenario", "show", SCENARIO],
@@ -53,7 +53,7 @@ const COMMANDS: &[&[&str]] = &[
     &["doctor", "--jail", "--only", "fences"],
 ];
 
-/// A report, its keys, a data folder with keys and a season, a backup of it, a trace.
+/// Creates a report, its keys, a data folder with keys and a season, a backup of it, and a trace.
 fn prepare(assay: &Assay) {
     let policy = example(CARTPOLE, "reckless");
     std::fs::create_dir(assay.path("policy")).unwrap();
@@ -82,14 +82,14 @@ fn printed(assay: &Assay, arguments: &[&str], columns: &str) -> String {
     run.stdout
 }
 
-/// Words that do not depend on the layout, and not on the moment.
+/// Returns the words that depend neither on the layout nor on the time.
 fn words(text: &str) -> BTreeSet<&str> {
     let trimmed = text.split_whitespace().map(|word| word.trim_matches([':', ';', ',']));
     let is_word = |word: &&str| word.chars().any(char::is_alphabetic) && !word.chars().any(|c| c.is_ascii_digit());
     trimmed.filter(is_word).collect()
 }
 
-/// Whether a line may be longer: it is a command to copy, or has a word that leaves no room for others.
+/// Returns true if a line may be longer: it is a command to copy, or has a word that leaves no space for others.
 fn is_unbreakable(line: &str, width: usize) -> bool {
     let is_command = line.contains(" --scenario ") || line.trim_start().starts_with("assay ");
     let longest = line.split_whitespace().map(|word| word.chars().count()).max().unwrap_or_default();
@@ -116,14 +116,14 @@ fn nothing_is_wider_than_the_terminal_and_no_word_is_broken() {
 }
 
 #[test]
-fn a_scenario_is_shown_without_the_marks_of_its_markdown() {
+fn a_scenario_is_shown_without_markdown_syntax() {
     let assay = assay();
     let show = ["scenario", "show", SCENARIO];
     let coloured = assay.in_terminal(80, &show, &[]);
     assert!(coloured.contains("\u{1b}[1m") && !coloured.contains("]("), "{coloured}");
     let plain = assay.in_terminal(80, &show, &[("NO_COLOR", "1")]);
     let piped = printed(&assay, &show, "80");
-    assert_eq!(plain, piped, "only colours tell a terminal from a file");
+    assert_eq!(plain, piped, "the outputs to a terminal and a file differ only in colours");
     for text in [&coloured, &plain] {
         let marks = ["\n#", "**", "`", "|", "<!--", "!["].map(|mark| text.contains(mark));
         assert_eq!(marks, [false; 6], "{text}");
@@ -131,7 +131,7 @@ fn a_scenario_is_shown_without_the_marks_of_its_markdown() {
     }
 }
 
-/// Columns of a line without its colours.
+/// Returns the number of columns of a line without its colours.
 fn console_width(line: &str) -> usize {
     assay_model::sanitise(line, usize::MAX).chars().count()
 }

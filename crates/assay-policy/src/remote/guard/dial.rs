@@ -126,7 +126,7 @@ impl AddressGuard {
         Ok(judged.into_iter().map(|ip| SocketAddr::new(ip, endpoint.port())).collect())
     }
 
-    /// Connects to `endpoint`. Called anew for every connection, because names change.
+    /// Connects to `endpoint`. Called for every new connection, because names change.
     ///
     /// # Errors
     /// [`DialError`] if the connection is refused or fails.

@@ -1,5 +1,5 @@
 //! Requests over one persistent connection, without redirects, proxies or cookies. A connection that was lost between
-//! two requests is opened anew, through the guard.
+//! two requests is opened again, through the guard.
 
 use std::time::Duration;
 
