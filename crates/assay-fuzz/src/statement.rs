@@ -31,7 +31,7 @@ pub(crate) fn statement(data: &[u8]) {
     }
 }
 
-/// True if the envelope is signed with the key above.
+/// Returns true if the envelope is signed with the key above.
 fn is_signed(data: &[u8]) -> bool {
     Envelope::parse(data).is_ok_and(|envelope| envelope.signed_by(&KEY.public()).is_ok_and(|signed| signed))
 }
