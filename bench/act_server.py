@@ -1,5 +1,5 @@
-"""A policy server over HTTP with nothing but asyncio: answers each POST /act with an example policy after some time,
-however many ask at the same time. Prints its port.
+"""A policy server over HTTP that uses only asyncio: it answers each POST /act with an example policy after a delay,
+regardless of the number of concurrent requests. Prints its port.
 
     act_server.py POLICY.PY DELAY_MS
 """
@@ -18,7 +18,7 @@ DELAY_S = float(sys.argv[2]) / 1000
 
 
 async def request(reader):
-    """Path and body of the next request."""
+    """Returns path and body of the next request."""
     path, length = (await reader.readline()).split(b" ")[1], 0
     while (line := (await reader.readline()).strip()) != b"":
         name, _, value = line.partition(b":")
@@ -41,7 +41,7 @@ async def serve(reader, writer):
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(text), text))
             await writer.drain()
     except (IndexError, OSError, asyncio.IncompleteReadError):
-        # The client has gone.
+        # The client has disconnected.
         writer.close()
 
 

@@ -1,5 +1,5 @@
-"""The signals, stages and clauses of `bare_loop.py --check`, read from `scenario.toml` independently of the service;
-and pictures of episodes."""
+"""The signals, stages and clauses of `bare_loop.py --check`, which implement `scenario.toml` independently of the
+service, and the rendering of episodes."""
 
 import fnmatch
 import math
@@ -130,7 +130,7 @@ def check(folder, make_policy, episodes, seed):
 
 
 def draw_episode(folder, make_policy, seed, png, sheet, size):
-    """Renders the first frame, and four moments side by side."""
+    """Renders the first frame, and a sheet of six frames."""
     from PIL import Image
 
     world = World(folder, seed)

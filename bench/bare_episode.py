@@ -1,4 +1,4 @@
-"""One episode in a bare loop: the scenario's controller, the policy's observations, and the loop itself."""
+"""An episode in a bare loop: the scenario's controller, the policy's observations, and the loop itself."""
 
 import importlib.util
 import time
@@ -8,13 +8,13 @@ import numpy as np
 
 from bare_world import frame, mujoco, velocity
 
-LIMIT_MARGIN_RAD = 0.02  # room before a joint's position limit
-BRAKE_SHARE = 0.5  # of the acceleration limit, to brake before it
+LIMIT_MARGIN_RAD = 0.02  # margin to a joint's position limit
+BRAKE_SHARE = 0.5  # fraction of the acceleration limit used for braking before it
 LEAST_DAMPING_SQUARED = 1e-6
 
 
 def load_policy(folder):
-    """Returns a function that creates a policy; called once per episode."""
+    """Returns a function that creates a policy, which is called once per episode."""
     spec = importlib.util.spec_from_file_location("policy", Path(folder) / "policy.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -31,7 +31,7 @@ def load_policy(folder):
 
 
 class EeVelocity:
-    """Damped least squares inverse kinematics with a leash, as in the service's controller of that name."""
+    """Damped least squares inverse kinematics with a leash, as in the service's controller of the same name."""
 
     def __init__(self, world):
         self.model, self.data = world.model, world.data
@@ -148,7 +148,7 @@ def observer(world, last_action):
 
 
 class Parts:
-    """The CPU time of the loop's parts: each lap is added to the part that has just ended."""
+    """The CPU time of the loop's parts. Each lap is added to the part that has just ended."""
 
     def __init__(self):
         self.ns, self.last = dict.fromkeys(("observation", "policy", "controller", "physics"), 0), 0
@@ -163,7 +163,7 @@ class Parts:
 
 
 def timed_step(world, policy, observe, controller, low, high, last, parts):
-    """A control step as in `episode`, with a lap after each part."""
+    """Runs a control step as in `episode`, with a lap after each part."""
     parts.start()
     seen = observe()
     parts.lap("observation")

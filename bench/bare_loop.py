@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
-"""The same world, controller and policy as the service, in a bare MuJoCo loop in one Python process.
+"""Runs the same world, controller and policy as the service, in a bare MuJoCo loop in one Python process.
 
-The service's speed is compared with it: no jail, no clauses, no trace. One JSON line states the CPU time of a control
-step:
+The benchmarks compare the service's speed with this loop, which has no jail, no clauses and no trace. It prints the CPU
+time of a control step as a line of JSON:
 
     python bench/bare_loop.py --scenario tabletop_reach --policy reference --episodes 3 --seed 1
 
     {"scenario": "tabletop_reach", "control_steps": 1500, "cpu_s": 0.29, "cpu_us_per_control_step": 191.4, "parts_us": {}}
 
 Only the episodes' loops are timed, not the building of worlds or the import of the policy. The loop does not evaluate
-success, so episodes last until the time limit, or `--control-steps N`. `--parts` divides the CPU time by cause (and
-costs some itself). With `--check` every signal is computed at every physics step too, and the policy's results are
-printed instead: a second, independent reading of `scenario.toml`. `--png FILE` and `--sheet FILE` draw the first world
-and a strip of its episode.
+success, so episodes last until the time limit, or `--control-steps N`. `--parts` splits the CPU time by part (and takes
+some itself). With `--check`, every signal is computed at every physics step too, and the policy's results are printed
+instead, as a second, independent implementation of `scenario.toml`. `--png FILE` and `--sheet FILE` render the first
+world and frames of its episode.
 
-`bare_world.py` builds the worlds, `bare_episode.py` holds the loop, `bare_check.py` the signals and drawings.
+`bare_world.py` builds the worlds, `bare_episode.py` contains the loop, `bare_check.py` the signals and the rendering.
 
-Needs mujoco 3.17.0 and numpy (pillow to draw). Worlds are drawn by numpy's generator, so they are of the same kind as
-the service's but not the same ones.
+Needs mujoco 3.17.0 and numpy (and pillow for rendering). Worlds are drawn with numpy's generator, so they have the same
+distribution as the service's but are not the same ones.
 """
 
 import argparse
@@ -35,22 +35,22 @@ def main():
     parser.add_argument("--policy", default="reference", help="name under examples/policies/SCENARIO, or a folder")
     parser.add_argument("--episodes", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--control-steps", type=int, help="end each episode after so many")
+    parser.add_argument("--control-steps", type=int, help="end each episode after this many control steps")
     parser.add_argument("--parts", action="store_true", help="also print the CPU time of each part")
     parser.add_argument("--check", action="store_true", help="print success, stages and margins instead")
-    parser.add_argument("--png", help="draw the first world into this file")
-    parser.add_argument("--sheet", help="draw six moments of the first episode into this file")
-    parser.add_argument("--size", default="640x480", help="of a drawn frame")
+    parser.add_argument("--png", help="render the first world to this file")
+    parser.add_argument("--sheet", help="render six frames of the first episode to this file")
+    parser.add_argument("--size", default="640x480", help="size of a rendered frame")
     args = parser.parse_args()
     folder = Path(args.scenario) if Path(args.scenario, "scenario.toml").is_file() else ROOT / "scenarios" / args.scenario
     policy = Path(args.policy)
     if not (policy / "policy.py").is_file():
         policy = ROOT / "examples" / "policies" / folder.name / args.policy
     if not (folder / "scenario.toml").is_file() or not (policy / "policy.py").is_file():
-        sys.exit(f"no scenario {folder} or no policy {policy}")
+        sys.exit(f"the scenario {folder} or the policy {policy} does not exist")
     make_policy = load_policy(policy)
     if args.check or args.png or args.sheet:
-        from bare_check import check, draw_episode  # only here, so that the timed loop does not load it
+        from bare_check import check, draw_episode  # imported here so that the timed loop does not load it
     if args.png or args.sheet:
         return draw_episode(folder, make_policy, args.seed, args.png, args.sheet, [int(n) for n in args.size.split("x")])
     if args.check:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-os.environ.setdefault("MUJOCO_GL", "egl")  # read when mujoco is imported; only drawing needs it
+os.environ.setdefault("MUJOCO_GL", "egl")  # read when mujoco is imported; only rendering needs it
 import mujoco  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -24,7 +24,7 @@ def read_toml(path):
 
 
 class Robot:
-    """A mounted robot: its file, and where its joints are in the compiled model."""
+    """A mounted robot: its file, and the indices of its joints in the compiled model."""
 
     def __init__(self, entry, file):
         self.name, self.mount, self.qpos, self.file = entry["name"], entry["mount"], np.array(entry["qpos"]), file
@@ -74,7 +74,7 @@ class World:
         self.control_steps = round(self.scenario["time_limit_s"] * world["control_hz"])
 
     def randomise(self, rng):
-        """Draws the parameters and writes them into the model; returns what concerns the start state."""
+        """Draws the parameters and writes them to the model; returns the settings of the start state."""
         drawn = {name: draw(rng, how) for name, how in self.scenario.get("parameters", {}).items()}
         settings = [s for p in self.scenario.get("placement", []) for s in placed(rng, p)]
         for entry in self.scenario.get("set", []):
@@ -104,7 +104,7 @@ def draw(rng, how):
 
 
 def placed(rng, placement):
-    """Settings that put the bodies on a surface without overlap."""
+    """Yields settings that put the bodies on a surface without overlap."""
     taken = [(a["x"], a["y"], a["radius"]) for a in placement.get("avoid", [])]
     for body in placement["bodies"]:
         for _ in range(10_000):
@@ -122,7 +122,7 @@ def placed(rng, placement):
 
 
 def set_number(model, target, value):
-    """Writes one `[[set]]` target; returns (kind, joint, value) when it belongs to the start state."""
+    """Writes a `[[set]]` target; returns (kind, joint, value) if it belongs to the start state."""
     kind, rest = target.split(":")
     name, field = rest.split(".", 1)
     key, _, index = field.partition(".")
@@ -152,14 +152,14 @@ def set_number(model, target, value):
 
 
 def frame(model, of):
-    """(object type, id, positions, orientations) of a frame such as `site:arm/tcp`."""
+    """Returns (object type, id, positions, orientations) of a frame such as `site:arm/tcp`."""
     kind, name = of.split(":")
     obj, xpos, xmat = OBJECTS[kind]
     return obj, mujoco.mj_name2id(model, obj, name), xpos, xmat
 
 
 def velocity(model, data, of):
-    """Angular, then linear velocity in world axes."""
+    """Returns the angular, then the linear velocity in world axes."""
     out = np.zeros(6)
     mujoco.mj_objectVelocity(model, data, of[0], of[1], out, 0)
     return out

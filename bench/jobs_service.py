@@ -1,8 +1,9 @@
-"""What both services of the comparison share: the shape of a job, what is looked at in an archive, keys and settings.
+"""Shared code of the two services of the comparison: the shape of a job, the checks of an archive, keys and settings.
 
-They do what `assay serve` does for the same three requests: a key is checked and counted, an archive is unpacked to see
-that it holds a policy, hashed and kept durably, and a job is a row with shards. They evaluate nothing, and they are
-spared what costs ours most: caps of accounts, events, and the place in the queue, which is always 1 here.
+They do the same as `assay serve` for the same three requests: a key is checked and counted; an archive is unpacked to
+check that it contains a policy, hashed and stored durably; and a job is a row with shards. They do not evaluate jobs,
+and omit what is most expensive in assay: caps of accounts, events, and the position in the queue, which is always 1
+here.
 """
 
 import hashlib
@@ -44,7 +45,7 @@ class Refused(Exception):
 
 
 def digest_of(authorization):
-    """Key id and hash of a bearer key."""
+    """Returns the id and the hash of a bearer key."""
     scheme, _, token = (authorization or "").partition(" ")
     if scheme.lower() != "bearer" or token.count("_") != 2:
         raise Refused(401, "UNAUTHORIZED", "an API key is needed")
@@ -52,13 +53,13 @@ def digest_of(authorization):
 
 
 class Rates:
-    """Requests of a key in windows of a minute."""
+    """Numbers of requests of each key in windows of a minute."""
 
     def __init__(self):
         self.window, self.counts = 0, {}
 
     def admit(self, key):
-        """Counts a request; the headers that tell."""
+        """Counts a request; returns the rate limit headers."""
         window = int(time.time()) // 60
         if window != self.window:
             self.window, self.counts = window, {}
@@ -72,7 +73,7 @@ class Rates:
 
 
 def checked(data):
-    """Unpacks the archive in memory, as bounded as the service does; raises when it has no policy."""
+    """Unpacks the archive in memory with the service's limits; raises an error if it has no policy."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         entries = archive.infolist()
         if len(entries) > 512 or sum(entry.file_size for entry in entries) > 512 << 20:
@@ -101,7 +102,7 @@ def keep(folder, data):
 
 
 def header(scenario, num_episodes, digest):
-    """What a new job's row says of it."""
+    """Returns the header of a new job."""
     if scenario not in SCENARIOS:
         raise Refused(400, "VALIDATION_ERROR", "there is no such scenario")
     version, scenario_digest = SCENARIOS[scenario]
@@ -114,7 +115,7 @@ def header(scenario, num_episodes, digest):
 
 
 def job(header, status, episodes_done):
-    """The object that a client reads."""
+    """Returns a job as a client receives it."""
     shown = dict.fromkeys(ABSENT) | header
     shown |= {
         "status": status, "needs_review": False, "review_reasons": [], "queue_position": 1,
@@ -125,7 +126,7 @@ def job(header, status, episodes_done):
 
 
 def new_id():
-    """A UUIDv7."""
+    """Returns a UUIDv7."""
     number = int(time.time() * 1000) << 80 | int.from_bytes(os.urandom(10), "big")
     return str(uuid.UUID(int=number & ~(0xF << 76) & ~(0x3 << 62) | 0x7 << 76 | 0x2 << 62))
 

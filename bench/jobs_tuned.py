@@ -1,5 +1,5 @@
-"""The same service by somebody who counts microseconds: FastAPI's routing, but SQLite called inline on one connection,
-no models, no dependencies, keys in memory, middleware as plain ASGI.
+"""The service tuned for speed: FastAPI's routing, but SQLite called inline on one connection, no models, no
+dependencies, keys in memory, and plain ASGI middleware.
 
     jobs_tuned.py FOLDER KEY        prints its port
 """
@@ -33,7 +33,7 @@ def prepare():
 
 
 def caller(request):
-    """The account, and the headers that tell of its rate."""
+    """Returns the account, and the rate limit headers."""
     key_id, digest = service.digest_of(request.headers.get("authorization"))
     account, known = keys.get(key_id, ("", ""))
     if known != digest:
@@ -93,7 +93,7 @@ async def listed(request: Request):
 
 
 class Observed:
-    """Adds the headers that belong on every answer."""
+    """Middleware that adds the headers of every answer."""
 
     def __init__(self, inner):
         self.inner = inner

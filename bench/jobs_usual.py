@@ -1,4 +1,4 @@
-"""The usual way to write such a service in Python: FastAPI, pydantic models, SQLAlchemy's asyncio session on aiosqlite.
+"""The service written in the usual way: FastAPI, pydantic models, SQLAlchemy's asyncio session on aiosqlite.
 
     jobs_usual.py FOLDER KEY        prints its port
 """

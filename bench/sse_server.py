@@ -1,4 +1,4 @@
-"""What the benchmark of idle streams compares with: the same stream, as sse-starlette serves it.
+"""The server that the benchmark of idle streams compares with: the same stream, served by sse-starlette.
 
     sse_server.py        prints its port; GET /events waits, POST /publish sends one event to all and ends their streams
 """

@@ -1,7 +1,8 @@
-"""Sends requests at a steady rate, whether or not earlier ones are answered, and prints median and 99th percentile of
-their latency in ms. A request's latency begins when it was due, so that a server that stalls is not let off.
+"""Sends requests at a steady rate, whether or not earlier ones have been answered, and prints median and 99th
+percentile of their latency in ms. Latency is measured from the time at which a request was due, so that stalls of the
+server count in full (no coordinated omission).
 
-    steady_load.py < WHAT        as bench/measure/api.py writes it
+    steady_load.py < OPTIONS        JSON, as bench/measure/api.py writes it
 """
 
 import asyncio
@@ -13,17 +14,17 @@ import time
 from itertools import cycle
 
 LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
-AHEAD_S = 0.002  # of waking up before a request is due; the rest is spent spinning
+AHEAD_S = 0.002  # wakes up this long before a request is due, and then spins
 CONNECTIONS = 32
 LIMIT_S = 30
 
 
 class Load:
-    def __init__(self, told):
-        self.told, self.latencies = told, []
+    def __init__(self, options):
+        self.options, self.latencies = options, []
         self.idle = asyncio.Queue()
-        self.jobs, self.count = cycle(told["jobs"]), 0
-        self.head = f"Host: 127.0.0.1:{told['port']}\r\nAuthorization: Bearer {told['key']}\r\n"
+        self.jobs, self.count = cycle(options["jobs"]), 0
+        self.head = f"Host: 127.0.0.1:{options['port']}\r\nAuthorization: Bearer {options['key']}\r\n"
 
     def request(self, what):
         if what == "get":
@@ -31,7 +32,7 @@ class Load:
         if what == "list":
             return f"GET /verify?limit=50 HTTP/1.1\r\n{self.head}\r\n".encode()
         self.count += 1
-        body = f"steady{self.count:010x}".join((self.told["before"], self.told["after"])).encode("latin-1")
+        body = f"steady{self.count:010x}".join((self.options["before"], self.options["after"])).encode("latin-1")
         kind = "Content-Type: multipart/form-data; boundary=XyZ\r\n"
         return f"POST /verify HTTP/1.1\r\n{self.head}{kind}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
@@ -47,14 +48,14 @@ class Load:
 
     async def run(self):
         for _ in range(CONNECTIONS):
-            opened = await asyncio.open_connection("127.0.0.1", self.told["port"], limit=1 << 20)
+            opened = await asyncio.open_connection("127.0.0.1", self.options["port"], limit=1 << 20)
             self.idle.put_nowait(opened)
-        number = self.told["rate"] * self.told["seconds"]
-        requests = [self.request(what) for _, what in zip(range(number), cycle(self.told["mix"]))]
+        number = self.options["rate"] * self.options["seconds"]
+        requests = [self.request(what) for _, what in zip(range(number), cycle(self.options["mix"]))]
         gc.disable()
         tasks, begin = [], time.perf_counter() + 0.5
         for index, request in enumerate(requests):
-            due = begin + index / self.told["rate"]
+            due = begin + index / self.options["rate"]
             if (wait := due - time.perf_counter() - AHEAD_S) > 0:
                 await asyncio.sleep(wait)
             while time.perf_counter() < due:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""rtamt and scipy on the formulas of `bench/run --only stl`: what an engineer would use instead.
+"""Times rtamt and scipy, the usual alternatives, on the formulas of `bench/run --only stl`.
 
-Writes traces (`--trace FILE:SAMPLES`) with columns x, y, and prints JSON: by formula the robustness, the microseconds
-that rtamt 0.4.10 (discrete time, offline) and numpy/scipy code written by hand for that formula take over the first
-trace, and whether the two agree. Needs rtamt, scipy and numpy (requirements/bench.txt); Python 3.11 or 3.12, for rtamt.
+Writes traces (`--trace FILE:SAMPLES`) with columns x, y, and prints JSON: for each formula, its robustness, the time in
+microseconds that rtamt 0.4.10 (discrete time, offline) and hand-written numpy/scipy code take for the first trace, and
+whether the two agree. Needs rtamt, scipy and numpy (requirements/bench.txt), and Python 3.11 or 3.12, for rtamt.
 """
 
 import argparse
@@ -22,7 +22,7 @@ NEAR = 1e-9
 
 
 def ahead(filtered, x, seconds):
-    """The extremum of x[i .. i + window], clipped at the end."""
+    """Returns the extremum of x[i .. i + window], clipped at the end."""
     width = round(seconds / PERIOD_S) + 1
     padding = np.inf if filtered is minimum_filter1d else -np.inf
     return filtered(x, width, origin=-((width - 1) // 2), mode="constant", cval=padding)
@@ -48,7 +48,7 @@ def settles(x, y):
     return np.min(np.maximum(1 - x, ahead(maximum_filter1d, ahead(minimum_filter1d, 0.5 - y, 0.4), 2)))
 
 
-# Formula and the same by hand. The windows hold an odd number of samples, so that scipy's can be centred.
+# Formulas and their hand-written equivalents. Windows have an odd number of samples, so that scipy's can be centred.
 FORMULAS = {
     "always (x <= 5)": limit,
     "always[0:0.2] (x <= 5)": window,
@@ -59,7 +59,7 @@ FORMULAS = {
 
 
 def best(work, rounds):
-    """Result and least microseconds."""
+    """Returns the result and the minimum time in microseconds."""
     times = []
     for _ in range(rounds):
         start = time.perf_counter()
@@ -75,7 +75,7 @@ def by_rtamt(text, x, y):
     spec.set_sampling_period(round(1e3 * PERIOD_S), "ms", 0.1)
     spec.spec = f"out = {text}"
     spec.parse()
-    # A list of its own for each call: rtamt pads the caller's in place. Making them is not timed.
+    # New lists for each call, because rtamt pads them in place. Their creation is not timed.
     data = {"time": [i * PERIOD_S for i in range(len(x))], "x": x.tolist(), "y": y.tolist()}
     return best(lambda: spec.evaluate(data)[0][1], ROUNDS["rtamt"])
 
@@ -90,7 +90,7 @@ def main():
         path, _, samples = trace.rpartition(":")
         rng = np.random.default_rng(args.seed)
         t = np.arange(int(samples)) * PERIOD_S
-        # Slow waves with noise: windows have something to look for.
+        # Slow waves with noise, so that windows matter.
         x = 2 * np.sin(5 * t) + 0.1 * rng.normal(size=t.size)
         y = np.cos(6.5 * t) + 0.1 * rng.normal(size=t.size)
         np.savetxt(path, np.column_stack([x, y]), delimiter=",", fmt="%.17g")
@@ -98,10 +98,10 @@ def main():
     x, y = first
     out = {}
     for text, by_hand in FORMULAS.items():
-        theirs, rtamt_us = by_rtamt(text, x, y)
+        library, rtamt_us = by_rtamt(text, x, y)
         hand, scipy_us = best(lambda: by_hand(x, y), ROUNDS["scipy"])
-        agree = abs(theirs - hand) < NEAR
-        out[text] = {"robustness": hand, "agree": agree, "rtamt": theirs, "rtamt_us": rtamt_us, "scipy_us": scipy_us}
+        agree = abs(library - hand) < NEAR
+        out[text] = {"robustness": hand, "agree": agree, "rtamt": library, "rtamt_us": rtamt_us, "scipy_us": scipy_us}
     print(json.dumps(out))
 
 

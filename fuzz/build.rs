@@ -1,4 +1,4 @@
-//! Lets tests and binaries find MuJoCo at run time: beside themselves or where the set-up put it.
+//! Sets the run-time search path for MuJoCo: the folder of the binary, or the folder where `tools/setup` installed it.
 
 use std::path::Path;
 

@@ -1,1 +1,1 @@
-"""What bench/run measures, a module each."""
+"""The measurements of bench/run, one per module."""

@@ -1,5 +1,5 @@
-"""Three requests of the HTTP interface beside two FastAPI services that do the same, each server on one processor and
-the load on another: requests per second, latency at a steady rate, memory."""
+"""Compares three requests of the HTTP interface with two FastAPI services that do the same, each server on one
+processor and the load on another: requests per second, latency at a steady rate, memory."""
 
 import contextlib
 import io
@@ -25,9 +25,9 @@ ROUND_S = 4
 STEADY_S = 15
 STEADY_PER_S = 200
 LIMIT_S = 60
-# Of ten requests at the steady rate, as of a client that waits for its job.
+# The mix of ten requests at the steady rate, similar to that of a client that waits for its job.
 MIX = ("get",) * 8 + ("list", "upload")
-# Each is the ratio that is asked for: to the usual service, to the tuned one.
+# Target ratios to the usual and to the tuned service.
 TARGETS = {"get": (15, 5), "list": (6, 2), "upload": (3, 1.5)}
 NAMES = {"get": "GET by id", "list": "list of 50", "upload": "upload of 10 kB"}
 SETTINGS = [f"limits.rate.{name}_per_minute=1000000000" for name in ("verify", "get", "write")] + [
@@ -42,23 +42,22 @@ def run(bench):
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         usual, tuned = (stack.enter_context(fastapi(bench, folder, kind)) for kind in ("usual", "tuned"))
-        ours = stack.enter_context(assay(bench, folder))
-        servers = {"assay": ours, "usual": usual, "tuned": tuned}
+        servers = {"assay": stack.enter_context(assay(bench, folder)), "usual": usual, "tuned": tuned}
         for server in servers.values():
             server.fill()
-        # First, while all have the same rows: whoever takes more uploads has more of them afterwards.
-        late = {name: steady(server) for name, server in servers.items()}
+        # Measured first, while all have the same number of rows: a faster server has more rows after the uploads.
+        latencies = {name: steady(server) for name, server in servers.items()}
         rates = {(name, what): [] for name in servers for what in TARGETS}
         for what in TARGETS:
             for _ in range(max(2, bench.repetitions - 2)):
                 for name, server in servers.items():
                     rates[name, what].append(server.rate(folder, what))
         peak = {name: peak_kib(server.pid) / 1024 for name, server in servers.items()}
-    return [*speeds(rates), latency(late), memory(peak)]
+    return [*speeds(rates), latency(latencies), memory(peak)]
 
 
 def speeds(rates):
-    """Requests per second against each service, request by request."""
+    """Returns the ratios of requests per second to each service, for each kind of request."""
     rows = []
     for what, targets in TARGETS.items():
         for kind, target in zip(("usual", "tuned"), targets, strict=True):
@@ -69,10 +68,13 @@ def speeds(rates):
     return rows
 
 
-def latency(late):
-    row = result("p99 at 200 requests a second, against the tuned service", [late["assay"][1] / late["tuned"][1]])
+def latency(latencies):
+    ratio = latencies["assay"][1] / latencies["tuned"][1]
+    row = result("p99 at 200 requests a second, against the tuned service", [ratio])
     row |= {"unit": "x", "target": ("<=", 0.5), "met": row["value"] <= 0.5}
-    row["detail"] = {f"{name}, {part} ms": value for name in late for part, value in zip(("p50", "p99"), late[name])}
+    row["detail"] = {
+        f"{name}, {part} ms": value for name, found in latencies.items() for part, value in zip(("p50", "p99"), found)
+    }
     return row
 
 
@@ -83,7 +85,7 @@ def memory(peak):
 
 
 class Server:
-    """One of the three, and how to load it."""
+    """One of the three servers, and the load for it."""
 
     def __init__(self, port, pid):
         self.port, self.pid, self.parts, self.jobs = port, pid, upload_parts(archive(), EPISODES), []
@@ -94,7 +96,7 @@ class Server:
             return json.load(answer)
 
     def upload(self, episodes=EPISODES):
-        """An upload of an archive that nobody has sent before."""
+        """Returns an upload of a unique archive."""
         headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "multipart/form-data; boundary=XyZ"}
         self.count += 1
         body = f"{self.count:016x}".encode().join(upload_parts(archive(), episodes))
@@ -104,7 +106,7 @@ class Server:
         self.jobs = [self.ask(self.upload())["job_id"] for _ in range(ROWS)]
 
     def rate(self, folder, what):
-        """Requests per second that it answers, all of them well."""
+        """Returns the number of successful requests per second; fails if any request was refused."""
         script = folder / "load.lua"
         script.write_text(SCRIPTS[what])
         for name, part in zip(("before", "after"), self.parts, strict=True):
@@ -152,7 +154,7 @@ end
 
 
 def archive():
-    """A policy of 10 kB whose comment is 16 characters, to be replaced: each upload is another archive."""
+    """Returns an archive of 10 kB with a comment of 16 characters, which is replaced to make each upload unique."""
     source = SLOW + "# " + os.urandom(4_900).hex() + "\n"
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as files:
@@ -162,7 +164,7 @@ def archive():
 
 
 def upload_parts(data, episodes):
-    """The multipart body before and after the archive's comment."""
+    """Returns the multipart body before and after the archive's comment."""
     head = '--XyZ\r\nContent-Disposition: form-data; name="%s"%s\r\n\r\n'
     body = (head % ("scenario", "")).encode() + SCENARIO.encode() + b"\r\n"
     body += (head % ("num_episodes", "")).encode() + b"%d\r\n" % episodes
@@ -183,13 +185,13 @@ def assay(bench, folder):
         )
         try:
             port = wait_for(lambda: ended(server, log) or LISTENING.search(log.read_text()))[2]
-            ours = Server(int(port), server.pid)
-            slow = ours.ask(ours.upload(LONG))["job_id"]
+            found = Server(int(port), server.pid)
+            slow = found.ask(found.upload(LONG))["job_id"]
             request = urllib.request.Request(
                 f"http://127.0.0.1:{port}/verify/{slow}", headers={"Authorization": f"Bearer {KEY}"}
             )
-            wait_for(lambda: ours.ask(request)["started_at"])
-            yield ours
+            wait_for(lambda: found.ask(request)["started_at"])
+            yield found
         finally:
             server.terminate()
             server.wait()
@@ -211,14 +213,14 @@ def fastapi(bench, folder, kind):
 
 
 def steady(server):
-    """Median and 99th percentile of the latency in ms, counted from when each request was due."""
+    """Returns median and 99th percentile of the latency in ms, measured from when each request was due."""
     program = Path(__file__).parent.parent / "steady_load.py"
-    told = {
+    options = {
         "port": server.port, "key": KEY, "mix": MIX, "rate": STEADY_PER_S, "seconds": STEADY_S, "jobs": server.jobs,
         "before": server.parts[0].decode("latin-1"), "after": server.parts[1].decode("latin-1"),
     }
     done = subprocess.run(
-        ["python3", "-B", program], input=json.dumps(told), capture_output=True, text=True, timeout=2 * LIMIT_S,
+        ["python3", "-B", program], input=json.dumps(options), capture_output=True, text=True, timeout=2 * LIMIT_S,
         preexec_fn=on_core(LOAD_CORE),
     )
     if done.returncode:
@@ -227,7 +229,7 @@ def steady(server):
 
 
 def ended(server, log):
-    """Fails with what the server said when it is not running."""
+    """Fails with the server's log if the server is not running."""
     if server.poll() is not None:
         raise SystemExit(f"the server ended: {log.read_text()}")
 

@@ -1,4 +1,4 @@
-"""What the benchmarks share: running `assay verify`, reading what episodes cost, the table."""
+"""Shared code of the benchmarks: running `assay verify`, reading the cost of episodes from its log, and the table."""
 
 import json
 import os
@@ -12,22 +12,21 @@ from statistics import median
 
 SCENARIO = "tabletop_reach"
 POLICY = f"examples/policies/{SCENARIO}/reference"
-COST = re.compile(r"^(\S+)Z .* episode ended episode=(\d+) asleep_s=\S+ cost=(\{.*\})$")
-# Longest that one program may run.
+COST = re.compile(r"^(\S+)Z .* an episode ended episode=(\d+) asleep_s=\S+ cost=(\{.*\})$")
+# Time limit of a program.
 LIMIT_S = 600
 
-
-# What a server says of itself at its start: address and port.
+# The message of a server when it has started: address and port.
 LISTENING = re.compile(r"listening on http://(\S+):(\d+)")
-# A policy that holds its lane while it waits, so that nothing else is evaluated while we measure.
+# A policy that occupies its lane by sleeping, so that nothing else is evaluated during a measurement.
 SLOW = "import time\nimport numpy as np\n\ndef policy(observation):\n    time.sleep(0.1)\n    return np.zeros(1)\n"
-# How long a server may take to get where it is waited for.
+# Time limit for the condition in `wait_for`.
 START_LIMIT_S = 60
 
 
 @dataclass
 class Bench:
-    """Where things are, and how often to repeat."""
+    """Paths, and the number of repetitions."""
 
     root: Path
     assay: Path
@@ -37,7 +36,7 @@ class Bench:
 
 @dataclass
 class Episode:
-    """What the log says of an episode: when it ended (s), what it cost (ms), and its control steps if known."""
+    """An episode in the log: its end (s), its cost (ms), and its control steps if known."""
 
     index: int
     ended: float
@@ -46,7 +45,7 @@ class Episode:
 
 
 def on_core(core):
-    """Keeps a child on one processor; the lane pins itself there anyway."""
+    """Returns a function that pins a child process to one processor; the lane pins itself there anyway."""
     return lambda: os.sched_setaffinity(0, {core})
 
 
@@ -55,29 +54,30 @@ def timestamp(text):
 
 
 def episodes_in(log):
-    """The episodes that a log with `-v` tells of."""
+    """Returns the episodes in a log that was written with `-v`."""
     found = (COST.match(line) for line in log.splitlines())
     return [Episode(int(m[2]), timestamp(m[1]), json.loads(m[3])) for m in found if m]
 
 
 def environment():
-    # One thread for linear algebra everywhere, as the jail has it; no colours in the log; our own choice of log.
+    """Returns the environment of the measured programs."""
+    # One thread for linear algebra, as in the jail; no colours in the log; no settings from the caller's environment.
     own = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MUJOCO_GL": "disable", "NO_COLOR": "1"}
     return {k: v for k, v in os.environ.items() if not k.startswith("ASSAY_")} | own
 
 
 def wait_for(condition):
-    """What the condition finds, once it does."""
+    """Waits until the condition returns a truthy value, and returns it."""
     until = time.monotonic() + START_LIMIT_S
     while time.monotonic() < until:
         if found := condition():
             return found
         time.sleep(0.05)
-    raise SystemExit("the server does not get there")
+    raise SystemExit(f"the server did not become ready within {START_LIMIT_S} s")
 
 
 def verify(bench, episodes, lanes=1, core=None, seed=1, out=None):
-    """Runs the reference policy without video, with evidence in the folder `out`; its episodes in the order in which they ended."""
+    """Runs the reference policy without video, with evidence in `out`; returns its episodes in order of their end."""
     command = [bench.assay, "-v", "verify", POLICY, "--scenario", SCENARIO, "--record", "none", "--json"]
     command += ["--episodes", str(episodes), "--lanes", str(lanes), "--seed", str(seed)]
     command += [] if out is None else ["--out", str(out)]
@@ -97,7 +97,7 @@ def verify(bench, episodes, lanes=1, core=None, seed=1, out=None):
 
 
 def result(name, values, target=None, unit="", detail=None):
-    """A row: the median of repetitions; `target` is ("<=" or ">=", number)."""
+    """Returns a row: the median of the repetitions; `target` is ("<=" or ">=", number)."""
     value = median(values)
     met = None if target is None else (value <= target[1] if target[0] == "<=" else value >= target[1])
     row = {"name": name, "value": round(value, 4), "unit": unit, "target": target, "met": met}
@@ -105,7 +105,7 @@ def result(name, values, target=None, unit="", detail=None):
 
 
 def table(results):
-    """Results for people."""
+    """Returns the results as a table."""
     rows = [("", "value", "target", "")]
     for row in results:
         target = f"{row['target'][0]} {row['target'][1]:g}{row['unit']}" if row["target"] else ""

@@ -1,5 +1,5 @@
-"""Idle streams of events on one process: memory, processor time while nothing happens, and what one event to all costs
-beside sse-starlette's."""
+"""Measures idle event streams on one process: memory, CPU time while idle, and the CPU time of one event to all
+streams, compared with sse-starlette."""
 
 import io
 import json
@@ -27,15 +27,16 @@ def run(bench):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     try:
-        ours, theirs = assay(bench), sse_starlette(bench)
+        assay_use, other_use = assay(bench), sse_starlette(bench)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    event = result("one event to all, CPU against sse-starlette", [ours["event"] / theirs["event"]], ("<=", 0.5), "x")
-    event["detail"] = {"assay, s": ours["event"], "sse-starlette, s": theirs["event"]}
-    memory = result("memory of an idle stream", [ours["kib"]], ("<=", 24), "KiB")
-    memory["detail"] = {"sse-starlette, KiB": theirs["kib"]}
-    idle = result(f"{STREAMS} idle streams, share of a processor", [100 * ours["idle"]], ("<=", 1), "%")
-    idle["detail"] = {"sse-starlette, %": 100 * theirs["idle"]}
+    ratio = assay_use["event"] / other_use["event"]
+    event = result("one event to all, CPU against sse-starlette", [ratio], ("<=", 0.5), "x")
+    event["detail"] = {"assay, s": assay_use["event"], "sse-starlette, s": other_use["event"]}
+    memory = result("memory of an idle stream", [assay_use["kib"]], ("<=", 24), "KiB")
+    memory["detail"] = {"sse-starlette, KiB": other_use["kib"]}
+    idle = result(f"{STREAMS} idle streams, share of a processor", [100 * assay_use["idle"]], ("<=", 1), "%")
+    idle["detail"] = {"sse-starlette, %": 100 * other_use["idle"]}
     return [memory, idle, event]
 
 
@@ -110,7 +111,7 @@ def sse_starlette(bench):
 
 
 def followed(pid, service):
-    """Opens the streams, waits, sends an event to all, and says what the server used for each."""
+    """Opens the streams, waits, sends an event to all, and returns the resources that the server used."""
     host, port = service.base.removeprefix("http://").split(":")
     lines = [f"GET {service.path} HTTP/1.1", f"Host: {host}", "Connection: close"]
     lines += [f"{name}: {value}" for name, value in service.headers.items()]
@@ -149,6 +150,6 @@ def memory_kib(pid):
 
 
 def cpu_s(pid):
-    """Of the process itself, without its children."""
+    """Returns the CPU time of the process in s, without its children."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -1,4 +1,4 @@
-"""What the jail costs a step, and what refilling the pool costs a policy that acts: all by the wall, in one run."""
+"""Measures the overhead of the jail per step, and of refilling the pool during an episode, in wall-clock time."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ from .common import LIMIT_S, environment, result
 TARGETS = {"floats": ("64 floats", ("<=", 1.5)), "image": ("64 floats and an image of 224x224x3", ("<=", 2.0))}
 REFILLS = [
     ("refill_beside", "on another processor", ("<=", 1.05)),
-    # Nothing is free: what an interpreter needs is taken from somebody. Told, without a target.
+    # Has no target, because the CPU time of the starting interpreter is necessarily taken from the episode.
     ("refill_on_same", "on the same processor", None),
 ]
 

@@ -1,4 +1,4 @@
-"""A job of three episodes on a warm server with one lane: the share of its time that is not physics or policy."""
+"""Measures the share of a job's time that is not physics or policy: three episodes on a warm server with one lane."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from .common import POLICY, SCENARIO, environment, episodes_in, result, timestam
 EPISODES = 3
 JOBS = 6
 TARGET = ("<=", 0.20)
-# After a job the pool and the lane get this long to be warm again.
+# Pause after a job, in which pool and lane become warm again.
 PAUSE_S = 1.5
 START_LIMIT_S = 60
 JOB_LIMIT_S = 60
@@ -37,7 +37,7 @@ def run(bench):
 
 
 def serve(bench, folder, log):
-    """Runs jobs one after another on a server of its own; their ids."""
+    """Runs jobs one after another on a separate server; returns their ids."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = "127.0.0.1:%d" % probe.getsockname()[1]
@@ -55,7 +55,7 @@ def serve(bench, folder, log):
 
 
 class Client:
-    """A client of the service with the key that its first start wrote."""
+    """A client of the service with the key that the service wrote on its first start."""
 
     def __init__(self, base, key_file):
         self.base, until = base, time.monotonic() + START_LIMIT_S
@@ -76,13 +76,13 @@ class Client:
             return json.load(answer)
 
     def job(self, archive, seed):
-        """Submits a job, waits for its end and a little longer; its id."""
+        """Pauses, submits a job and waits for its end; returns its id."""
         time.sleep(PAUSE_S)
         fields = {"scenario": SCENARIO, "num_episodes": EPISODES, "seed": seed, "record": "none"}
         job = self.request("/verify", *form(fields, archive))["job_id"]
         until = time.monotonic() + JOB_LIMIT_S
         while time.monotonic() < until:
-            # Seldom: asking costs the server time too.
+            # Polled rarely, because requests take CPU time of the server.
             time.sleep(0.5)
             status = self.request(f"/verify/{job}")["status"]
             if status == "COMPLETED":
@@ -93,7 +93,7 @@ class Client:
 
 
 def form(fields, archive):
-    """Body and content type of a multipart form with the policy."""
+    """Returns body and content type of a multipart form with the policy."""
     boundary = uuid.uuid4().hex
     out = BytesIO()
     for name, value in fields.items():
@@ -112,7 +112,7 @@ def policy_zip(folder):
 
 
 def timeline(log, job):
-    """Milliseconds of a job: from its claim to its conclusion, and what its episodes spent on what."""
+    """Returns the milliseconds of a job from its claim to its conclusion, and of the parts of its episodes."""
     at = {m[2]: timestamp(m[1]) for m in map(EVENT.match, log.splitlines()) if m and m[3] == job}
     inside = [e for e in episodes_in(log) if at["claimed"] <= e.ended <= at["concluded"]]
     if len(inside) != EPISODES:
@@ -130,7 +130,7 @@ def timeline(log, job):
 
 
 def spent(episode):
-    """Milliseconds by the wall from the lane's command to its answer."""
+    """Returns the wall-clock time in ms from the lane's command to its answer."""
     cost = episode.cost
     parts = ("world", "physics", "signals", "clauses", "hash", "observation", "policy")
     return sum(cost[f"{name}_ms"] for name in parts) + cost["evidence_cpu_ms"]

@@ -1,4 +1,4 @@
-"""Throughput of two lanes on two processors against one lane on one."""
+"""Measures the throughput of two lanes on two processors against one lane on one processor."""
 
 from .common import result, verify
 
@@ -22,5 +22,5 @@ def run(bench):
 
 
 def rate(episodes):
-    """Episodes a second between the first and the last end: without start-up."""
+    """Returns the episodes per second between the first and the last end, which excludes start-up."""
     return (len(episodes) - 1) / (episodes[-1].ended - episodes[0].ended)

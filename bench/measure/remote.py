@@ -1,4 +1,4 @@
-"""Sixteen episodes at a time with an asynchronous policy server of 50 ms, against one episode with the same server."""
+"""Measures sixteen concurrent episodes with an asynchronous policy server of 50 ms latency, against one episode."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ POLICY = f"examples/policies/{SCENARIO}/reference/policy.py"
 EPISODES = 16
 DELAY_MS = 50
 TARGET = ("<=", 1.5)
-# An episode alone takes 25 s.
+# A single episode takes 25 s.
 MAX_REPETITIONS = 2
 
 
@@ -33,7 +33,7 @@ def run(bench):
 
 
 def took(bench, address, episodes):
-    """Seconds from the first connection to the last result."""
+    """Returns the seconds from the first connection to the last result."""
     command = [bench.assay, "verify", address, "--scenario", SCENARIO, "--record", "none", "--json"]
     command += ["--episodes", str(episodes), "--policy-concurrency", str(episodes)]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""From the assignment of a policy to a warm interpreter until its first action."""
+"""Measures the time from the assignment of a policy to a warm interpreter until its first action."""
 
 import re
 import subprocess
@@ -11,8 +11,8 @@ TAKE = re.compile(r"^(first take, cold|take from a warm pool).*?([0-9.]+) ms", r
 
 
 def run(bench):
-    # The pool's own example takes members with pauses, so that each is warm; the lane then says when the first action
-    # came, with the world made and the policy reset.
+    # The example `latency` takes members of the pool with pauses, so that each is warm. The time from there to the
+    # first action, which includes building the world and the policy's reset, is in the lane's cost.
     command = ["cargo", "run", "--profile", "dist", "--quiet", "--locked", "-p", "assay-policy", "--example", "latency"]
     done = subprocess.run(
         [*command, "--", bench.root / "vendor" / "python"],

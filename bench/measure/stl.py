@@ -1,4 +1,4 @@
-"""Temporal logic: offline against rtamt and hand-written scipy filters, streaming beside the physics step."""
+"""Measures temporal logic: offline against rtamt and hand-written scipy filters, streaming against the physics step."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 from .common import LIMIT_S, environment, result
 
 SAMPLES = 5000
-# Three times the length, or fifty times the window, should cost as much a sample.
+# Three times the length, or fifty times the window, should cost the same per sample.
 LONGER, SHORT_S, LONG_S = 3, 0.1, 5.0
 NEAR = 1e-9
 MONITORS = re.compile(r"^physics ([0-9.]+) ns, \d+ monitors ([0-9.]+) ns a step$", re.MULTILINE)
@@ -20,21 +20,21 @@ def run(bench):
     with tempfile.TemporaryDirectory() as folder:
         traces = [Path(folder) / f"{n}.csv" for n in (SAMPLES, LONGER * SAMPLES)]
         for repetition in range(bench.repetitions):
-            theirs = python(bench, traces, repetition)
-            texts = list(theirs)
-            ours = rust(bench, traces[0], texts)
+            known = python(bench, traces, repetition)
+            texts = list(known)
+            found = rust(bench, traces[0], texts)
             for text in texts:
-                if abs(ours[text][0] - theirs[text]["robustness"]) > NEAR or not theirs[text]["agree"]:
-                    raise SystemExit(f"{text}: {ours[text][0]} here, {theirs[text]} elsewhere")
-            # The least favourable formula is what counts.
-            against_rtamt.append(min(theirs[t]["rtamt_us"] / ours[t][1] for t in texts))
-            against_scipy.append(min(theirs[t]["scipy_us"] / ours[t][1] for t in texts))
+                if abs(found[text][0] - known[text]["robustness"]) > NEAR or not known[text]["agree"]:
+                    raise SystemExit(f"{text}: {found[text][0]} here, {known[text]} elsewhere")
+            # The least favourable formula counts.
+            against_rtamt.append(min(known[t]["rtamt_us"] / found[t][1] for t in texts))
+            against_scipy.append(min(known[t]["scipy_us"] / found[t][1] for t in texts))
             longer = rust(bench, traces[1], texts)
-            slower.append(max(longer[t][1] / ours[t][1] / LONGER for t in texts))
+            slower.append(max(longer[t][1] / found[t][1] / LONGER for t in texts))
             windows = [f"always (x > 1 implies eventually[0:{s}] (y < 0))" for s in (SHORT_S, LONG_S)]
             both = rust(bench, traces[1], windows)
             wider.append(both[windows[1]][1] / both[windows[0]][1])
-            own.append({t: ours[t][1] for t in texts})
+            own.append({t: found[t][1] for t in texts})
     detail = {f"{text}, us": min(one[text] for one in own) for text in own[0]}
     shares = [monitors(bench) for _ in range(bench.repetitions)]
     return [
@@ -47,7 +47,7 @@ def run(bench):
 
 
 def python(bench, traces, seed):
-    """Writes the traces, times rtamt and scipy on the first; by formula."""
+    """Writes the traces, times rtamt and scipy on the first one, and returns the results by formula."""
     command = [bench.python, "bench/stl_python.py", "--seed", str(seed)]
     for path in traces:
         command += ["--trace", f"{path}:{path.stem}"]
@@ -55,7 +55,7 @@ def python(bench, traces, seed):
 
 
 def rust(bench, trace, formulas):
-    """Robustness and microseconds by formula."""
+    """Returns robustness and microseconds by formula."""
     command = ["cargo", "run", "--profile", "dist", "--quiet", "--locked", "-p", "assay-stl", "--example", "offline", "--"]
     lines = call(bench, [*command, trace, *formulas]).splitlines()
     return {text: tuple(map(float, line.split())) for text, line in zip(formulas, lines, strict=True)}

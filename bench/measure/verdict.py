@@ -1,6 +1,6 @@
-"""Submit to verdict of a job of four violating episodes with the default record, by that of the same job with record=none: the
-verdict waits for no video, also not for those of the jobs before it, which are drawn meanwhile. Idle, and beside busy sessions.
-"""
+"""Measures the time from submission to verdict of a job of four violating episodes with the default record, relative to
+the same job with record=none: the verdict must not wait for videos, not even for those of earlier jobs, which are
+rendered meanwhile. Measured on an idle machine, and beside busy sessions."""
 
 import socket
 import subprocess
@@ -21,7 +21,7 @@ JOBS = 5
 BUSY = 8
 TARGET = ("<=", 1.5)
 JOB_LIMIT_S = 600
-# After a job the pool and the lane get this long to be warm again.
+# Pause after a job, in which pool and lane become warm again.
 PAUSE_S = 1.5
 
 
@@ -32,22 +32,22 @@ def run(bench):
 def measured(bench, where, sessions):
     with tempfile.TemporaryDirectory() as folder, serving(bench, Path(folder)) as client, busy(sessions):
         archive = policy_zip(bench.root / POLICY)
-        # The first one warms up.
+        # The first one is for warming up.
         plain = [verdict_s(client, archive, {"record": "none"}) for _ in range(JOBS + 1)][1:]
-        filmed = [verdict_s(client, archive, {}) for _ in range(JOBS)]
-    detail = {"record=none, s": median(plain), "default record, s": median(filmed)}
-    ratios = [after / before for before, after in zip(plain, filmed)]
+        recorded = [verdict_s(client, archive, {}) for _ in range(JOBS)]
+    detail = {"record=none, s": median(plain), "default record, s": median(recorded)}
+    ratios = [after / before for before, after in zip(plain, recorded)]
     return result(f"submit to verdict, {EPISODES} violating episodes, filmed by not, {where}", ratios, TARGET, "", detail)
 
 
 @contextmanager
 def serving(bench, folder):
-    """A client of a server of its own."""
+    """Starts a separate server and yields a client of it."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = "127.0.0.1:%d" % probe.getsockname()[1]
     command = [bench.assay, "serve", "--listen", address, "--data", folder / "data", "--lanes", "2"]
-    # Jobs are asked for more often than a minute's window of a key allows.
+    # Polling exceeds the default rate limit of a key.
     command += ["--set", "limits.rate.verify_per_minute=1000000", "--set", "limits.rate.get_per_minute=1000000"]
     with open(folder / "log", "wb") as file:
         server = subprocess.Popen(command, cwd=bench.root, env=environment(), stderr=file)
@@ -60,9 +60,9 @@ def serving(bench, folder):
 
 @contextmanager
 def busy(count):
-    """So many sessions, each of which always wants a processor."""
+    """Runs `count` sessions, each of which keeps a processor busy."""
     endless = [sys.executable, "-c", "while True: pass"]
-    # A session each: to the scheduler, processes of one session may be a single party.
+    # One session each, because the scheduler may group the processes of a session (autogroup).
     processes = [subprocess.Popen(endless, start_new_session=True) for _ in range(count)]
     try:
         yield
@@ -73,7 +73,7 @@ def busy(count):
 
 
 def verdict_s(client, archive, more):
-    """Seconds from a job's acceptance to its verdict, by the server's clock."""
+    """Returns the seconds from a job's acceptance to its verdict, by the server's clock."""
     time.sleep(PAUSE_S)
     fields = {"scenario": SCENARIO, "num_episodes": EPISODES, "seed": SEED} | more
     job = client.request("/verify", *form(fields, archive))["job_id"]

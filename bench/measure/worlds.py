@@ -1,4 +1,4 @@
-"""Compiling a scenario, and what an image of the observation costs."""
+"""Measures the compilation of scenarios, and the cost of a camera image in the observation."""
 
 import re
 
@@ -6,7 +6,7 @@ from .common import result
 from .stl import call
 
 COMPILED = re.compile(r"^compile (\S+) ([0-9.e-]+) ms$", re.MULTILINE)
-LOOK = re.compile(r"^(image|step) ([0-9.e-]+) ms$", re.MULTILINE)
+COST = re.compile(r"^(image|step) ([0-9.e-]+) ms$", re.MULTILINE)
 LIMIT_MS = 250.0
 PLAIN = """
 import sys, time, mujoco
@@ -26,14 +26,14 @@ def run(bench):
     slowest, shares, images, detail = [], [], [], {}
     for _ in range(bench.repetitions):
         command = ["cargo", "run", "--profile", "dist", "--quiet", "--locked", "-p", "assay-sim", "--example", "worlds"]
-        said = call(bench, command)
-        compiled = {name: float(ms) for name, ms in COMPILED.findall(said)}
-        look = {name: float(ms) for name, ms in LOOK.findall(said)}
+        output = call(bench, command)
+        compiled = {name: float(ms) for name, ms in COMPILED.findall(output)}
+        cost = {name: float(ms) for name, ms in COST.findall(output)}
         plain = float(call(bench, [bench.python, "-c", PLAIN]))
         slowest.append(max(compiled.values()))
         shares.append(compiled["shared_workspace"] / plain)
-        images.append(look["image"] / look["step"])
-        for name, ms in (compiled | {"an image": look["image"]}).items():
+        images.append(cost["image"] / cost["step"])
+        for name, ms in (compiled | {"an image": cost["image"]}).items():
             detail[f"{name}, ms"] = min(ms, detail.get(f"{name}, ms", ms))
     return [
         result("the slowest scenario to compile", slowest, ("<=", LIMIT_MS), " ms", detail),

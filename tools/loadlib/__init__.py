@@ -1,1 +1,1 @@
-"""The mixed load of `tools/load`: operations, samples of what the service uses, and the test of flatness."""
+"""The mixed load of `tools/load`: operations, samples of the service's resources, and the test of flatness."""

@@ -7,7 +7,7 @@ import statistics
 
 @dataclasses.dataclass(frozen=True)
 class Bound:
-    """How much the median of the last quarter may lie above the one of the second quarter."""
+    """The amount by which the median of the last quarter may exceed that of the second quarter."""
 
     relative: float
     absolute: float
@@ -15,7 +15,7 @@ class Bound:
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """Medians of the second and the last quarter, the most that was allowed, and the slope per hour."""
+    """Medians of the second and the last quarter, the maximum allowed, and the slope per hour."""
 
     second: float
     last: float
@@ -24,7 +24,7 @@ class Finding:
 
     @property
     def good(self) -> bool:
-        """Whether the series is flat."""
+        """True if the series is flat."""
         return self.last <= self.allowed
 
 
@@ -42,7 +42,7 @@ def theil_sen(times_s: list[float], values: list[float]) -> float:
 
 
 def judge(times_s: list[float], values: list[float], bound: Bound) -> Finding:
-    """Compares the last quarter with the second; the first one, in which caches fill, does not count."""
+    """Compares the last quarter with the second. The first one, in which caches fill, does not count."""
     if len(values) < 8:
         raise ValueError(f"{len(values)} samples are too few for quarters")
     second, last = statistics.median(quarter(values, 1)), statistics.median(quarter(values, 3))

@@ -1,4 +1,4 @@
-"""What the load was answered, counted and checked."""
+"""Counts and checks of the answers to the load."""
 
 import collections
 import threading
@@ -7,24 +7,24 @@ SHOWN_FAULTS = 20
 
 
 class Ledger:
-    """Counts answers by operation and status, remembers jobs and what is not as it should be. For all threads."""
+    """Counts answers by operation and status, and records jobs and faults. Thread-safe."""
 
     def __init__(self):
         self.lock = threading.Lock()
         self.answers: collections.Counter = collections.Counter()
         self.faults: list[str] = []
-        self.jobs: dict[str, str] = {}  # accepted jobs: the policy of each
+        self.jobs: dict[str, str] = {}  # policy by accepted job
         self.erased: set[str] = set()
         self.ended: collections.deque = collections.deque(maxlen=40)  # jobs whose evidence can be read: client, id
 
     def fault(self, text: str) -> None:
-        """Records what must not happen."""
+        """Records a fault."""
         with self.lock:
             self.faults.append(text)
         print(f"FAULT {text}", flush=True)
 
     def answered(self, operation: str, answer, expected: tuple[int, ...]):
-        """Counts an answer, and records a fault unless its status is one of those expected; the answer."""
+        """Counts an answer, records a fault if its status is unexpected, and returns the answer."""
         with self.lock:
             self.answers[operation, answer.status] += 1
         if answer.status not in expected:
@@ -32,12 +32,12 @@ class Ledger:
         return answer
 
     def accepted(self, job: str, policy: str) -> None:
-        """Remembers a job that was accepted."""
+        """Records an accepted job."""
         with self.lock:
             self.jobs[job] = policy
 
     def table(self) -> str:
-        """Returns how often each operation had each status."""
+        """Returns a table with the number of answers by operation and status."""
         operations = sorted({operation for operation, _ in self.answers})
         rows = []
         for operation in operations:

@@ -1,4 +1,4 @@
-"""The operations of the load, and how often each is done on the average."""
+"""The operations of the load, and their average intervals."""
 
 import contextlib
 import dataclasses
@@ -22,7 +22,7 @@ BUSY = 429
 
 @dataclasses.dataclass
 class World:
-    """What operations work with: clients of several accounts, what they were answered, and the dice."""
+    """The context of operations: clients of several accounts, the ledger, and a random generator."""
 
     clients: list[Client]
     admin: Client
@@ -37,7 +37,7 @@ class World:
     preflights: threading.Semaphore = dataclasses.field(default_factory=lambda: threading.Semaphore(2))
 
     def client(self) -> Client:
-        """Returns the client of any account."""
+        """Returns the client of a random account."""
         return self.dice.choice(self.clients)
 
     def ended_job(self) -> tuple[Client, str] | None:
@@ -47,10 +47,10 @@ class World:
 
 
 def verify(world: World) -> None:
-    """Uploads a policy; often follows the job, and reads its result."""
+    """Uploads a policy, and follows the job until it has ended."""
     name = world.dice.choices(("reference", "reckless", "idle", "short"), (4, 4, 1, 2))[0]
     parts = {"scenario": policies.SCENARIO, "num_episodes": world.dice.randint(1, 3)}
-    # A video of half a second, now and then; a whole one would take most of the machine.
+    # Occasionally a video of half a second; a full one would take most of the machine.
     parts["record"] = "all" if name == "short" and world.dice.random() < 0.15 else "none"
     parts["num_episodes"] = 1 if parts["record"] == "all" else parts["num_episodes"]
     client = world.client()
@@ -76,14 +76,14 @@ def follow(world: World, client: Client, job: str) -> None:
             if last.get("done") or time.monotonic() > until:
                 break
     if not last.get("done"):
-        world.ledger.fault(f"the stream of {job} ended without an end: {last}")
+        world.ledger.fault(f"the stream of {job} ended without a final event: {last}")
     elif last["status"] == "COMPLETED":
         with world.ledger.lock:
             world.ledger.ended.append((client, job))
 
 
 def leave_early(world: World) -> None:
-    """Opens a stream of events and goes away after its first line."""
+    """Opens an event stream and disconnects after its first line."""
     found = world.ended_job()
     if found:
         connection, stream = found[0].open("GET", f"/verify/{found[1]}/events", headers={"last-event-id": "0"})
@@ -92,7 +92,7 @@ def leave_early(world: World) -> None:
 
 
 def preflight(world: World) -> None:
-    """Tries a policy for a moment."""
+    """Runs a preflight of a policy."""
     zipped = policies.policy("reference", world.dice)
     with world.preflights:
         answer = world.client().upload("/preflight", zipped, {"scenario": policies.SCENARIO})
@@ -100,7 +100,7 @@ def preflight(world: World) -> None:
 
 
 def submit(world: World) -> None:
-    """Submits to the season, which may be closing at the moment (409)."""
+    """Submits to the season, which may be closing (409)."""
     name = world.dice.choice(("reference", "reckless", "idle"))
     parts = {"scenario_id": world.season, "name": f"entry {world.dice.randrange(100)}"}
     answer = world.client().upload("/submissions", policies.policy(name, world.dice), parts)
@@ -130,7 +130,7 @@ def unpublish(world: World) -> None:
 
 
 def download(world: World) -> None:
-    """Downloads a piece of evidence, which retention may have removed (410)."""
+    """Downloads a range of an evidence file, which retention may have removed (410)."""
     found = world.ended_job()
     if not found:
         return
@@ -148,7 +148,7 @@ def download(world: World) -> None:
 
 
 def cancel(world: World) -> None:
-    """Cancels a job that runs, or is about to."""
+    """Cancels a job that is running or queued."""
     client = world.client()
     parts = {"scenario": policies.SCENARIO, "num_episodes": 2, "record": "none"}
     answer = client.upload("/verify", policies.policy("slow", world.dice), parts)
@@ -169,7 +169,7 @@ def erase(world: World) -> None:
 
 
 def replay(world: World) -> None:
-    """Runs an episode again, whose policy retention may have removed (410)."""
+    """Replays an episode, whose policy retention may have removed (410)."""
     found = world.ended_job()
     if found:
         with world.replaying:
@@ -180,7 +180,7 @@ def replay(world: World) -> None:
 
 
 def read(world: World) -> None:
-    """Reads what lists, boards and reports there are."""
+    """Reads a list, a leaderboard or a report."""
     paths = ["/verify", "/scenarios", "/collections", "/community/scenarios?q=pole", "/seasons", "/submissions"]
     paths += [f"/leaderboard?scenario={world.season}", f"/scenarios/{policies.SCENARIO}"]
     paths += ["/healthz", "/readyz", "/metrics"]
@@ -194,7 +194,7 @@ def read(world: World) -> None:
 
 
 def bad_request(world: World) -> None:
-    """Sends what no endpoint takes; the answer is a refusal."""
+    """Sends an invalid request, which must be refused."""
     client, zipped = world.client(), policies.policy("reference", world.dice)
     kind, whole = form("policy", zipped, {"scenario": policies.SCENARIO})
     stranger = Client(client.address, "assay_no_such_key")
@@ -222,7 +222,7 @@ def bad_request(world: World) -> None:
 
 
 def hang_up(world: World) -> None:
-    """Sends a part of an upload, or of no HTTP at all, and goes away."""
+    """Sends a part of an upload, or bytes that are not HTTP, and disconnects."""
     client = world.client()
     host, port = client.address.split(":")
     head = f"POST /verify HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {client.key}\r\ncontent-length: 100000\r\n"
@@ -233,7 +233,7 @@ def hang_up(world: World) -> None:
         time.sleep(world.dice.random())
 
 
-# Seconds between two of a kind, on the average.
+# Average time in seconds between two operations of a kind.
 MIX: dict[Callable[[World], None], float] = {
     verify: 7,
     cancel: 45,

@@ -1,4 +1,4 @@
-"""Policies and scenarios that the load uploads: small, with a known verdict."""
+"""Policies and scenarios for the load, which are small and have a known verdict."""
 
 import pathlib
 import random
@@ -9,9 +9,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SCENARIO = "cartpole_keepin"
 SEASON_ID, SEASON_EPISODES = "arena_pole", 2
 
-# Sleeps a little at each step, so that there is time to cancel it.
+# Sleeps at each step, so that there is time to cancel it.
 SLOW = "import time\nimport numpy as np\n\n\ndef policy(observation):\n    time.sleep(0.05)\n    return np.zeros(1)\n"
-# Ends by an error of its own, so that its video is short.
+# Ends with an error, so that its video is short.
 SHORT = """import numpy as np
 
 
@@ -20,19 +20,19 @@ def policy(observation):
         raise RuntimeError("seen enough")
     return np.zeros(1)
 """
-# What becomes of a job with each policy.
+# Possible verdicts of a job, by policy.
 VERDICTS = {"reference": ("SAFE",), "reckless": ("UNSAFE",), "idle": ("SAFE",), "short": ("INCONCLUSIVE",)}
 
 
 def source(name: str) -> str:
-    """Returns the text of an example policy, or of one of the above."""
+    """Returns the source of an example policy, or of one of the above."""
     if name in ("slow", "short"):
         return {"slow": SLOW, "short": SHORT}[name]
     return (ROOT / "examples/policies" / SCENARIO / name / "policy.py").read_text()
 
 
 def policy(name: str, dice: random.Random) -> bytes:
-    """Returns the archive of a policy, unlike all others."""
+    """Returns a unique archive of a policy."""
     return archive({"policy.py": f"# {dice.getrandbits(64):x}\n{source(name)}"})
 
 

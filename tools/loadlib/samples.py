@@ -1,4 +1,4 @@
-"""Samples of what a service and its children use, from /proc and the data folder."""
+"""Samples of the resources of a service and its children, from /proc and the data folder."""
 
 import csv
 import os
@@ -16,7 +16,7 @@ COLUMNS = (
 
 
 def descendants(root: int) -> list[int]:
-    """Returns the processes that `root` started, directly or not."""
+    """Returns the direct and indirect child processes of `root`."""
     children: dict[int, list[int]] = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -32,7 +32,7 @@ def descendants(root: int) -> list[int]:
 
 
 def stat_fields(pid: int) -> list[str]:
-    """Returns /proc/PID/stat from the state on; nothing if the process has ended."""
+    """Returns the fields of /proc/PID/stat from the state on, or none if the process has ended."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     except OSError:
@@ -40,7 +40,7 @@ def stat_fields(pid: int) -> list[str]:
 
 
 def status(pid: int) -> dict[str, int]:
-    """Returns the numbers of /proc/PID/status; none if the process has ended."""
+    """Returns the numbers of /proc/PID/status, or none if the process has ended."""
     try:
         lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
@@ -50,7 +50,7 @@ def status(pid: int) -> dict[str, int]:
 
 
 def descriptors(pid: int) -> int:
-    """Returns how many descriptors a process has; 0 if it has ended."""
+    """Returns the number of descriptors of a process, or 0 if it has ended."""
     try:
         return len(os.listdir(f"/proc/{pid}/fd"))
     except OSError:
@@ -71,12 +71,12 @@ def files(folder: pathlib.Path) -> tuple[int, int]:
 
 
 def file_kib(path: pathlib.Path) -> int:
-    """Returns the KiB of a file; 0 if there is none."""
+    """Returns the size of a file in KiB, or 0 if it does not exist."""
     return path.stat().st_size // 1024 if path.exists() else 0
 
 
 def cpu_s(pids: list[int]) -> float:
-    """Returns the CPU seconds of processes, with those of their children that have ended."""
+    """Returns the CPU seconds of processes, including their children that have ended."""
     return sum(sum(int(ticks) for ticks in stat_fields(pid)[11:15]) for pid in pids) / TICKS
 
 
@@ -91,7 +91,7 @@ class Sampler(threading.Thread):
         self.began = time.monotonic()
 
     def sample(self) -> dict[str, float]:
-        """Returns one line."""
+        """Returns a sample."""
         server, below = status(self.pid), descendants(self.pid)
         children = [status(pid) for pid in below]
         row = {"t_s": round(time.monotonic() - self.began, 1)}
@@ -119,7 +119,7 @@ class Sampler(threading.Thread):
                 output.flush()
 
     def stop(self) -> list[dict[str, float]]:
-        """Ends it; the lines."""
+        """Stops the thread and returns the samples."""
         self.ended.set()
         self.join()
         return self.rows

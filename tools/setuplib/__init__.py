@@ -1,1 +1,1 @@
-"""The parts of tools/setup, one file a part. Start reading in tools/setup."""
+"""The parts of tools/setup, one per file. Start reading in tools/setup."""

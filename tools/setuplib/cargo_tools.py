@@ -6,7 +6,7 @@ import subprocess
 
 from .common import Failure, run, say, timed
 
-CARGO_DENY = (0, 20, 2)  # the oldest that will do, and the one that is installed
+CARGO_DENY = (0, 20, 2)  # the minimum version, and the one that is installed
 
 
 def install() -> None:
@@ -20,12 +20,12 @@ def install() -> None:
     wanted = f"cargo-deny@{'.'.join(map(str, CARGO_DENY))}"
     environment = {name: value for name, value in os.environ.items() if name != "CARGO_TARGET_DIR"}
     with timed(f"{wanted} (compiles for a minute or two)"):
-        # Unoptimised: it compiles in a third of the time, and checks this workspace in half a second all the same.
+        # Unoptimised, it compiles in a third of the time and still checks this workspace in half a second.
         run(["cargo", "install", "--locked", "--debug", wanted], env=environment)
 
 
 def version(subcommand: str) -> tuple[int, ...]:
-    """The version of a cargo subcommand, or nothing when it is missing."""
+    """Returns the version of a cargo subcommand, or an empty tuple if it is missing."""
     try:
         done = subprocess.run(["cargo", subcommand, "--version"], capture_output=True, text=True, timeout=60)
     except OSError as error:

@@ -14,11 +14,11 @@ MISSING = re.compile(r"^\s*(?P<name>\S+) => not found$", re.MULTILINE)
 
 
 def needed(file: pathlib.Path) -> dict[str, pathlib.Path]:
-    """Name -> host path of every library that `file` loads, the loader itself included."""
+    """Returns the host path of every library that `file` loads, by name, including the loader itself."""
     done = subprocess.run(["ldd", file], capture_output=True, text=True, timeout=LDD_LIMIT_S)
     missing = MISSING.search(done.stdout)
     if missing:
-        raise Failure(f"{file} needs {missing['name']}, which is not on this machine")
+        raise Failure(f"{file} needs {missing['name']}, which is not installed")
     found = {}
     for line in done.stdout.splitlines():
         match = LINE.match(line)
@@ -29,7 +29,7 @@ def needed(file: pathlib.Path) -> dict[str, pathlib.Path]:
 
 
 def copy(files: Iterable[pathlib.Path], root: pathlib.Path, target: pathlib.Path) -> list[str]:
-    """Copy what `files` need into `target`, except what already lies below `root`; return the names copied."""
+    """Copies the libraries that `files` need into `target`, except those below `root`; returns the names copied."""
     copied: set[str] = set()
     for file in files:
         for name, path in needed(file).items():

@@ -1,4 +1,4 @@
-"""What every part of the set-up shares: paths, failures, stamps, timed lines, and pip."""
+"""Shared code of the parts of the setup: paths, failures, stamps, timed messages, and pip."""
 
 import contextlib
 import hashlib
@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VENDOR = ROOT / "vendor"
 STAMPS = VENDOR / ".stamps"
-COMMAND_LIMIT_S = 1800  # the longest thing started from here is a compiler run of some minutes
+COMMAND_LIMIT_S = 1800  # the longest command is a compilation of a few minutes
 
 
 class Failure(Exception):
-    """Something the reader has to put right; its text says what and how."""
+    """A problem that the user has to fix; its message says how."""
 
 
 def say(line: str) -> None:
@@ -28,7 +28,7 @@ def say(line: str) -> None:
 
 @contextlib.contextmanager
 def timed(what: str) -> Iterator[None]:
-    """Announce one action, and say how long it took once it is done."""
+    """Prints an action when it starts, and how long it took when it is done."""
     started = time.monotonic()
     say(f"{what} ...")
     yield
@@ -36,7 +36,7 @@ def timed(what: str) -> Iterator[None]:
 
 
 def run(command: Sequence[str | os.PathLike], **options) -> str:
-    """Run a command and return what it printed; a failure carries the end of its output."""
+    """Runs a command and returns its output; a failure contains the end of the output."""
     try:
         done = subprocess.run(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=COMMAND_LIMIT_S, **options
@@ -55,24 +55,25 @@ def sha256(path: pathlib.Path) -> str:
 
 
 def fingerprint(files: Sequence[pathlib.Path], *values: str) -> str:
-    """One hash over the content of `files` and some values: the stamp of a part."""
+    """Returns a hash over the content of `files` and some values: the stamp of a part."""
     parts = [sha256(file) for file in files] + list(values)
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def is_fresh(part: str, stamp: str, outputs: Sequence[pathlib.Path]) -> bool:
-    """True when `part` was last finished with this very stamp and its outputs are still there."""
+    """Returns True if `part` was last finished with this stamp and its outputs still exist."""
     file = STAMPS / part
     return file.is_file() and file.read_text().strip() == stamp and all(output.exists() for output in outputs)
 
 
 def remember(part: str, stamp: str) -> None:
+    """Records that `part` was finished with this stamp."""
     STAMPS.mkdir(exist_ok=True)
     (STAMPS / part).write_text(stamp + "\n")
 
 
 def bundled_pip() -> pathlib.Path | None:
-    """The pip wheel that comes with `ensurepip`; it runs in place, so pip itself need not be installed."""
+    """Returns the pip wheel that comes with `ensurepip`, if any; it runs in place, so pip need not be installed."""
     spec = importlib.util.find_spec("ensurepip")
     if spec is None or spec.origin is None:
         return None
@@ -81,13 +82,13 @@ def bundled_pip() -> pathlib.Path | None:
 
 
 def pip_command() -> list[str | os.PathLike]:
-    """How to start pip: the interpreter's own, or else the bundled one."""
+    """Returns the command that starts pip: the interpreter's own, or else the bundled one."""
     wheel = None if importlib.util.find_spec("pip") else bundled_pip()
     return [sys.executable, "-m", "pip"] if wheel is None else [sys.executable, wheel / "pip"]
 
 
 def download_wheel(requirements: pathlib.Path, folder: pathlib.Path, *options: str) -> pathlib.Path:
-    """Download the one wheel that a hash-pinned requirements file names; pip checks the hash."""
+    """Downloads the single wheel that a hash-pinned requirements file names; pip checks the hash."""
     pinned = ["--no-deps", "--only-binary=:all:", "--require-hashes", "-d", folder, "-r", requirements]
     run([*pip_command(), "download", "--quiet", "--disable-pip-version-check", *options, *pinned])
     wheels = list(folder.glob("*.whl"))

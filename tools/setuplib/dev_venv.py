@@ -1,4 +1,4 @@
-"""The Python of tests, at vendor/dev-venv: pinned readers of evidence and policy servers of other people's making."""
+"""The Python environment of tests, at vendor/dev-venv: pinned readers of evidence and third-party policy servers."""
 
 import shutil
 import sys

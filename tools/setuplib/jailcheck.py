@@ -1,4 +1,4 @@
-"""Start the policy runtime the way the service does, and see it compute."""
+"""Starts the policy runtime in a jail, as the service does, and runs a computation in it."""
 
 import os
 import pathlib
@@ -33,7 +33,7 @@ def jail(root: pathlib.Path) -> list[str]:
 
 
 def check(root: pathlib.Path) -> None:
-    """Raise when the runtime does not work; only warn when this host has no user namespaces to try it in."""
+    """Raises a failure if the runtime does not work; only warns if this machine has no user namespaces."""
     drop = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
 
     def attempt(command: list[str]) -> subprocess.CompletedProcess[str]:
@@ -42,7 +42,7 @@ def check(root: pathlib.Path) -> None:
 
     probe = attempt(["bwrap", "--unshare-all", "--unshare-user", "--ro-bind", "/", "/", "true"])
     if probe.returncode != 0:
-        say(f"WARNING: bubblewrap cannot make a jail here, so uploaded policies cannot run: {probe.stderr.strip()}")
+        say(f"WARNING: bubblewrap can't create a jail here, so uploaded policies can't run: {probe.stderr.strip()}")
         return
     with tempfile.TemporaryDirectory(prefix="assay-setup-") as folder:
         os.chmod(folder, 0o755)
@@ -52,11 +52,11 @@ def check(root: pathlib.Path) -> None:
         raise Failure(f"the policy runtime does not work: {shlex.join(command[:-1])}\n{done.stderr.strip()}")
 
 
-def reachable(root: pathlib.Path, spare: pathlib.Path) -> pathlib.Path:
-    """`root`, or a copy below `spare`: root starts jails as another user, who can't enter a closed folder above `root`.
+def reachable(root: pathlib.Path, scratch: pathlib.Path) -> pathlib.Path:
+    """Returns `root`, or a copy below `scratch` if `root` is in a folder that other users can't enter.
 
-    (assay itself keeps such copies in /var/cache/assay.)
+    Jails started by root run as another user. (assay itself keeps such copies in /var/cache/assay.)
     """
     if os.geteuid() != 0 or all(folder.stat().st_mode & 0o001 for folder in [root, *root.parents]):
         return root
-    return pathlib.Path(shutil.copytree(root, spare / "runtime", symlinks=True))
+    return pathlib.Path(shutil.copytree(root, scratch / "runtime", symlinks=True))

@@ -1,4 +1,4 @@
-"""MuJoCo's shared library, out of its Python wheel, into vendor/mujoco/lib.
+"""Extracts MuJoCo's shared library from its Python wheel into vendor/mujoco/lib.
 
 The Rust binding links against exactly this version; .cargo/config.toml points its build script to the folder.
 """
@@ -35,7 +35,7 @@ def install() -> None:
 
 
 def extract(wheel: pathlib.Path, library: pathlib.Path) -> None:
-    """Take the library out of the wheel and check it before anything links to it."""
+    """Extracts the library from the wheel and checks its hash before anything links to it."""
     library.parent.mkdir(parents=True, exist_ok=True)
     partial = library.with_suffix(".partial")
     with zipfile.ZipFile(wheel) as archive:

@@ -1,4 +1,4 @@
-"""The programs in JavaScript that tests of the OpenAPI document run, at vendor/node; pinned by hash in package-lock.json."""
+"""Installs JavaScript programs for tests of the OpenAPI document into vendor/node, pinned by package-lock.json."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""System packages, judged by what is really needed: a command that runs, a library that loads."""
+"""System packages. Each is checked by what is needed from it: a command that runs, a library that loads."""
 
 import ctypes
 import functools
@@ -18,7 +18,7 @@ EGL_PLATFORM_SURFACELESS_MESA = 0x31DD
 
 @dataclass(frozen=True)
 class Need:
-    """Something the host must have: how to tell, and the Debian packages that bring it."""
+    """A requirement on the machine: its check, and the Debian packages that provide it."""
 
     what: str
     present: Callable[[], bool]
@@ -42,7 +42,7 @@ def pip() -> bool:
 
 
 def offscreen_gl() -> bool:
-    """True when EGL gives a display without a screen: libEGL, its Mesa vendor library and a software driver."""
+    """Returns True if EGL works without a screen: libEGL, its Mesa vendor library and a software driver."""
     try:
         egl = ctypes.CDLL("libEGL.so.1")
     except OSError:
@@ -86,7 +86,7 @@ def install(dev: bool) -> None:
 
 
 def apt_install(packages: list[str]) -> None:
-    """Install with the package lists at hand; fetch newer ones only when that fails."""
+    """Installs with the current package lists; updates them only if that fails."""
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     install_command = ["apt-get", "install", "-y", "-q", "--no-install-recommends", *packages]
     try:

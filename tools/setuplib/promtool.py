@@ -1,6 +1,6 @@
-"""promtool, which checks the alert rules of docs/monitoring, out of Debian's package into vendor/promtool.
+"""Extracts promtool, which checks the alert rules of docs/monitoring, from Debian's package into vendor/promtool.
 
-The package is not installed: it would start a server. apt checks the archive's signature.
+The package is not installed, because it would start a server. apt checks its signature.
 """
 
 import pathlib
@@ -36,7 +36,7 @@ def install() -> None:
 
 
 def download(folder: pathlib.Path) -> None:
-    """Download with the package lists at hand; fetch newer ones only when that fails."""
+    """Downloads with the current package lists; updates them only if that fails."""
     try:
         run(["apt-get", "download", "-q", PACKAGE], cwd=folder)
     except Failure:

@@ -1,13 +1,13 @@
-"""The Python that policies run in: a root folder for their jail, at vendor/python.
+"""Builds the Python runtime that policies run in: a root folder for their jail, at vendor/python.
 
     /py/bin/python3            a copy of this interpreter
-    /py/lib/python3.X          its standard library, less what a policy has no use for, compiled; and numpy
-    /lib/x86_64-linux-gnu      every shared library that these need, and the loader (also seen as /lib64)
-    /policy /runner /dev       empty places to mount over
-    /manifest.json             versions, and a hash of the whole
+    /py/lib/python3.X          the parts of its standard library that policies can use, compiled; and numpy
+    /lib/x86_64-linux-gnu      every shared library that these need, and the loader (also visible as /lib64)
+    /policy /runner /dev       empty mount points
+    /manifest.json             versions, and a hash of all files
 
-The jail has no /proc and no environment, so nothing here may depend on either: without /proc the loader cannot resolve
-$ORIGIN for the interpreter, hence all libraries lie where it looks by default.
+The jail has no /proc and no environment, so the runtime must not depend on either: without /proc the loader can't
+resolve $ORIGIN for the interpreter, so all libraries are in a folder that it searches by default.
 """
 
 import json
@@ -26,10 +26,10 @@ SHORT_VERSION = f"python{sys.version_info.major}.{sys.version_info.minor}"
 LIBRARIES = pathlib.PurePath("lib", "x86_64-linux-gnu")
 MOUNT_POINTS = ("policy", "runner", "dev")
 DEVICES = ("dev/null", "dev/urandom")
-# glibc loads it by name when a thread ends, so no ELF header mentions it.
+# glibc loads it by name when a thread ends, so no ELF header names it.
 LOADED_BY_NAME = "libgcc_s.so.1"
 
-# Left out of the standard library: tests, graphics, installers, and what a jail without network or terminal cannot use.
+# Omitted from the standard library: tests, graphics, installers, and modules that need a network or a terminal.
 SKIPPED_FOLDERS = {
     "__pycache__", "test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "venv", "lib2to3", "distutils",
     "pydoc_data", "curses", "dbm", "sqlite3", "site-packages", "dist-packages",
@@ -39,7 +39,7 @@ SKIPPED_MODULES = (
     "_test*", "_ctypes_test*", "_xx*", "xx*", "_tkinter*", "readline*", "_curses*", "_dbm*", "_gdbm*", "nis*", "_ssl*",
     "_hashlib*", "_sqlite3*", "*_failed.so",
 )  # fmt: skip
-# Left out of numpy: its tests, and what only a compiler or a type checker reads.
+# Omitted from numpy: its tests, and files for compilers and type checkers.
 SKIPPED_NUMPY_FOLDERS = {"tests", "include", "f2py", "distutils"}
 SKIPPED_NUMPY_SUFFIXES = {".pyi", ".a", ".pxd", ".pc", ".ini"}
 
@@ -63,7 +63,7 @@ def install() -> None:
 
 
 def build(root: pathlib.Path) -> None:
-    """Fill `root` from this interpreter and the pinned wheel."""
+    """Fills `root` from this interpreter and the pinned wheel."""
     stdlib = root / "py" / "lib" / SHORT_VERSION
     packages, libraries, binary = stdlib / "site-packages", root / LIBRARIES, root / "py" / "bin" / "python3"
     for folder in (packages, libraries, binary.parent, *(root / name for name in MOUNT_POINTS)):
@@ -97,7 +97,7 @@ def copy_stdlib(source: pathlib.Path, target: pathlib.Path) -> None:
 
 
 def unpack_numpy(packages: pathlib.Path) -> str:
-    """Download the pinned wheel and unpack it; return its version."""
+    """Downloads the pinned wheel and unpacks it; returns its version."""
     with tempfile.TemporaryDirectory() as scratch:
         wheel = download_wheel(REQUIREMENTS, pathlib.Path(scratch))
         with zipfile.ZipFile(wheel) as archive:
@@ -109,13 +109,13 @@ def unpack_numpy(packages: pathlib.Path) -> str:
 
 
 def precompile(root: pathlib.Path) -> None:
-    """Compile ahead, since nothing is writable in the jail; by hash and unchecked, so that file times do not matter."""
+    """Compiles ahead of time, since the jail is read-only; with unchecked hashes, so that file times do not matter."""
     options = ["-q", "-j", "0", "--invalidation-mode", "unchecked-hash", "-s", root, "-p", "/"]
     run([sys.executable, "-I", "-m", "compileall", *options, root / "py" / "lib"], env=os.environ | {"PYTHONHASHSEED": "0"})
 
 
 def set_modes(root: pathlib.Path) -> None:
-    """World-readable whatever the umask, because policies run as another user."""
+    """Makes all files world-readable, regardless of the umask, because policies run as another user."""
     programs = {root / "py" / "bin" / "python3", root / LIBRARIES / "ld-linux-x86-64.so.2"}
     root.chmod(0o755)
     for path in root.rglob("*"):
@@ -124,7 +124,7 @@ def set_modes(root: pathlib.Path) -> None:
 
 
 def write_manifest(root: pathlib.Path, numpy_version: str) -> None:
-    """Versions and a hash over the names and contents; compiled files follow from the sources and are not counted in."""
+    """Writes versions and a hash over names and contents, without compiled files, which follow from the sources."""
     files = [path for path in sorted(root.rglob("*")) if path.is_file() and not path.is_symlink()]
     sources = [path for path in files if path.suffix != ".pyc"]
     listing = root.parent / "python.listing"
@@ -142,7 +142,7 @@ def write_manifest(root: pathlib.Path, numpy_version: str) -> None:
 
 
 def replace(target: pathlib.Path, fresh: pathlib.Path) -> None:
-    """Put `fresh` in the place of `target`, so that nobody starts a half-built one."""
+    """Replaces `target` by `fresh`, so that an incomplete runtime is never used."""
     old = target.with_name("python.old")
     shutil.rmtree(old, ignore_errors=True)
     if target.exists():

@@ -1,1 +1,1 @@
-"""Shared code of the test programs under tools/: tables of stages, and `assay serve` with a client."""
+"""Shared code of the test programs in tools/: tables of stages, and `assay serve` with a client."""

@@ -21,7 +21,7 @@ BOUNDARY = "assay-testlib-3b1f5a60c7d94e28"
 
 
 def archive(files: dict[str, str]) -> bytes:
-    """Returns a zip archive of these files: content by name."""
+    """Returns a zip archive of files, which are given as content by name."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as target:
         for name, content in files.items():
@@ -56,13 +56,13 @@ class Answer:
 
 
 class Client:
-    """Sends requests under one key, each on a connection of its own."""
+    """A client with a key, which opens a connection for each request."""
 
     def __init__(self, address: str, key: str):
         self.address, self.key = address, key
 
     def open(self, method: str, path: str, body: bytes | None = None, headers: dict | None = None):
-        """Returns the open connection and its answer, for bodies that are read step by step."""
+        """Returns the open connection and the response, for bodies that are read incrementally."""
         connection = http.client.HTTPConnection(self.address, timeout=REQUEST_LIMIT_S)
         sent = {"authorization": f"Bearer {self.key}"} | (headers or {})
         connection.request(method, urllib.parse.quote(path, safe="/?=&%.:"), body, sent)
@@ -113,13 +113,13 @@ class Service:
         return Client(self.address, key or self.key)
 
     def stop(self) -> None:
-        """Stops it as an operator does."""
+        """Stops the service with SIGTERM, as an operator does."""
         self.child.send_signal(signal.SIGTERM)
         if self.child.wait(STOP_LIMIT_S) != 0:
-            raise SystemExit(f"the service did not stop well:\n{self.log.read_text(errors='replace')[-4000:]}")
+            raise SystemExit(f"the service did not stop cleanly:\n{self.log.read_text(errors='replace')[-4000:]}")
 
     def kill(self) -> None:
-        """Ends it at once, if it still runs."""
+        """Kills the service if it is still running."""
         if self.child.poll() is None:
             self.child.kill()
             self.child.wait(STOP_LIMIT_S)

@@ -1,4 +1,4 @@
-"""Runs a table of stages one by one, each in a session and with a log of its own, and stops at the first that fails."""
+"""Runs a table of stages, each in its own session and with its own log, and stops at the first that fails."""
 
 import dataclasses
 import os
@@ -18,7 +18,7 @@ ENVIRONMENT = {"CARGO_TERM_COLOR": "never", "RUSTDOCFLAGS": "-Dwarnings", "TERM"
 
 @dataclasses.dataclass(frozen=True)
 class Stage:
-    """A command, how long it may take, and how many lines of its log are shown when it succeeds."""
+    """A command, its time limit, and the number of lines of its log that are shown if it succeeds."""
 
     command: str
     limit_s: float = STAGE_LIMIT_S
@@ -26,15 +26,15 @@ class Stage:
 
 
 def log_of(name: str) -> pathlib.Path:
-    """Returns where a stage's output goes."""
+    """Returns the path of a stage's log."""
     return LOGS / f"{name}.log"
 
 
 def run_stage(name: str, stage: Stage) -> bool:
-    """Runs one stage with its output in its log; True when it succeeded."""
+    """Runs a stage with its output in its log; returns True if it succeeded."""
     options = {"cwd": ROOT, "env": os.environ | ENVIRONMENT, "stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
     with open(log_of(name), "wb") as output:
-        # A session of its own, so that a stage that hangs is ended with all it started.
+        # In its own session, so that a stage that hangs can be killed with all its processes.
         child = subprocess.Popen(stage.command.split(), stdout=output, start_new_session=True, **options)
         try:
             return child.wait(timeout=stage.limit_s) == 0
@@ -58,10 +58,10 @@ def show(name: str, most: int) -> None:
 
 
 def run(stages: dict[str, Stage], names: list[str], judge: Callable[[], bool] = lambda: True) -> int:
-    """Runs the named stages, or all, then `judge`, which may print and object; the exit code."""
+    """Runs the named stages, or all, then `judge`, which may print and fail the run; returns the exit code."""
     unknown = [name for name in names if name not in stages]
     if unknown:
-        print(f"unknown stage {', '.join(unknown)}; there are: {' '.join(stages)}", file=sys.stderr)
+        print(f"unknown stage {', '.join(unknown)}; the stages are {' '.join(stages)}", file=sys.stderr)
         return 2
     LOGS.mkdir(parents=True, exist_ok=True)
     started, good = time.monotonic(), True
@@ -80,7 +80,7 @@ def run(stages: dict[str, Stage], names: list[str], judge: Callable[[], bool] = 
 
 
 def main(run_named: Callable[[list[str]], int]) -> None:
-    """Ends the program with the exit code of `run_named`, and no stage outlives it."""
+    """Exits with the exit code of `run_named`; no stage outlives the program."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         sys.exit(run_named(sys.argv[1:]))

@@ -23,7 +23,7 @@ fn check(actions: Option<usize>) {
 /// Parses the input as an answer of the second judge's endpoint.
 pub(crate) fn judge(data: &[u8]) {
     if let (Ok(opinion), _) = assay_judge::fuzzing::answer(data) {
-        assert!((0.0..=1.0).contains(&opinion.confidence), "a confidence of {}", opinion.confidence);
+        assert!((0.0..=1.0).contains(&opinion.confidence), "the confidence is {}", opinion.confidence);
         assert!(opinion.explanation.len() <= MAX_EXPLANATION_BYTES);
     }
 }

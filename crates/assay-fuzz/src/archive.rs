@@ -19,10 +19,11 @@ pub(crate) fn archive(data: &[u8]) {
         let Ok(checked) = check_archive(&file.path, &limits) else { continue };
         assert!(checked.bytes <= limits.unpacked_bytes && checked.files <= limits.entries);
         let folder = tempfile::tempdir_in("/dev/shm").expect("a folder in memory");
-        let taken = intake(&file.path, &folder.path().join("in"), &limits).expect("what was checked is taken");
+        let taken = intake(&file.path, &folder.path().join("in"), &limits)
+            .expect("an archive that passed the checks is accepted");
         assert_eq!(taken, checked);
         assert_eq!(count(folder.path()), (taken.files, taken.bytes), "files and bytes on the disk");
-        assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 1, "nothing lies beside it");
+        assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 1, "nothing is written beside it");
     }
 }
 

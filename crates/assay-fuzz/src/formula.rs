@@ -18,8 +18,8 @@ pub(crate) fn formula(data: &[u8]) {
         let Ok(formula) = Formula::parse(text, &[("limit", 0.25)]) else { return };
         let shown = formula.to_string();
         match Formula::parse(&shown, &[]) {
-            Ok(again) => assert_eq!(again.to_string(), shown, "a formula is read as it is written"),
-            // With its parentheses a text may become too long or too deep.
+            Ok(again) => assert_eq!(again.to_string(), shown, "the printed formula parses to the same one"),
+            // Added parentheses may make the text too long or too deep.
             Err(error) => assert!(error.expected.contains("at most"), "{shown:?}: {error}"),
         }
         evaluate(&formula, samples);
@@ -38,7 +38,7 @@ fn evaluate(formula: &Formula, samples: &[u8]) {
         }
         let (whole, stream) = (bound.evaluate(&views, end), monitor.finish(end));
         if !names.is_empty() {
-            assert_eq!(format!("{whole:?}"), format!("{stream:?}"), "two ways to evaluate");
+            assert_eq!(format!("{whole:?}"), format!("{stream:?}"), "offline and streaming evaluation agree");
         }
     }
     bound.evaluate_recording(&views);

@@ -14,7 +14,7 @@ pub(crate) fn policy(data: &[u8]) {
     assay_policy::fuzzing::runner_frames(data).expect("pipes");
 }
 
-/// Runs a relay: its kind (the first byte), the frames from the lane, and each answer of the server.
+/// Runs a relay. The input contains its kind (the first byte), the frames from the lane, and the server's answers.
 pub(crate) fn relay(data: &[u8]) {
     static RUNTIME: LazyLock<Runtime> =
         LazyLock::new(|| Builder::new_current_thread().enable_all().build().expect("a runtime"));

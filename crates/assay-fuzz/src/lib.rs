@@ -32,13 +32,13 @@ pub const TARGETS: [(&str, FuzzTarget, &str); 17] = [
     ("formula", formula::formula, "formulas of clauses (signal temporal logic)"),
     ("http_answer", answers::http, "answers of policy servers over HTTP: JSON, json_numpy"),
     ("judge", answers::judge, "answers of the second judge"),
-    ("lane", frames::lane, "what a lane says and leaves: replies, plots, checks"),
+    ("lane", frames::lane, "messages and files of a lane: replies, plots, checks"),
     ("mjcf", scenario::mjcf, "the checks of MJCF before MuJoCo reads it"),
     ("openpi", answers::openpi, "answers of openpi servers: msgpack with numpy arrays"),
     ("pack", evidence::pack, "evidence files and packed evidence: Parquet, npy, npz"),
     ("policy", frames::policy, "frames of a policy's process, to the worker and to the lane"),
-    ("relay", frames::relay, "a conversation between a lane and a policy server, over HTTP or a WebSocket"),
-    ("report", report::report, "report.json, recomputed and shown in every form"),
+    ("relay", frames::relay, "frames between a lane and a policy server, over HTTP or a WebSocket"),
+    ("report", report::report, "report.json, recomputed and converted to every format"),
     ("request", request::request, "requests to the service: forms, JSON, headers, paths"),
     ("scenario", scenario::toml, "scenario.toml and README.md of scenarios"),
     ("settings", settings::settings, "assay.toml"),
@@ -49,7 +49,7 @@ pub const TARGETS: [(&str, FuzzTarget, &str); 17] = [
 /// Runs the target of that name.
 ///
 /// # Panics
-/// If there is none, and wherever the input reveals a bug.
+/// Panics if there is no such target, or if the input reveals a bug.
 pub fn run(target: &str, data: &[u8]) {
     let found = TARGETS.iter().find(|(name, ..)| *name == target);
     let Some((_, target, _)) = found else { panic!("there is no target {target:?}") };

@@ -1,4 +1,4 @@
-//! A file in memory, for readers that need a path.
+//! Files in memory, for parsers that need a path.
 
 use std::fs::File;
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 
-/// A file in memory. Its path is valid as long as it exists.
+/// A file in memory. Its path is valid until it is dropped.
 pub(crate) struct MemoryFile {
     _file: File,
     pub(crate) path: PathBuf,

@@ -24,12 +24,12 @@ pub(crate) fn report(data: &[u8]) {
         drop(junit::render(&report));
         sarif::render(&report, "0").expect("SARIF of a report");
         let plots = serde_json::from_slice::<EpisodePlots>(plots).ok();
-        let drawn: Vec<_> = html::drawn(&report).into_iter().zip(plots).collect();
+        let plots: Vec<_> = html::drawn(&report).into_iter().zip(plots).collect();
         let page =
-            html::render(&report, html::Assets { scenario: None, plots: &drawn, addresses: None, generator: "a test" });
+            html::render(&report, html::Assets { scenario: None, plots: &plots, addresses: None, generator: "a test" });
         let page = page.expect("a page of a report");
-        assert!(!page.contains("<script"), "a page without scripts");
+        assert!(!page.contains("<script"), "the page contains a script");
         let again = json::render(&report).expect("a report is JSON");
-        assert_eq!(json::parse(&again).expect("it was written just now"), report, "a report comes back the same");
+        assert_eq!(json::parse(&again).expect("a rendered report parses"), report, "a report survives a round trip");
     });
 }

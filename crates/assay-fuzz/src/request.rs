@@ -13,22 +13,23 @@ use http_body_util::BodyExt;
 use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt;
 
-/// The service of the tests of `assay-api`.
+/// The test service of `assay-api`.
 #[path = "../../assay-api/tests/api/app.rs"]
-#[expect(dead_code, clippy::unwrap_used, reason = "it is written for tests, which use all of it")]
+#[expect(dead_code, clippy::unwrap_used, reason = "written for the tests of assay-api, which use all of it")]
 mod app;
 
-/// Placeholders in an input for a valid key, the id of a job that has ended, and the id of a waiting submission.
-const PLACES: [&str; 3] = ["@KEY@", "@JOB@", "@SUBMISSION@"];
+/// Placeholders in an input for a valid key, the id of a completed job, and the id of a waiting submission.
+const PLACEHOLDERS: [&str; 3] = ["@KEY@", "@JOB@", "@SUBMISSION@"];
 /// Number of requests after which the service is restarted, so that exhausted quotas do not hide code from the fuzzer.
 const REQUESTS: usize = 500;
 
 /// A service with a key, and its runtime.
 struct FuzzService {
     router: Router,
-    /// The values for [`PLACES`].
-    known: [String; 3],
-    asked: usize,
+    /// The values for [`PLACEHOLDERS`].
+    values: [String; 3],
+    /// Number of requests so far.
+    requests: usize,
     _app: app::TestApp,
 }
 
@@ -42,16 +43,16 @@ impl FuzzService {
         let key = app.key("someone", "read,verify,submit,publish,admin").await;
         let job = app.completed(&key, 2).await;
         let submission = app.submission(&key).await;
-        let router = router(AppState { publisher: Arc::new(TakesNothing), ..app.state.clone() });
-        Self { router, known: [key, job, submission], asked: 0, _app: app }
+        let router = router(AppState { publisher: Arc::new(RejectingPublisher), ..app.state.clone() });
+        Self { router, values: [key, job, submission], requests: 0, _app: app }
     }
 }
 
-/// A stub that opens no archive: the target `archive` covers that.
+/// A stub that rejects every archive; the target `archive` covers the opening of archives.
 #[derive(Debug)]
-struct TakesNothing;
+struct RejectingPublisher;
 
-impl Publisher for TakesNothing {
+impl Publisher for RejectingPublisher {
     fn open(&self, _zip: &Path, _account: &AccountId) -> Result<Draft, DraftFailure> {
         Err(DraftFailure::Archive("this is not an archive".to_owned()))
     }
@@ -79,27 +80,28 @@ pub(crate) fn request(data: &[u8]) {
     LazyLock::force(&SERVICE);
     RUNTIME.block_on(async {
         let mut service = SERVICE.lock().await;
-        service.asked += 1;
-        if service.asked > REQUESTS {
+        service.requests += 1;
+        if service.requests > REQUESTS {
             *service = FuzzService::start().await;
         }
-        let Some(request) = parse(data, &service.known) else { return };
+        let Some(request) = parse(data, &service.values) else { return };
         let Ok(answer) = service.router.clone().oneshot(request).await;
         let status = answer.status();
         assert_ne!(status, StatusCode::INTERNAL_SERVER_ERROR, "an internal error");
         // An event stream does not end.
         if answer.headers().get("content-type").is_some_and(|kind| kind == "application/json") {
             let body = answer.into_body().collect().await.expect("an answer's body").to_bytes();
-            let body: serde_json::Value = serde_json::from_slice(&body).expect("an answer that says it is JSON is");
-            assert!(status.is_success() || body["error"]["code"].is_string(), "an error has one shape: {body}");
+            let body: serde_json::Value = serde_json::from_slice(&body).expect("a JSON answer is valid JSON");
+            assert!(status.is_success() || body["error"]["code"].is_string(), "an error has a code: {body}");
         }
     });
 }
 
-fn parse(data: &[u8], known: &[String; 3]) -> Option<Request<Body>> {
+fn parse(data: &[u8], values: &[String; 3]) -> Option<Request<Body>> {
     let end = data.windows(4).position(|window| window == b"\r\n\r\n")?;
     let head = std::str::from_utf8(&data[..end]).ok()?.to_owned();
-    let head = PLACES.iter().zip(known).fold(head, |head, (place, text)| head.replace(place, text));
+    let head =
+        PLACEHOLDERS.iter().zip(values).fold(head, |head, (placeholder, value)| head.replace(placeholder, value));
     let mut lines = head.split("\r\n");
     let (method, path) = lines.next()?.split_once(' ')?;
     let mut request = Request::builder().method(method).uri(path);

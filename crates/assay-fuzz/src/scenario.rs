@@ -10,7 +10,7 @@ use assay_scenario::{Scenario, draw, fuzzing};
 use crate::pieces::pair;
 use crate::text::with_text;
 
-/// Checks MJCF as before MuJoCo reads it.
+/// Runs the checks of MJCF that precede MuJoCo's parser.
 pub(crate) fn mjcf(data: &[u8]) {
     with_text(data, |text| drop(fuzzing::mjcf(text)));
 }
@@ -24,7 +24,7 @@ pub(crate) fn toml(data: &[u8]) {
     fs::write(scenario.join("README.md"), readme).expect("a file in memory");
     with_text(readme, |text| {
         let shown = fuzzing::markdown(text);
-        assert_eq!(fuzzing::markdown(&shown), shown, "what was made harmless is harmless");
+        assert_eq!(fuzzing::markdown(&shown), shown, "sanitising is idempotent");
     });
     let Ok(scenario) = Scenario::load(&scenario, &FOLDER.join("robots")) else { return };
     drop(scenario.check_community());
@@ -36,7 +36,7 @@ pub(crate) fn toml(data: &[u8]) {
     );
     for seed in 0..2 {
         if let Ok(drawn) = draw(&scenario, &mut Generator::new(seed)) {
-            assert!(drawn.settings.iter().all(|setting| !setting.value.is_nan()), "a number that is none was drawn");
+            assert!(drawn.settings.iter().all(|setting| !setting.value.is_nan()), "NaN was drawn");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Inputs of the command line.
+//! Input files of the command line.
 
 use crate::pieces::pair;
 use crate::text::with_text;

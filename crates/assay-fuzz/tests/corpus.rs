@@ -1,4 +1,4 @@
-//! Every input that is kept in `fuzz/corpus` runs through its target, in seconds: what was found once stays mended.
+//! Runs every input in `fuzz/corpus` through its target, so that fixed bugs stay fixed.
 
 #![expect(clippy::unwrap_used, reason = "a failing test should stop")]
 
@@ -7,16 +7,16 @@ use std::time::{Duration, Instant};
 
 use assay_fuzz::TARGETS;
 
-/// Longest time for an input. A fuzz target has as much, optimised; here it is room for a busy machine.
+/// Time limit for an input. Fuzz targets have the same limit in optimised builds; here it allows for a busy machine.
 const LIMIT: Duration = Duration::from_secs(5);
-/// Most bytes of all corpora: they lie in the repository.
+/// Maximum total size of the corpora, which are part of the repository, in bytes.
 const MAX_CORPUS_BYTES: u64 = 1 << 20;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
 }
 
-/// The names in a folder, in order.
+/// Returns the sorted names in a folder.
 fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -25,7 +25,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn every_target_takes_its_corpus() {
+fn every_target_accepts_its_corpus() {
     for (target, ..) in TARGETS {
         let folder = root().join("corpus").join(target);
         let inputs = names(&folder);
@@ -52,10 +52,10 @@ fn the_corpora_are_small() {
 }
 
 #[test]
-fn every_target_has_its_program() {
-    let ours: Vec<_> = TARGETS.iter().map(|(name, ..)| format!("{name}.rs")).collect();
-    assert_eq!(names(&root().join("fuzz_targets")), ours);
+fn every_target_has_a_program() {
+    let programs: Vec<_> = TARGETS.iter().map(|(name, ..)| format!("{name}.rs")).collect();
+    assert_eq!(names(&root().join("fuzz_targets")), programs);
     let mut corpora = names(&root().join("corpus"));
     corpora.retain(|name| !TARGETS.iter().any(|(target, ..)| target == name));
-    assert!(corpora.is_empty(), "corpora of no target: {corpora:?}");
+    assert!(corpora.is_empty(), "corpora without a target: {corpora:?}");
 }

@@ -1,6 +1,6 @@
 //! Simulation of scenarios in MuJoCo: worlds are built, randomised, stepped, observed, rendered and hashed. This is the
-//! only crate that links MuJoCo, and every program that uses it belongs in a jail: untrusted MJCF can crash or stall the
-//! process.
+//! only crate that links MuJoCo, and every program that uses it belongs in a jail: untrusted MJCF can crash or stall
+//! the process.
 //!
 //! Where to begin: [`CompiledScenario::build`] compiles a scenario once; [`CompiledScenario::simulation`] creates an
 //! episode of it; [`Simulation::step`] is the inner loop.
@@ -34,8 +34,8 @@ pub use simulation::Simulation;
 pub use trace_hash::TraceHash;
 pub use world::CompiledScenario;
 
-/// Sends MuJoCo's messages to standard error. By default MuJoCo writes them to a file in the working directory, which is
-/// not writable in a jail.
+/// Sends MuJoCo's messages to standard error. By default MuJoCo writes them to a file in the working directory, which
+/// is not writable in a jail.
 #[expect(unsafe_code, reason = "MuJoCo's log handler is a global")]
 pub fn log_to_stderr() {
     // SAFETY: called at the beginning of `main`, before any other thread uses MuJoCo.

@@ -11,8 +11,8 @@ use crate::{Simulation, guard};
 
 /// Bit of MuJoCo's `disableflags` that stops it from silently resetting an unstable simulation.
 const DISABLE_AUTORESET: i32 = MjtDisableBit::mjDSBL_AUTORESET as i32;
-/// Samples per pixel of rendered frames. Four would be expensive (113 instead of 43 ms of CPU time per frame with Mesa's
-/// software renderer, as much again as shadows cost), and H.264 blurs most of the difference.
+/// Samples per pixel of rendered frames. Four would be expensive (113 instead of 43 ms of CPU time per frame with
+/// Mesa's software renderer, as much again as shadows cost), and H.264 blurs most of the difference.
 const RENDER_SAMPLES: i32 = 0;
 /// Side length of the shadow map in pixels.
 const SHADOW_SIZE: i32 = 1024;

@@ -16,7 +16,8 @@ const ANGULAR_RAD_S: f64 = 2.5;
 /// Minimum norm of a quaternion. If it is shorter, the current orientation is kept.
 const MIN_NORM: f64 = 1e-6;
 
-/// Moves the tool towards a pose. `action`: position in m, quaternion w, x, y, z (of any norm), gripper in [-1, 1]. Kinematics must be up to date.
+/// Moves the tool towards a pose. `action`: position in m, quaternion w, x, y, z (of any norm), gripper in [-1, 1].
+/// Kinematics must be up to date.
 pub(super) fn act(reference: &mut Reference, data: &mut MjData<Box<MjModel>>, action: &[f64]) {
     let tcp = reference.ids.tcp;
     let way = Vector3::from_row_slice(&action[..3]) - Vector3::from(data.site_xpos()[tcp]);

@@ -9,8 +9,8 @@ use super::reference::Reference;
 /// Square of the damping away from singularities, which only keeps the inverse finite.
 const MIN_DAMPING_SQUARED: f64 = 1e-6;
 
-/// Moves the tool and the gripper. `action`: linear (m/s) and angular (rad/s) velocity in world axes, gripper in [-1, 1].
-/// Kinematics must be up to date.
+/// Moves the tool and the gripper. `action`: linear (m/s) and angular (rad/s) velocity in world axes, gripper in [-1,
+/// 1]. Kinematics must be up to date.
 pub(super) fn act(reference: &mut Reference, data: &mut MjData<Box<MjModel>>, action: &[f64]) {
     drive(reference, data, &Vector6::from_row_slice(&action[..6]));
     reference.grip(data, action.get(6));

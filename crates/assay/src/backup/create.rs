@@ -127,8 +127,8 @@ impl Copying<'_> {
         Ok(true)
     }
 
-    /// Copies the files that no record names: the other files of scenarios, and the server's secrets. This happens after
-    /// the records were copied, so that the public keys include every key that signed a recorded statement.
+    /// Copies the files that no record names: the other files of scenarios, and the server's secrets. This happens
+    /// after the records were copied, so that the public keys include every key that signed a recorded statement.
     fn copy_unnamed(&mut self, named: &BTreeSet<Named>) -> anyhow::Result<()> {
         for file in named {
             let Named::Scenario(digest) = file else { continue };

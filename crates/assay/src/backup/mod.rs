@@ -1,8 +1,8 @@
 //! Backups of a data folder: a consistent snapshot of the records, every file that they name, and a list of all digests
 //! ([`BackupManifest`]).
 //!
-//! A backup is written to `TO.partial` and renamed once it is completely on the disk, so a folder with any other name is
-//! complete. Restoring works the same way.
+//! A backup is written to `TO.partial` and renamed once it is completely on the disk, so a folder with any other name
+//! is complete. Restoring works the same way.
 //!
 //! Where to begin: [`create`](create::create), then [`check`](check::check) and [`restore`](restore::restore).
 

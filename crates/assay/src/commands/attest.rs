@@ -33,8 +33,8 @@ use crate::screen;
 pub(crate) enum AttestCommand {
     /// Verify a statement offline: its signature, the policy, and every file of evidence beside it
     #[command(
-        after_help = "Exit codes: 0 verified, 1 refused: a check failed, 3 incomplete: signed files are missing, 2 wrong \
-usage, 4 internal error.
+        after_help = "Exit codes: 0 verified, 1 refused: a check failed, 3 incomplete: signed files are missing, 2 \
+wrong usage, 4 internal error.
 
 Examples:
   assay attest verify out/run1/report.intoto.json --policy policy.zip

@@ -101,7 +101,7 @@ fn check_backup(arguments: &BackupArgs, folder: &Path) -> Result<ExitStatus, Fai
         super::stdout::print(&serde_json::to_string_pretty(&about).or_internal()?);
     } else {
         let replay = replayed.as_ref().map_or_else(|| "none".to_owned(), Replayed::summary);
-        let verdict = if sound { "no problems found" } else { "DAMAGED" };
+        let verdict = if sound { "no problems found" } else { "PROBLEMS FOUND" };
         let head = format!("{}{}", line("backup", &folder.display().to_string()), text(&found.manifest));
         let tail = format!("{}{}{}", line("replay", &replay), problems(&found), line("result", verdict));
         super::stdout::print(&format!("{head}{tail}"));

@@ -136,7 +136,7 @@ fn memory(root: &Path) -> HostCheck {
             ..failed(
                 "runtime in memory",
                 &error,
-                "without it, two policies can exchange bits through the file names that they look up; start a container with \
+                "without it, two policies can exchange bits through the names that they look up; start a container with \
                  --shm-size=1g",
             )
         },

@@ -112,7 +112,7 @@ fn seeds(arguments: &ReplayArgs, report: &JobReport) -> Result<SeedSource, Failu
         (false, _) => Ok(SeedSource::Job { seed: report.seed, policy_key }),
         (true, Some(secret)) => Ok(SeedSource::Season { secret: secret.clone(), episodes, policy_key }),
         (true, None) => Err(Failure::Usage(anyhow!(
-            "this is a submission to the arena: give the secret of its season with --season-secret HEX (see GET /seasons)"
+            "this is a submission to the arena: give its season's secret with --season-secret HEX (GET /seasons)"
         ))),
     }
 }
@@ -149,8 +149,8 @@ fn check_policy(report: &JobReport, path: &Path, found: Sha256Digest) -> anyhow:
     }
 }
 
-/// Returns the report's scenario: the built-in one if its digest is the same, else the copy in the report's folder, with
-/// the robots there. Older reports have no copies of robots; those of this installation may be the same.
+/// Returns the report's scenario: the built-in one if its digest is the same, else the copy in the report's folder,
+/// with the robots there. Older reports have no copies of robots; those of this installation may be the same.
 pub(super) fn scenario(engine: &Engine, report: &JobReport, folder: &Path) -> anyhow::Result<Scenario> {
     let builtin = engine.library().get(&report.scenario).ok();
     if let Some(scenario) = builtin.filter(|scenario| scenario.digest == report.scenario_digest) {

@@ -124,7 +124,7 @@ async fn close(data: &DataArgs, scenario: &str, top: u32, json: bool) -> Result<
         return Err(Failure::Usage(anyhow!("{id} has no open season; see assay season list")));
     };
     let text = format!(
-        "{} accepts no more submissions; the running service runs its first {top} entries again on fresh seeds, then closes it",
+        "{} accepts no more submissions; the running service reruns its first {top} entries on fresh seeds, then closes it",
         name(&season)
     );
     show(&records, &season, json, &text).await

@@ -9,8 +9,8 @@ use crate::settings::{WeakerIsolation, accepted_isolation};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options for machines without user namespaces")]
 pub(crate) struct IsolationArgs {
-    /// Run policies with Landlock if namespaces don't work; `assay doctor --jail --isolation landlock` lists the attacks
-    /// that it does not stop
+    /// Run policies with Landlock if namespaces don't work; `assay doctor --jail --isolation landlock` lists the
+    /// attacks that it does not stop
     #[arg(long, value_name = "TIER", env = "ASSAY_ACCEPT_WEAKER_ISOLATION")]
     accept_weaker_isolation: Option<WeakerIsolation>,
     /// Run policies even if neither works: they can read whatever this user can. Only for your own policies

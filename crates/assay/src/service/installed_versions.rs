@@ -9,8 +9,8 @@ use assay_scenario::Scenario;
 use assay_store::{InstalledVersion, Records, ScenarioFiles, VersionSource};
 use assay_worker::Engine;
 
-/// Keeps a copy of every installed version whose digest is not in `kept`. Failures are warnings; the copy is tried again
-/// at the next start.
+/// Keeps a copy of every installed version whose digest is not in `kept`. Failures are warnings; the copy is tried
+/// again at the next start.
 pub(crate) async fn keep(
     engine: Arc<Engine>,
     records: Arc<dyn Records>,

@@ -10,8 +10,8 @@ use assay_worker::Engine;
 
 use super::preflights::{NOT_RUN, refused};
 
-/// Checks archives and addresses of policy servers. Archives are checked by unpacking every entry, since only that shows
-/// whether an entry has the size that it declares.
+/// Checks archives and addresses of policy servers. Archives are checked by unpacking every entry, since only that
+/// shows whether an entry has the size that it declares.
 #[derive(Debug)]
 pub(super) struct EngineIntake {
     pub(super) engine: Arc<Engine>,

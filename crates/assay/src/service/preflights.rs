@@ -13,7 +13,7 @@ use assay_worker::{Cancel, Engine, PolicySource, PreflightJob, SessionError, pre
 
 /// The message for clients; the reason is in the operator's log.
 pub(crate) const NOT_RUN: &str =
-    "this server can't isolate policies, so it does not run uploaded ones; evaluate a policy server instead";
+    "this server can't isolate policies, so it does not run uploaded ones; policy servers can be evaluated";
 
 /// Runs preflights until the service stops.
 #[derive(Debug)]

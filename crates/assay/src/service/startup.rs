@@ -14,8 +14,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::settings::Settings;
 
-/// Raises the limit on open files to the maximum allowed: every client needs a descriptor, and the default limit is low.
-/// Processes in jails have their own limit.
+/// Raises the limit on open files to the maximum allowed: every client needs a descriptor, and the default limit is
+/// low. Processes in jails have their own limit.
 pub(super) fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {

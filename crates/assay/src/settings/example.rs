@@ -8,8 +8,8 @@ use super::keys::{SettingKey, SettingKind, headings};
 const WIDTH: usize = 100;
 
 const HEAD: &str = "\
-# Settings of `assay serve`, with their defaults. Copy the settings that you change to assay.toml in the folder where the
-# server is started, or give another file with --config FILE or ASSAY_CONFIG.
+# Settings of `assay serve`, with their defaults. Copy the settings that you change to assay.toml in the folder where
+# the server is started, or give another file with --config FILE or ASSAY_CONFIG.
 #
 # Environment variables (named in parentheses) override this file, and flags override both. Some settings have a flag of
 # their own; --set PATH=VALUE sets any of them, as in --set limits.rate.get_per_minute=600.

@@ -34,7 +34,7 @@ fn signed_files_can_be_checked_on_any_machine() {
     let secret = assay.path("user/assay/signing/signing-key.pem");
     assert_eq!(fs::metadata(&secret).unwrap().permissions().mode() & 0o777, 0o600);
     check(&assay, &[], 0, "numbers    verdict, scores and statistics follow");
-    check(&assay, &[], 0, "only recomputing says");
+    check(&assay, &[], 0, "This proves who signed");
     check(&assay, &[], 0, "files match the signed statement\n");
     check(&assay, &[], 0, "result     VERIFIED\n");
 

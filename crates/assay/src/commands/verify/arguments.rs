@@ -32,8 +32,8 @@ pub(crate) struct VerifyArgs {
     /// Seed of all episodes: the same seed draws the same worlds [default: random]
     #[arg(long)]
     pub(super) seed: Option<u64>,
-    /// Key of the policy's own seeds, from a report, to compare policies under the same key [default: random, or derived
-    /// from --seed]
+    /// Key of the policy's own seeds, from a report, to compare policies under the same key [default: random, or
+    /// derived from --seed]
     #[arg(long, value_name = "HEX")]
     pub(super) policy_key: Option<PolicyKey>,
     /// Simulators that run at the same time [default: one per processor]

@@ -52,8 +52,8 @@ fn copy_files(from: &Path, to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the report with the paths that logs and videos will have. The page is signed with the verdict, so it can't be
-/// changed once they exist.
+/// Returns the report with the paths that logs and videos will have. The page is signed with the verdict, so it can't
+/// be changed once they exist.
 fn with_future_renderings(report: &JobReport, record: Record) -> JobReport {
     let mut report = report.clone();
     let mut any = false;
