@@ -12,7 +12,7 @@ const HEAD: &str = "\
 # the server is started, or give another file with --config FILE or ASSAY_CONFIG.
 #
 # Environment variables (named in parentheses) override this file, and flags override both. Some settings have a flag of
-# their own; --set PATH=VALUE sets any of them, as in --set limits.rate.get_per_minute=600.
+# their own; --set PATH=VALUE sets any setting, as in --set limits.rate.get_per_minute=600.
 # `assay serve --check` prints the effective settings and their sources.
 ";
 
