@@ -109,6 +109,6 @@ pub enum ReviewReason {
     DeadlineMisses,
     /// The same episode gave two different traces.
     Nondeterministic,
-    /// An episode was begun more than once ([`crate::ReplacedAttempt`]).
+    /// An episode was begun more than once (`replaced_attempts`).
     EpisodeRepeated,
 }

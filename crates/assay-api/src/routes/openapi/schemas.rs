@@ -23,8 +23,8 @@ pub(super) fn components() -> Map<String, Value> {
     all
 }
 
-/// Implements [`ApiBody`] for the types, and defines [`requests`] and [`responses`]. A schema of a request describes the
-/// JSON that is read, where a field may be optional; one of a response the JSON that is written, with each of its
+/// Implements [`ApiBody`] for the types, and defines [`requests`] and [`responses`]. The schema of a request describes
+/// the JSON that is read, where a field may be optional; that of a response the JSON that is written, with each of its
 /// fields.
 macro_rules! bodies {
     (requests { $($request:ty,)* } responses { $($response:ty,)* }) => {
