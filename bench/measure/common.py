@@ -12,7 +12,7 @@ from statistics import median
 
 SCENARIO = "tabletop_reach"
 POLICY = f"examples/policies/{SCENARIO}/reference"
-COST = re.compile(r"^(\S+)Z .* an episode ended episode=(\d+) asleep_s=\S+ cost=(\{.*\})$")
+COST = re.compile(r"^(\S+)Z .* episode ended episode=(\d+) asleep_s=\S+ cost=(\{.*\})$")
 # Time limit of a program.
 LIMIT_S = 600
 

@@ -18,7 +18,8 @@ pub enum DatabaseProblem {
     Statement,
 }
 
-/// A failure of the store itself. Expected outcomes (fenced, not found, already exists) are values, not errors.
+/// A failure of the store, or a refusal that changed nothing ([`Self::Exists`], [`Self::CapExceeded`],
+/// [`Self::Invalid`]). Other expected outcomes, such as a lost lease or an unknown id, are values.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {

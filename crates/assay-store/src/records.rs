@@ -14,8 +14,8 @@ use crate::{
 /// leases, may be lost when the machine fails, since their workers die with it.
 ///
 /// # Errors
-/// Every method fails with [`StoreError`] if the engine fails; everything that happens in normal operation is in the
-/// `Ok` value.
+/// Every method fails with [`StoreError`] if the engine fails; some refuse with [`StoreError::Exists`] or
+/// [`StoreError::CapExceeded`]. All other outcomes of normal operation are `Ok` values.
 #[async_trait]
 pub trait Records:
     KeyRecords

@@ -65,7 +65,7 @@ impl SignalCheck<'_> {
             Signal::Inside { of, within: _ } => self.frames("of", of),
             Signal::JointPositionMargin { robot }
             | Signal::JointVelocityRatio { robot }
-            | Signal::JointTorqueRatio { robot } => check_robot(self.robots, self.key.clone(), robot),
+            | Signal::JointTorqueRatio { robot } => self.arm(robot),
             Signal::Geofence { of: _, low, high } => {
                 let valid = low.iter().zip(high).all(|(low, high)| low.is_finite() && high.is_finite() && low < high);
                 self.require(valid, "low", "must lie below high, all numbers")
@@ -91,6 +91,13 @@ impl SignalCheck<'_> {
     /// Fails with a problem of one of the signal's keys unless it is valid.
     fn require(&self, valid: bool, part: &str, problem: impl Into<String>) -> Result<(), ScenarioError> {
         if valid { Ok(()) } else { Err(ScenarioError::value(format!("{}.{part}", self.key), problem)) }
+    }
+
+    /// Requires a robot with joints: over none, the signal would be constant and no clause on it could be violated.
+    fn arm(&self, name: &str) -> Result<(), ScenarioError> {
+        check_robot(self.robots, self.key.clone(), name)?;
+        let has_joints = self.robots.iter().any(|robot| robot.name == name && !robot.model.joints.is_empty());
+        self.require(has_joints, "robot", "must be a robot with joints")
     }
 
     fn metres(&self, part: &str, value: f64) -> Result<(), ScenarioError> {

@@ -347,6 +347,12 @@ fn draws() {
 #[test]
 fn robots_and_placements() {
     check("tabletop_reach", ROBOTS);
+    // A clause on the joints of a robot without any could not be violated.
+    for kind in ["joint_position_margin", "joint_velocity_ratio", "joint_torque_ratio"] {
+        let signal = format!("[signals.joints]\nkind = \"{kind}\"\nrobot = \"drone\"\n\n[signals.speed]");
+        let words: &[&str] = &["signals.joints.robot", "must be a robot with joints"];
+        check("quadrotor_gates", &[("[signals.speed]", Box::leak(signal.into_boxed_str()), words)]);
+    }
 }
 
 #[test]
