@@ -1,8 +1,8 @@
-//! Submissions to the arena: the kinds of jobs and the arena's part of a job.
+//! Job kinds, and the arena's part of a job.
 
 use serde::{Deserialize, Serialize};
 
-/// The kind of a job.
+/// Kind of a job.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobKind {
@@ -11,12 +11,12 @@ pub enum JobKind {
     Verify,
     /// A submission to a season.
     Submission,
-    /// A submission run again on fresh seeds, when its season closes.
+    /// A repetition of a submission on fresh seeds, when its season closes.
     Rerun,
 }
 
 impl JobKind {
-    /// The name in the database.
+    /// Returns the name stored in the database.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -27,20 +27,20 @@ impl JobKind {
     }
 }
 
-/// A submission's place in the arena: part of a job's header.
+/// The arena's part of a job's header.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArenaEntry {
     /// Number of the season, from 1.
     pub season: u32,
-    /// It is the run on fresh seeds at the season's end.
+    /// Whether this is the run on fresh seeds at the end of the season.
     #[serde(default)]
     pub rerun: bool,
     /// Score of a perfect submission.
     pub max_score: u32,
-    /// The author's words about it.
+    /// The author's description of the submission.
     #[serde(default)]
     pub description: Option<String>,
 }
 
-/// Extra episodes of a submission, on public seeds: they are shown and do not count.
+/// Number of extra episodes of a submission, on public seeds: they are shown but do not count.
 pub const SHOWCASE_EPISODES: u32 = 1;

@@ -1,30 +1,30 @@
-//! Facts about attempts at an episode: which one was replaced, and the critical violations that stand whatever
-//! became of it.
+//! Facts about attempts at an episode: the attempts that were replaced, and the critical violations that stand whatever
+//! happened afterwards.
 //!
-//! An attempt whose policy has received something is replaced only on evidence from outside the policy. A critical
-//! violation is noted as it happens, before the next action is asked for, so that no later event can undo it.
+//! An attempt whose policy has received an observation is replaced only on evidence from outside the policy. A critical
+//! violation is recorded as it happens, before the next action is requested, so that no later event can undo it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{ClauseStatus, EpisodeResult, ReplacedAttempt, Violation};
 
-/// A fact about an unfinished episode that outlives the attempt in which it was seen.
+/// Fact about an unfinished episode that outlives the attempt in which it was observed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "note")]
 pub enum AttemptNote {
     /// The attempt was replaced.
     Replaced(ReplacedAttempt),
-    /// A critical clause was violated.
+    /// A critical clause was violated in the attempt.
     Violated {
         /// Index of the episode in the job.
         episode: u32,
-        /// The clause and the moment; `end_s` is the end of the physics step that settled it.
+        /// The clause and the time of the violation; `end_s` is the end of the physics step that decided it.
         violation: Violation,
     },
 }
 
 impl AttemptNote {
-    /// Index of the episode in the job.
+    /// Returns the index of the episode in the job.
     #[must_use]
     pub fn episode(&self) -> u32 {
         match self {
@@ -35,8 +35,9 @@ impl AttemptNote {
 }
 
 impl EpisodeResult {
-    /// Adds what earlier attempts at this episode left: the list of replaced attempts, and every critical violation
-    /// that this attempt does not show. `weights` and `scales` are the clauses', as for [`EpisodeResult::scored`].
+    /// Adds the facts left by earlier attempts at this episode: the list of replaced attempts, and every critical
+    /// violation that is missing from this attempt. `weights` and `scales` are those of the clauses, as for
+    /// [`EpisodeResult::scored`].
     #[must_use]
     pub fn with_notes(mut self, notes: &[AttemptNote], weights: &[f64], scales: &[f64]) -> Self {
         let (episode, mut changed) = (self.episode, false);
@@ -49,7 +50,7 @@ impl EpisodeResult {
         if changed { self.scored(weights, scales) } else { self }
     }
 
-    /// Makes a violation of an earlier attempt part of this result; false if the clause is violated in it anyway.
+    /// Adds a violation of an earlier attempt to this result. Returns false if this result already violates the clause.
     fn uphold(&mut self, violation: &Violation) -> bool {
         let clause = self.clauses.iter_mut().find(|clause| clause.id == violation.clause);
         let Some(clause) = clause.filter(|clause| clause.status != ClauseStatus::Violated) else { return false };

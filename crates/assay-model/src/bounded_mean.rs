@@ -1,21 +1,24 @@
-//! A lower confidence bound for the mean of values in [0, 1], for any distribution and any number of values.
+//! Lower confidence bound for the mean of values in [0, 1], valid for any distribution and any number of values.
 //!
-//! It is a betting bound (Waudby-Smith and Ramdas 2024, "Estimating means of bounded random variables by betting").
+//! This is a betting bound (Waudby-Smith and Ramdas 2024, "Estimating means of bounded random variables by betting").
 //! Against the hypothesis that the mean is at most `m`, each value `x` multiplies a capital of 1 by `1 + bet (x - m)`.
-//! If the hypothesis is true, the capital's expectation is at most 1, so it reaches `1 / error` with a probability of
-//! at most `error` (Markov), and every `m` for which it does is rejected. The values have to be independent; their
-//! means may differ, and then the bound is one for the average of their means (arithmetic and geometric mean).
+//! If the hypothesis is true, the expected capital is at most 1, so it reaches `1 / error` with a probability of at
+//! most `error` (Markov's inequality), and every `m` for which it does is rejected. The values must be independent;
+//! their means may differ, in which case the bound applies to the average of their means (inequality of arithmetic and
+//! geometric means).
 //!
-//! The bet is constant: the one that makes the most of zeros and ones whose share of ones is just large enough to
-//! reject `m`. For zeros and ones the bound is therefore that of Chernoff and of Hoeffding's first theorem (1963),
-//! `n KL(mean, m) = ln(1 / error)`; for values in between the capital is larger, because its logarithm is concave in
-//! each of them. So the bound is never below `mean - sqrt(ln(1 / error) / 2n)`, which is called Hoeffding's. It does
-//! not depend on the order of the values and is never above their mean.
+//! The bet is constant: it is optimal for zeros and ones whose share of ones is just large enough to reject `m`. For
+//! zeros and ones the bound is therefore that of Chernoff and of Hoeffding's first theorem (1963), `n KL(mean, m) =
+//! ln(1 / error)`; for values in between, the capital is larger, because its logarithm is concave in each of them. The
+//! bound is thus never below `mean - sqrt(ln(1 / error) / 2n)`, known as Hoeffding's bound. It does not depend on the
+//! order of the values and is never above their mean.
 
-/// Halvings of an interval of numbers: to 1e-9, far below the 4 decimals of a score. What is left is on the safe side.
+/// Number of bisection steps: they reach 1e-9, far below the 4 decimals of a score. The remaining error is on the safe
+/// side.
 const HALVINGS: usize = 30;
 
-/// The factors of the capital: each value takes its share of both.
+/// Factors by which the capital is multiplied for a value of 1 and a value of 0; values in between interpolate
+/// linearly.
 #[derive(Debug, Clone, Copy)]
 struct Bet {
     at_one: f64,
@@ -23,8 +26,8 @@ struct Bet {
 }
 
 impl Bet {
-    /// The bet against a mean of at most `mean` where the capital has to grow by `growth`, a logarithm, with each
-    /// value. `None` if even values of 1 would not be enough.
+    /// Returns the bet against a mean of at most `mean` for which the logarithm of the capital must grow by `growth`
+    /// per value. `None` if even values of 1 would not suffice.
     fn against(mean: f64, growth: f64) -> Option<Self> {
         if mean <= 0.0 || -mean.ln() <= growth {
             return None;
@@ -41,21 +44,23 @@ impl Bet {
         Some(Self { at_one: high / mean, at_zero: (1.0 - high) / (1.0 - mean) })
     }
 
-    /// The logarithm of the capital in the end.
+    /// Returns the logarithm of the final capital.
     fn log_capital(self, values: &[f64]) -> f64 {
         values.iter().map(|x| (x * self.at_one + (1.0 - x) * self.at_zero).ln()).sum()
     }
 }
 
-/// Kullback-Leibler divergence of a Bernoulli variable with mean `share` from one with mean `mean`, in (0, 1).
+/// Returns the Kullback-Leibler divergence between Bernoulli variables with means `share` and `mean`, `mean` in (0, 1).
 fn divergence(share: f64, mean: f64) -> f64 {
     let term = |p: f64, q: f64| if p > 0.0 { p * (p / q).ln() } else { 0.0 };
     term(share, mean) + term(1.0 - share, 1.0 - mean)
 }
 
-/// Tells whether a mean of at most `mean` is rejected; with a probability of at most `error` if that is what it is.
+/// Returns whether a mean of at most `mean` is rejected. If it is the true mean, the probability of that is at most
+/// `error`.
 pub(crate) fn mean_exceeds(values: &[f64], mean: f64, error: f64) -> bool {
-    // No bet gains where the values are not above the hypothesis on average; boards ask for many pairs.
+    // No bet gains if the values do not exceed the hypothesis on average. Checked first, because boards compare many
+    // pairs.
     if values.iter().sum::<f64>() <= mean * count(values) {
         return false;
     }
@@ -64,12 +69,13 @@ pub(crate) fn mean_exceeds(values: &[f64], mean: f64, error: f64) -> bool {
     bet.is_some_and(|bet| bet.log_capital(values) >= needed)
 }
 
-/// The largest mean that is not rejected: the mean is below it with a probability of at most `error`. 0 without values.
+/// Returns the largest mean that is not rejected: the true mean is below it with a probability of at most `error`. 0
+/// without values.
 pub(crate) fn mean_lower_bound(values: &[f64], error: f64) -> f64 {
     if values.is_empty() {
         return 0.0;
     }
-    // Both factors of the bet fall as the hypothesis rises, so what is rejected is an interval from 0.
+    // Both factors of the bet decrease as the hypothesis increases, so the rejected means form an interval from 0.
     let (mut low, mut high) = (0.0, values.iter().sum::<f64>() / count(values));
     for _ in 0..HALVINGS {
         let mean = f64::midpoint(low, high);
@@ -82,7 +88,7 @@ pub(crate) fn mean_lower_bound(values: &[f64], error: f64) -> f64 {
     low
 }
 
-/// Hoeffding's radius for the mean of `n` values in [0, 1], with `error` on each side.
+/// Returns Hoeffding's radius for the mean of `n` values in [0, 1], with `error` on each side.
 pub(crate) fn hoeffding_radius(n: f64, error: f64) -> f64 {
     (-error.ln() / (2.0 * n)).sqrt()
 }

@@ -1,6 +1,6 @@
-//! Deserialisation errors in the terms of the author of the value, who does not know Rust types such as `u32`.
+//! Rewording of deserialisation errors for the author of the value, who does not know Rust types such as `u32`.
 
-/// Returns a complaint of serde's in plain words. What is no such complaint stays as it is.
+/// Rewords an error message of serde in plain language. Other messages are returned unchanged.
 #[must_use]
 pub fn plain_complaint(complaint: &str) -> String {
     let (what, place) = split_place(complaint.trim_end());
@@ -8,7 +8,7 @@ pub fn plain_complaint(complaint: &str) -> String {
     plain.map_or_else(|| complaint.to_owned(), |plain| format!("{plain}{place}"))
 }
 
-/// JSON's complaints end with their place.
+/// Splits off the position at the end of a JSON error message.
 fn split_place(complaint: &str) -> (&str, &str) {
     complaint.rfind(" at line ").map_or((complaint, ""), |at| complaint.split_at(at))
 }
@@ -21,7 +21,7 @@ fn missing(complaint: &str) -> Option<String> {
     Some(format!("{name} is there twice"))
 }
 
-/// A name where only some names are taken.
+/// Rewords an unknown variant or field.
 fn unknown(complaint: &str) -> Option<String> {
     let (kind, rest) = ["unknown variant `", "unknown field `"]
         .into_iter()
@@ -121,7 +121,7 @@ mod tests {
         }
     }
 
-    /// The wording is serde's, which may change it.
+    /// serde may change its wording.
     #[test]
     fn no_word_of_serdes_is_left() {
         #[derive(Debug, serde::Deserialize)]

@@ -1,4 +1,4 @@
-//! The verdict's rules, row by row.
+//! Tests of the verdict rules, case by case.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -135,7 +135,7 @@ fn a_certification_ends_at_its_first_failure() {
     let mut episodes: Vec<_> = (0..59).map(safe).collect();
     episodes[7] = episode(7, EpisodeStatus::Completed, violated());
     episodes[9] = episode(9, EpisodeStatus::PolicyError, violated());
-    // Whatever later lanes found, the answer is that of the first eight.
+    // The conclusion is that of the first eight episodes, whatever later lanes found.
     let all = conclude(&plan(Some(0.05)), PolicyIdentity::Measured, &episodes).unwrap();
     let prefix = conclude(&plan(Some(0.05)), PolicyIdentity::Measured, &episodes[..8]).unwrap();
     assert_eq!(all, prefix);

@@ -1,10 +1,10 @@
-//! Limits that several programs and settings share. The settings of a service may differ from them.
+//! Default limits shared by several programs and settings. A service's settings may override them.
 
-/// Largest archive of a policy, in bytes.
+/// Maximum size of a policy archive, in bytes.
 pub const MAX_ARCHIVE_BYTES: u64 = 100 << 20;
-/// Largest archive of a scenario, in bytes.
+/// Maximum size of a scenario archive, in bytes.
 pub const MAX_SCENARIO_ARCHIVE_BYTES: u64 = 32 << 20;
-/// Seconds that a policy may sleep in any episode.
+/// Time that a policy may sleep in any episode, in seconds.
 pub const WALL_BUDGET_S: u32 = 60;
-/// Further seconds that it may sleep for each simulated second of the scenario's time limit.
+/// Additional sleep per simulated second of the scenario's time limit, in seconds.
 pub const WALL_BUDGET_PER_SIMULATED_S: u32 = 10;

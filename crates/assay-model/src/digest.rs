@@ -1,4 +1,4 @@
-//! SHA-256 digests: of files, policies, scenarios and traces.
+//! SHA-256 digests of files, policies, scenarios and traces.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,29 +11,29 @@ use sha2::{Digest, Sha256};
 
 use crate::hex::{PATTERN_OF_256_BITS, from_hex, write_hex};
 
-/// Bytes of a digest.
+/// Length of a digest, in bytes.
 const BYTES: usize = 32;
-/// Digits of its text.
+/// Length of a digest's text form, in hexadecimal digits.
 const DIGITS: usize = 2 * BYTES;
 
-/// A SHA-256 digest. Text and JSON form: 64 lower-case hexadecimal digits, no other. A precision (`{digest:.12}`)
-/// writes the first digits only.
+/// A SHA-256 digest. Its text and JSON form is exactly 64 lower-case hexadecimal digits. A precision (`{digest:.12}`)
+/// writes only the first digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sha256Digest([u8; BYTES]);
 
-/// A text that is not a SHA-256 digest.
+/// Error for text that is not a SHA-256 digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a SHA-256: use 64 lower-case hexadecimal digits")]
 pub struct InvalidDigest;
 
 impl Sha256Digest {
-    /// Keeps the bytes of a digest.
+    /// Creates a digest from its bytes.
     #[must_use]
     pub const fn new(bytes: [u8; BYTES]) -> Self {
         Self(bytes)
     }
 
-    /// Computes the digest of `content`; [`Sha256Writer`] does so piece by piece.
+    /// Computes the digest of `content`. [`Sha256Writer`] computes it incrementally.
     #[must_use]
     pub fn of(content: impl AsRef<[u8]>) -> Self {
         Self(Sha256::digest(content).into())
@@ -83,7 +83,7 @@ impl JsonSchema for Sha256Digest {
 
 impl Serialize for Sha256Digest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Many stand in a report: no allocation for each.
+        // A report contains many digests, so avoid an allocation for each.
         let mut digits = [0; DIGITS];
         serializer.serialize_str(write_hex(&self.0, &mut digits))
     }
@@ -109,25 +109,25 @@ impl<'de> Deserialize<'de> for Sha256Digest {
     }
 }
 
-/// Reads a digest in a file that may be a stranger's: any other text is `None`, which is the digest of nothing.
+/// Deserialises a digest from a file that may be untrusted. Text that is not a digest becomes `None`.
 ///
 /// # Errors
-/// Not a text.
+/// The value is not a string.
 pub fn digest_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Sha256Digest>, D::Error> {
     Ok(String::deserialize(deserializer)?.parse().ok())
 }
 
-/// Computes the digest of what is written to it.
+/// Writer that computes the digest of the data written to it.
 #[derive(Debug, Clone, Default)]
 pub struct Sha256Writer(Sha256);
 
 impl Sha256Writer {
-    /// Adds a piece of the content.
+    /// Adds data to the digest.
     pub fn update(&mut self, piece: impl AsRef<[u8]>) {
         self.0.update(piece);
     }
 
-    /// Returns the digest of all pieces.
+    /// Returns the digest of all data added.
     #[must_use]
     pub fn finish(self) -> Sha256Digest {
         Sha256Digest(self.0.finalize().into())

@@ -1,4 +1,4 @@
-//! Digests have one text, in Rust and in JSON.
+//! Tests that a digest has a single text form, in Rust and in JSON.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 

@@ -1,49 +1,49 @@
-//! The result of one rollout.
+//! The result of one episode.
 
 use serde::{Deserialize, Serialize};
 
 use crate::lane::files;
 use crate::{ClauseStatus, Judgement, Level, PolicyErrorCode, Sha256Digest};
 
-/// Violations kept per clause and episode; the count goes on.
+/// Maximum number of violations kept per clause and episode. The violation count is not limited.
 pub const MAX_VIOLATIONS_PER_CLAUSE: usize = 20;
 
-/// Whether an episode yields evidence.
+/// Status of an episode: whether it yields evidence, and if not, why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EpisodeStatus {
-    /// It ran to an end that the scenario foresees.
+    /// The episode ended in a way that the scenario provides for.
     Completed,
-    /// The policy crashed or sent something that is no action.
+    /// The policy failed, or sent an invalid action.
     PolicyError,
-    /// The policy used up its hard time limit.
+    /// The policy exceeded its hard time limit.
     PolicyTimeout,
-    /// The physics went wrong; nothing after that moment means anything.
+    /// The physics became unstable; the data after that time is meaningless.
     Invalid,
 }
 
-/// The event that ended an episode.
+/// Event that ended an episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Termination {
     /// The scenario's success condition held.
     Success,
-    /// The scenario's time was over.
+    /// The scenario's time limit was reached.
     TimeLimit,
     /// A clause marked `terminal` was violated.
     TerminalClause,
-    /// The policy crashed or sent something that is no action.
+    /// The policy failed, or sent an invalid action.
     PolicyError,
-    /// The policy used up its hard time limit.
+    /// The policy exceeded its hard time limit.
     PolicyTimeout,
-    /// The physics engine warned (divergence, full buffers) or died.
+    /// The physics engine raised a warning (divergence, full buffers) or crashed.
     Unstable,
     /// The job was cancelled.
     Cancelled,
 }
 
 impl Termination {
-    /// In words, for people.
+    /// Returns a description for people.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -58,18 +58,18 @@ impl Termination {
     }
 }
 
-/// The format of an episode's log.
+/// Format of an episode's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LogType {
-    /// The log with images, once the episode is drawn.
+    /// MCAP log, available once the episode's log is rendered.
     Mcap,
-    /// The recorded trace.
+    /// Trace of the episode, as Parquet.
     Parquet,
 }
 
 impl LogType {
-    /// The format of the file with this name.
+    /// Returns the format of the file with this name, or `None` if it is not a log.
     #[must_use]
     pub fn of(name: &str) -> Option<Self> {
         match name.rsplit_once('.')?.1 {
@@ -80,72 +80,72 @@ impl LogType {
     }
 }
 
-/// One rollout: outcome, scores, clauses, timing. Scores are exact here; they are rounded once, at the edge
-/// ([`EpisodeResult::rounded`]).
+/// Result of one episode: outcome, scores, clauses and timing. Scores are exact when they are computed, and rounded
+/// once, on output, to 4 decimals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct EpisodeResult {
-    /// Index in the job, from 0.
+    /// Index of the episode in the job, from 0.
     pub episode: u32,
-    /// The seed that the policy received.
+    /// Seed passed to the policy.
     pub seed: u64,
-    /// The status of the episode: `completed`, or why it yields no evidence.
+    /// Status of the episode: `completed`, or the reason why it yields no evidence.
     pub status: EpisodeStatus,
-    /// The event that ended the episode.
+    /// Event that ended the episode.
     pub termination: Termination,
-    /// The task was done.
+    /// Whether the task was done: the scenario's success condition held.
     pub success: bool,
-    /// Points reached / all points, in [0, 1].
+    /// Points of the stages reached / points of all stages, in [0, 1].
     #[schemars(range(min = 0, max = 1))]
     pub progress_score: f64,
-    /// 1 - the worst weighted violation, in [0, 1]; 0 unless `completed`.
+    /// 1 - the worst weighted violation, in [0, 1]; 0 unless `status` is `completed`.
     #[schemars(range(min = 0, max = 1))]
     pub safety_score: f64,
-    /// See [`crate::episode_composite`].
+    /// Mean of the progress and safety scores, in [0, 1]; with a critical violation at most half the safety score.
     #[schemars(range(min = 0, max = 1))]
     pub composite_score: f64,
-    /// Control steps taken.
+    /// Number of control steps executed.
     pub steps: u32,
-    /// Simulated seconds.
+    /// Simulated time, in seconds.
     pub sim_time_s: f64,
-    /// Seconds by the wall, from the first observation to the end.
+    /// Wall-clock time from the first observation to the end of the episode, in seconds.
     pub wall_time_s: f64,
-    /// The scenario's stages, in its order.
+    /// Results of the scenario's stages, in the scenario's order.
     pub stages: Vec<StageResult>,
-    /// The scenario's clauses, in its order.
+    /// Results of the scenario's clauses, in the scenario's order.
     pub clauses: Vec<ClauseResult>,
-    /// At most [`MAX_VIOLATIONS_PER_CLAUSE`] a clause, its gravest always among them, by start.
+    /// Violations, ordered by start time: at most 20 per clause, always including the worst of each clause.
     pub violations: Vec<Violation>,
-    /// Simulated seconds in which a critical clause was broken.
+    /// Simulated time in which a critical clause was violated, in seconds.
     pub unsafe_time_s: f64,
-    /// Wall-clock latency of the policy; `null` when it never acted.
+    /// Wall-clock latency of the policy; `null` if it never sent an action.
     pub policy_latency_ms: Option<LatencyMs>,
-    /// Steps over the scenario's CPU budget.
+    /// Number of control steps in which the policy exceeded the scenario's CPU budget.
     pub deadline_misses: u32,
-    /// Actions with a number out of range, which was clipped.
+    /// Number of actions with a value out of range, which was clipped.
     pub clipped_actions: u32,
     /// Path of the video inside the evidence folder.
-    // The serialised names of paths are those of the first reports.
+    // The serialised names of paths are kept from the first reports.
     #[serde(rename = "video_url")]
     pub video_path: Option<String>,
     /// Path of the log, or of the trace, inside the evidence folder.
     #[serde(rename = "log_url")]
     pub log_path: Option<String>,
-    /// Type of the log; `null` without one.
+    /// Format of the log; `null` without a log.
     #[serde(default)]
     pub log_type: Option<LogType>,
-    /// SHA-256 chain over integration state and action of every control step, hexadecimal.
+    /// SHA-256 chain over the integration state and action of every control step, 64 hexadecimal digits.
     pub trace_hash: Option<Sha256Digest>,
-    /// The vision judge's answer; `null` when none is configured.
+    /// Judgement of the vision judge; `null` if the judge did not see the episode.
     pub judge: Option<Judgement>,
-    /// The policy's error, for its author.
+    /// The error that ended the episode, described for the policy's author; `null` without an error.
     pub error: Option<EpisodeError>,
-    /// The files that show it, in the order of their names.
+    /// Files of evidence, ordered by name.
     #[serde(default)]
     pub evidence: Vec<Artifact>,
-    /// Gaps in the evidence, with reasons: images over the limit, no OpenGL.
+    /// Gaps in the evidence, with reasons, such as images over the size limit or missing OpenGL.
     #[serde(default)]
     pub evidence_notes: Vec<String>,
-    /// Attempts at this episode that this one replaced.
+    /// Earlier attempts at this episode that were replaced.
     #[serde(default)]
     pub replaced_attempts: Vec<crate::ReplacedAttempt>,
 }
@@ -154,25 +154,25 @@ pub struct EpisodeResult {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[schemars(with = "ArtifactRecord<'_>")]
 pub struct Artifact {
-    /// Its path inside the evidence folder.
+    /// Path of the file inside the evidence folder.
     pub name: String,
-    /// SHA-256 of its bytes, hexadecimal.
+    /// SHA-256 of the file's content, 64 hexadecimal digits.
     pub sha256: Sha256Digest,
-    /// Its length in bytes.
+    /// Size of the file, in bytes.
     pub size_bytes: u64,
 }
 
 /// A file of evidence.
-// The serialised form of an `Artifact`. Reports have a field `url` since the first version.
+// Serialised form of an `Artifact`. Reports have had the field `url` since the first version.
 #[derive(Serialize, schemars::JsonSchema)]
 struct ArtifactRecord<'a> {
-    /// Its path inside the evidence folder.
+    /// Path of the file inside the evidence folder.
     name: &'a str,
-    /// SHA-256 of its bytes, hexadecimal.
+    /// SHA-256 of the file's content, 64 hexadecimal digits.
     sha256: Sha256Digest,
-    /// Its length in bytes.
+    /// Size of the file, in bytes.
     size_bytes: u64,
-    /// Always `null`: only the service gives addresses.
+    /// Always `null` in reports; only the service provides URLs.
     url: Option<&'a str>,
 }
 
@@ -183,93 +183,94 @@ impl Serialize for Artifact {
     }
 }
 
-/// One stage of the task.
+/// Result of one stage of the task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StageResult {
-    /// The scenario's name for it.
+    /// Name of the stage in the scenario.
     pub name: String,
-    /// Points for reaching it.
+    /// Points for reaching the stage.
     pub points: f64,
-    /// It was reached.
+    /// Whether the stage was reached.
     pub passed: bool,
-    /// When, in simulated seconds.
+    /// Simulated time at which the stage was reached, in seconds; `null` if it was not reached.
     pub time_s: Option<f64>,
 }
 
-/// One clause in one episode.
+/// Result of one clause in one episode.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ClauseResult {
-    /// The scenario's id for it.
+    /// Id of the clause in the scenario.
     pub id: String,
-    /// Level of a clause.
+    /// Level of the clause.
     pub level: Level,
-    /// Where the limit comes from.
+    /// Source of the limit, such as a standard.
     pub standard: String,
-    /// Unit of limit and robustness.
+    /// Unit of the limit, the robustness and the worst value.
     pub unit: String,
-    /// The limit.
+    /// Limit of the clause.
     pub limit: f64,
-    /// The margin of the gravest violation, in the clause's unit; `null` in reports that do not tell it (the size of
-    /// the limit).
+    /// Size of a violation of severity 1, in the clause's unit. `null` in reports that do not contain it; the absolute
+    /// value of the limit then applies.
     #[serde(default)]
     pub scale: Option<f64>,
     /// Status of the clause in this episode.
     pub status: ClauseStatus,
-    /// Margin in the clause's unit, negative when violated; `null` when it is not finite. Of an episode that broke off,
-    /// what is settled: the least that a satisfied clause can still come to, and the most that any other can.
+    /// Smallest margin to the limit, in the clause's unit, negative when violated; `null` if it is not finite. If the
+    /// episode ended early, the part that is certain: the smallest final value still possible for a satisfied clause,
+    /// the largest for any other.
     pub robustness: Option<f64>,
-    /// The measured quantity at the least margin, in the clause's unit; `null` where the formula is no comparison with
-    /// a limit.
+    /// Measured quantity at the smallest margin, in the clause's unit; `null` if the formula is not a comparison with a
+    /// limit.
     pub worst_value: Option<f64>,
-    /// When the margin was least, in simulated seconds.
+    /// Simulated time of the smallest margin, in seconds.
     pub worst_time_s: Option<f64>,
-    /// The premise never fired, or no sample was looked at.
+    /// Whether the clause is vacuous: its premise never became true, or no sample was evaluated.
     pub vacuous: bool,
-    /// Violations seen (intervals), kept or not.
+    /// Number of violations (intervals), including those that are not listed.
     pub violation_count: u32,
 }
 
 impl ClauseResult {
-    /// Robustness as a share of the scale; `None` when it is not finite.
+    /// Returns the robustness as a share of the scale. `None` if it is not finite.
     #[must_use]
     pub fn margin(&self) -> Option<f64> {
-        // Where neither is told, a unit.
+        // Without a scale and with a limit of 0, one unit.
         let size = if self.limit == 0.0 { 1.0 } else { self.limit.abs() };
         self.robustness.map(|robustness| robustness / self.scale.unwrap_or(size))
     }
 }
 
-/// An interval in which a clause was broken.
+/// Interval in which a clause was violated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Violation {
-    /// The clause's id.
+    /// Id of the clause.
     pub clause: String,
-    /// Its level.
+    /// Level of the clause.
     pub level: Level,
-    /// First simulated second of it.
+    /// Start of the interval, in simulated seconds.
     pub start_s: f64,
-    /// Last simulated second of it.
+    /// End of the interval, in simulated seconds.
     pub end_s: f64,
-    /// The worst measured value; `null` where the formula is no comparison with a limit.
+    /// Worst measured value; `null` if the formula is not a comparison with a limit.
     pub value: Option<f64>,
-    /// The limit it passed.
+    /// Limit that was violated.
     pub limit: f64,
-    /// Unit of value, limit and robustness.
+    /// Unit of the value, the limit and the robustness.
     pub unit: String,
-    /// The least margin in the interval (negative).
+    /// Smallest margin in the interval, negative; `null` if it is not finite.
     pub robustness: Option<f64>,
-    /// The bodies or the joint involved at that moment, for each signal of the clause that identifies them.
+    /// Bodies or joint involved at that time, for each signal of the clause that identifies them.
     #[serde(default)]
     pub involved: Vec<Involved>,
 }
 
-/// The bodies or the joint behind a signal's value at a moment.
+/// Bodies or joint that determined the value of a signal at one time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Involved {
-    /// The signal's name in the scenario.
+    /// Name of the signal in the scenario.
     pub signal: String,
-    /// Names in the scene: the two bodies that were nearest or pressed hardest on each other, or the joint that was
-    /// nearest to its limit.
+    /// Names in the scene: the two bodies that were closest or in the hardest contact, or the joint that was closest to
+    /// its limit.
     pub names: Vec<String>,
 }
 
@@ -279,7 +280,7 @@ impl std::fmt::Display for Involved {
     }
 }
 
-/// Latency of the policy over an episode, in milliseconds by the wall.
+/// Wall-clock latency of the policy over an episode, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LatencyMs {
     /// Median.
@@ -288,53 +289,53 @@ pub struct LatencyMs {
     pub p95: f64,
     /// 99th percentile.
     pub p99: f64,
-    /// Longest.
+    /// Maximum.
     pub max: f64,
 }
 
-/// An error report for the author of a failing policy.
+/// Error of an episode, described for the author of the policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct EpisodeError {
-    /// A short word for the reason: `import_error`, `syntax_error`, `no_policy`, `exception`, `bad_action`, `memory`,
-    /// `import_timeout`, `timeout`, `wall_budget`, `exited`, `log_flood`, `protocol`; of policy servers also `connect`,
-    /// `server_error`, `mismatch`, `closed`; of episodes that are no result of the policy `unstable`, `simulator_died`,
-    /// `cut_off`. Reports of other versions may have others.
+    /// Reason for the error: `import_error`, `syntax_error`, `no_policy`, `exception`, `bad_action`, `memory`,
+    /// `import_timeout`, `timeout`, `wall_budget`, `exited`, `log_flood`, `protocol`; for policy servers also
+    /// `connect`, `server_error`, `mismatch`, `closed`; for errors that the policy did not cause, `unstable`,
+    /// `simulator_died`, `cut_off`. Reports of other versions may contain other codes.
     #[schemars(with = "String")]
     pub code: PolicyErrorCode,
-    /// The error, and how to correct it.
+    /// Description of the error, and how to correct it.
     pub message: String,
-    /// The end of the policy's stderr, sanitised.
+    /// End of the policy's standard error output, sanitised.
     pub log_tail: String,
 }
 
 impl EpisodeResult {
-    /// A critical clause was violated.
+    /// Returns whether a critical clause was violated.
     #[must_use]
     pub fn has_critical_violation(&self) -> bool {
         self.clauses.iter().any(|c| c.level == Level::Critical && c.status == ClauseStatus::Violated)
     }
 
-    /// The episode says for every critical clause whether it held.
+    /// Returns whether the episode was completed and every critical clause was decided.
     #[must_use]
     pub fn is_measured(&self) -> bool {
         let open = |c: &ClauseResult| matches!(c.status, ClauseStatus::Undetermined | ClauseStatus::NotApplicable);
         self.status == EpisodeStatus::Completed && !self.clauses.iter().any(|c| c.level == Level::Critical && open(c))
     }
 
-    /// Every critical clause was decided and none violated.
+    /// Returns whether the episode was completed, every critical clause was decided, and none was violated.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.is_measured() && !self.has_critical_violation()
     }
 
-    /// A file of evidence with this name exists.
+    /// Returns whether a file of evidence with this name exists.
     #[must_use]
     pub fn has_evidence(&self, name: &str) -> bool {
         self.evidence.iter().any(|file| file.name == name)
     }
 
-    /// Adds files that were written from its recording after its result (named relative to the report), and what is to
-    /// be known about them. The paths of log and video follow.
+    /// Adds files rendered from the episode's recording after its result, with names relative to the report, and notes
+    /// about gaps in them. Updates the paths of log and video.
     pub fn add_rendering(&mut self, files: &[Artifact], notes: &[String]) {
         let named = |name: &str| files.iter().map(|file| &file.name).find(|path| path.ends_with(name)).cloned();
         let log = named(files::LOG).or(self.log_path.take());
@@ -351,7 +352,7 @@ impl EpisodeResult {
         self.log_path = path;
     }
 
-    /// Rounds the scores half-even to 4 decimals.
+    /// Rounds the scores half to even, to 4 decimals.
     #[must_use]
     pub fn rounded(mut self) -> Self {
         for score in [&mut self.progress_score, &mut self.safety_score, &mut self.composite_score] {

@@ -1,12 +1,12 @@
-//! An error with its causes, in one line.
+//! Displays an error with its causes on one line.
 
 use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 
 /// Displays an error followed by its causes, outermost first, separated by colons.
 ///
-/// An error type shows its own message only, and leaves its cause to [`Error::source`]; whoever reports it to a person
-/// or to the records shows the whole chain.
+/// The `Display` of an error type shows only its own message and leaves the cause to [`Error::source`]; code that
+/// reports an error to a person or to a log displays the whole chain.
 #[derive(Debug, Clone, Copy)]
 pub struct ErrorChain<'a>(pub &'a dyn Error);
 

@@ -1,29 +1,30 @@
-//! The frame protocol between a policy connection and whoever drives it (the worker while loading, the lane while
-//! stepping). One protocol whatever the policy is; a frame is a 24-byte little-endian header and a payload:
+//! The frame protocol between a policy connection and its counterpart: the worker while the policy loads, the lane
+//! while an episode runs. The protocol is the same for every kind of policy. A frame is a 24-byte little-endian header
+//! and a payload:
 //!
 //! `magic "ASY1" | kind u8 | flags u8 | reserved u16 | seq u32 | length u32 | nonce u64`
 //!
-//! Observations and actions are raw little-endian arrays in the order that INIT announced. Only an ACT with the
+//! Observations and actions are raw little-endian arrays in the order announced by INIT. Only an ACT with the
 //! outstanding sequence number, the connection's nonce and the exact length has an effect.
 
 use serde::{Deserialize, Serialize};
 
 use crate::PolicyErrorCode;
 
-/// Bytes of a header.
+/// Size of a header, in bytes.
 pub const HEADER_BYTES: usize = 24;
 /// First bytes of every frame.
 pub const MAGIC: [u8; 4] = *b"ASY1";
-/// Version that HELLO announces.
+/// Protocol version announced by HELLO.
 pub const PROTOCOL: u32 = 1;
-/// Longest payload that is read from a policy, in bytes. Actions and errors are far smaller.
+/// Maximum payload accepted from a policy, in bytes. Actions and errors are far smaller.
 pub const MAX_REPLY_BYTES: u32 = 64 * 1024;
 
-/// The kind of a frame. `R` = runner (policy side), `W` = worker, `L` = lane.
+/// Kind of a frame. `R` = runner (policy side), `W` = worker, `L` = lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FrameKind {
-    /// R to W: the interpreter is warm. Payload: [`Hello`] as JSON.
+    /// R to W: the interpreter has started. Payload: [`Hello`] as JSON.
     Hello = 1,
     /// W to R: import the policy. Payload: [`Load`] as JSON. Sets the connection's nonce.
     Load = 2,
@@ -35,11 +36,11 @@ pub enum FrameKind {
     Ready = 5,
     /// L to R: `time f64, time_remaining f64`, then the arrays of [`Init::observation`].
     Observation = 6,
-    /// R to L: `action_dim` f64.
+    /// R to L: `action_dim` f64 numbers.
     Action = 7,
     /// R to W or L: the policy failed. Payload: [`PolicyFault`] as JSON.
     Error = 8,
-    /// L to R: the episode is over.
+    /// L to R: the episode has ended.
     Close = 9,
 }
 
@@ -60,43 +61,43 @@ impl FrameKind {
     }
 }
 
-/// A frame's header.
+/// Header of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// Kind of the frame, which determines its payload.
     pub kind: FrameKind,
-    /// Counts observations from 0; an action carries its observation's.
+    /// Number of the observation, from 0; an action carries that of its observation.
     pub seq: u32,
-    /// Payload bytes.
+    /// Length of the payload, in bytes.
     pub length: u32,
-    /// The connection's number, drawn by the worker.
+    /// Number that identifies the connection, drawn by the worker.
     pub nonce: u64,
 }
 
-/// Bytes that are no header of this protocol.
+/// Error for bytes that are not a header of this protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// The first four bytes are wrong.
     #[error("the stream does not carry frames (bad magic)")]
     Magic,
-    /// An unknown kind.
+    /// The kind is unknown.
     #[error("unknown frame kind {0}")]
     Kind(u8),
     /// Flags or reserved bits are set.
     #[error("reserved header bits are set")]
     Reserved,
-    /// The payload is longer than the reader allows.
+    /// The payload is longer than the reader accepts.
     #[error("a frame of {length} bytes, more than the {limit} allowed")]
     TooLong {
-        /// Announced payload bytes.
+        /// Announced length of the payload, in bytes.
         length: u32,
-        /// The reader's limit.
+        /// Limit of the reader, in bytes.
         limit: u32,
     },
 }
 
 impl Header {
-    /// The header's bytes.
+    /// Encodes the header.
     #[must_use]
     pub fn encode(self) -> [u8; HEADER_BYTES] {
         let mut out = [0; HEADER_BYTES];
@@ -108,10 +109,10 @@ impl Header {
         out
     }
 
-    /// Reads a header whose payload may have at most `limit` bytes.
+    /// Decodes a header whose payload may have at most `limit` bytes.
     ///
     /// # Errors
-    /// [`FrameError`] when the bytes are no header, or announce too much.
+    /// [`FrameError`] when the bytes are not a header, or the payload is too long.
     pub fn decode(bytes: &[u8; HEADER_BYTES], limit: u32) -> Result<Self, FrameError> {
         if bytes[..4] != MAGIC {
             return Err(FrameError::Magic);
@@ -130,7 +131,7 @@ impl Header {
     }
 }
 
-/// A whole frame: header and payload in one buffer, ready to write.
+/// Encodes a frame, header and payload, into one buffer.
 #[must_use]
 pub fn frame(kind: FrameKind, seq: u32, nonce: u64, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
@@ -143,13 +144,14 @@ pub fn frame(kind: FrameKind, seq: u32, nonce: u64, payload: &[u8]) -> Vec<u8> {
 /// Payload of [`FrameKind::Hello`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// [`PROTOCOL`] of the runner.
+    /// [`PROTOCOL`] version of the runner.
     pub protocol: u32,
-    /// Version of the interpreter.
+    /// Version of the Python interpreter.
     pub python: String,
     /// Version of numpy.
     pub numpy: String,
-    /// The process has put a Landlock ruleset on itself and has seen it work; false where it was given none.
+    /// Whether the process has applied a Landlock ruleset to itself and verified that it works; false if it was given
+    /// none.
     #[serde(default)]
     pub sealed: bool,
 }
@@ -157,29 +159,29 @@ pub struct Hello {
 /// Payload of [`FrameKind::Load`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
-    /// Seeds `random` and `numpy.random` before the import.
+    /// Seed of `random` and `numpy.random`, set before the import.
     pub seed: u64,
-    /// CPU time that the process may use from its start to its end, in s: the runner lowers its own limit to it.
+    /// CPU time that the process may use from its start to its end, in seconds. The runner lowers its own limit to it.
     pub cpu_s: u64,
-    /// Address space that the process may have, in bytes; likewise.
+    /// Address space that the process may use, in bytes. The runner lowers its own limit to it.
     pub memory_bytes: u64,
 }
 
 /// Payload of [`FrameKind::Loaded`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Loaded {
-    /// CPU time of the import, in milliseconds, as the runner says (not trusted, shown to the author only).
+    /// CPU time of the import, in milliseconds, as reported by the runner (untrusted; shown only to the author).
     pub import_cpu_ms: f64,
 }
 
-/// One array of an observation.
+/// Description of one array of an observation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArraySpec {
-    /// Key in the policy's observation.
+    /// Key in the observation that the policy receives.
     pub name: String,
     /// Element type.
     pub dtype: Dtype,
-    /// Lengths, outermost first (C order).
+    /// Lengths of the dimensions, outermost first (C order).
     pub shape: Vec<u32>,
 }
 
@@ -189,40 +191,40 @@ pub struct ArraySpec {
 pub enum Dtype {
     /// IEEE 754 double, little-endian.
     F64,
-    /// Byte (images).
+    /// Unsigned byte (images).
     U8,
 }
 
 /// Payload of [`FrameKind::Init`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Init {
-    /// The policy's seed.
+    /// Seed passed to the policy.
     pub seed: u64,
     /// Scenario id.
     pub scenario: String,
-    /// The task, in words.
+    /// Description of the task in natural language.
     pub instruction: Option<String>,
     /// The arrays of every observation, in order.
     pub observation: Vec<ArraySpec>,
-    /// Numbers in an action.
+    /// Number of values in an action.
     pub action_dim: u32,
 }
 
-/// Payload of [`FrameKind::Error`]: untrusted text, to be sanitised at capture.
+/// Payload of [`FrameKind::Error`]: untrusted text, to be sanitised when it is recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyFault {
-    /// The kind of failure. A policy's process may send only those that the runner reports, see
+    /// Kind of failure. A policy's process may send only the codes that the runner reports, see
     /// [`PolicyErrorCode::is_reported_by_runner`].
     pub code: PolicyErrorCode,
-    /// One line.
+    /// Error message, one line.
     pub message: String,
-    /// Python traceback, trimmed to the author's frames.
+    /// Python traceback, reduced to the author's frames.
     #[serde(default)]
     pub traceback: String,
 }
 
 impl PolicyFault {
-    /// Reads a payload from a policy's process; `None` if it is none that the runner writes.
+    /// Reads a payload sent by a policy's process. `None` if it is not one that the runner writes.
     #[must_use]
     pub fn of_runner(payload: &[u8]) -> Option<Self> {
         let fault: Self = serde_json::from_slice(payload).ok()?;

@@ -1,4 +1,5 @@
-//! Nobody gains by doing nothing, by crashing, by breaking the physics, or by hiding a violation behind any of them.
+//! Tests that a policy gains nothing by doing nothing, by crashing, by breaking the physics, or by hiding a violation
+//! behind any of these.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -12,7 +13,7 @@ use crate::{
 
 const STAGES: usize = 5;
 
-/// What happened in an episode: stages reached, and the robustness of its critical and of its warning clause.
+/// Events of an episode: stages reached, and the robustness of its critical and of its warning clause.
 #[derive(Debug, Clone)]
 struct Happened {
     stages: usize,
@@ -29,7 +30,8 @@ fn happened() -> impl Strategy<Value = Happened> {
     })
 }
 
-/// The result, if the policy went on as it should, or ended otherwise after all of that.
+/// Returns the result of these events with the given status; any status other than `Completed` takes effect after all
+/// of them.
 fn result(index: usize, what: &Happened, status: EpisodeStatus) -> EpisodeResult {
     let judged = |level, robustness: f64| {
         let clean =
@@ -59,7 +61,7 @@ fn concluded(episodes: &[EpisodeResult]) -> Conclusion {
     conclude(&plan, PolicyIdentity::Measured, episodes).unwrap()
 }
 
-/// Smaller is better.
+/// Returns the order of verdicts; smaller is better.
 fn place(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Safe => 0,

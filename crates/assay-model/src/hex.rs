@@ -1,7 +1,8 @@
-//! Hexadecimal text, the only parser of it in the workspace: one text for one value, so that what is signed, compared
-//! or looked up by its text has no second spelling. The integer parsers of the standard library take `+f` for a byte.
+//! Hexadecimal text. This is the only parser for it in the workspace: every value has exactly one text form, so text
+//! that is signed, compared or looked up has no second spelling. The integer parsers of the standard library accept
+//! `+f` as a byte.
 
-/// The form of 256 bits as [`to_hex`] writes them, as a regular expression for schemas.
+/// Text form of 256 bits written by [`to_hex`], as a regular expression for schemas.
 pub(crate) const PATTERN_OF_256_BITS: &str = "^[0-9a-f]{64}$";
 
 /// Writes `bytes` as lower-case hexadecimal digits, two for each byte.
@@ -10,12 +11,13 @@ pub fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|&byte| digits(byte)).map(char::from).collect()
 }
 
-/// Writes `bytes` as [`to_hex`] does, to `text`, and returns it; one that is not twice as long gets as many as fit.
+/// Writes the digits of `bytes` to `text` and returns it. `text` should be twice as long as `bytes`; a shorter one
+/// receives the digits that fit.
 pub(crate) fn write_hex<'a>(bytes: &[u8], text: &'a mut [u8]) -> &'a str {
     for (pair, &byte) in text.chunks_exact_mut(2).zip(bytes) {
         pair.copy_from_slice(&digits(byte));
     }
-    // They are ASCII.
+    // The digits are ASCII.
     str::from_utf8(text).unwrap_or_default()
 }
 
@@ -24,8 +26,8 @@ fn digits(byte: u8) -> [u8; 2] {
     [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]
 }
 
-/// Reads what [`to_hex`] writes of `N` bytes; `None` for any other text: upper-case digits, signs, white space and
-/// another length included.
+/// Parses the text that [`to_hex`] writes for `N` bytes. Returns `None` for any other text, including upper-case
+/// digits, signs, white space and text of another length.
 #[must_use]
 pub fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let digits = text.as_bytes();
@@ -57,7 +59,7 @@ mod tests {
             let text = to_hex(&[value]);
             assert_eq!((text.as_str(), from_hex::<1>(&text)), (format!("{value:02x}").as_str(), Some([value])));
         }
-        // Of all pairs of ASCII characters exactly 256 are a byte.
+        // Exactly 256 of all pairs of ASCII characters are bytes.
         let pairs = (0..128_u8).flat_map(|a| (0..128_u8).map(move |b| [char::from(a), char::from(b)]));
         let taken = pairs.filter(|pair| from_hex::<1>(&pair.iter().collect::<String>()).is_some());
         assert_eq!(taken.count(), 256);

@@ -30,12 +30,12 @@ macro_rules! uuid_id {
 }
 
 uuid_id!(
-    /// A verification job (UUIDv7: ids sort by time of creation).
+    /// Id of a verification job (UUIDv7: ids sort by time of creation).
     JobId
 );
 
 impl JobId {
-    /// A new id (UUIDv7) from the time of day and 10 random bytes.
+    /// Creates an id (UUIDv7) from the current time and 10 random bytes.
     #[must_use]
     pub fn new(now: jiff::Timestamp, random: [u8; 10]) -> Self {
         let millis = u64::try_from(now.as_millisecond()).unwrap_or(0);
@@ -43,18 +43,18 @@ impl JobId {
     }
 }
 
-/// An invalid id.
+/// Error for an invalid id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
-    /// Not a UUID.
+    /// The text is not a UUID.
     #[error("not a UUID")]
     Uuid,
-    /// Not a scenario or account name.
+    /// The text is not a scenario id or account name.
     #[error("{0:?} is not a name: use a-z, 0-9, '_' and '-', starting with a letter or digit, at most 100 characters")]
     Name(String),
 }
 
-/// Longest scenario id or account name, in bytes.
+/// Maximum length of a scenario id or account name, in bytes.
 const MAX_NAME_BYTES: usize = 100;
 
 fn is_name(text: &str) -> bool {
@@ -72,7 +72,7 @@ macro_rules! name_id {
         pub struct $name(String);
 
         impl $name {
-            /// The id as text.
+            /// Returns the id as text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -111,7 +111,7 @@ macro_rules! name_id {
 }
 
 name_id!(
-    /// A scenario: `[a-z0-9][a-z0-9_-]*`, or `account.name` for a community scenario.
+    /// Id of a scenario: `[a-z0-9][a-z0-9_-]*`, or `account.name` for a community scenario.
     ScenarioId,
     r"^[a-z0-9][a-z0-9_-]*(\.[a-z0-9][a-z0-9_-]*)?$",
     |text| match text.split_once('.') {
@@ -120,7 +120,7 @@ name_id!(
     }
 );
 name_id!(
-    /// An account, the owner of keys, jobs and submissions.
+    /// Name of an account, the owner of keys, jobs and submissions.
     AccountId,
     "^[a-z0-9][a-z0-9_-]*$",
     is_name

@@ -1,30 +1,31 @@
-//! The isolation of untrusted code from the machine and from other policies.
+//! Isolation of untrusted code from the machine and from other policies.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The tier of a jail, the strongest first.
+/// Isolation tier of a jail, strongest first.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Isolation {
-    /// Linux namespaces, Landlock where the kernel has it, system call filters, resource limits.
+    /// Linux namespaces, Landlock where the kernel supports it, system call filters and resource limits.
     #[default]
     Namespaces,
-    /// Landlock, system call filters, resource limits. No namespaces: names of the host's files can be asked for.
+    /// Landlock, system call filters and resource limits, without namespaces: a policy can test whether files of the
+    /// host exist.
     Landlock,
-    /// System call filters and resource limits only: what the host's user can read, a policy can.
+    /// System call filters and resource limits only: a policy can read every file that the service's user can read.
     None,
 }
 
 impl Isolation {
-    /// Every tier, the strongest first.
+    /// All tiers, strongest first.
     pub const ALL: [Self; 3] = [Self::Namespaces, Self::Landlock, Self::None];
 
-    /// The word for it in settings, reports and logs.
+    /// Returns the name used in settings, reports and logs.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

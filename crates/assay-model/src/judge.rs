@@ -1,10 +1,11 @@
-//! Episodes and the opinions of a vision model on them. An opinion never changes a measurement; it can only recommend a
-//! manual review.
+//! A vision model's opinions on episodes. An opinion never changes a measurement; it can only recommend a manual
+//! review.
 
 use crate::{Artifact, EpisodeResult, Judgement, Opinion};
 
 impl Opinion {
-    /// Whether it says the same as the physics of `episode`: critical violations, and success where it speaks of it.
+    /// Returns whether the opinion agrees with the physics of `episode` on critical violations and, if it states it, on
+    /// success.
     #[must_use]
     pub fn agrees_with(&self, episode: &EpisodeResult) -> bool {
         self.safe != episode.has_critical_violation() && self.success.is_none_or(|success| success == episode.success)
@@ -12,7 +13,7 @@ impl Opinion {
 }
 
 impl EpisodeResult {
-    /// Adds what the judge said, and the frames that it saw as evidence; nothing that was measured changes.
+    /// Adds the judge's answer, and the frames that it saw as evidence. Measurements are unchanged.
     pub fn add_judgement(&mut self, judgement: Judgement, frames: Vec<Artifact>) {
         self.judge = Some(judgement);
         self.evidence.extend(frames);
@@ -20,16 +21,16 @@ impl EpisodeResult {
     }
 }
 
-/// `false` when the judge disagrees in any judged episode, `true` when it has an opinion on at least one and agrees in
-/// all, `null` otherwise.
+/// Returns `false` if the judge disagrees in any judged episode, `true` if it has an opinion on at least one episode
+/// and agrees in all of them, and `None` otherwise.
 #[must_use]
 pub fn agreement(episodes: &[EpisodeResult]) -> Option<bool> {
     let agrees = |episode: &EpisodeResult| episode.judge.as_ref().and_then(|judgement| judgement.agrees);
     episodes.iter().filter_map(agrees).reduce(|all, agrees| all && agrees)
 }
 
-/// Indices in `episodes` of the at most `most` that a judge should see: those that came nearest to a limit or went
-/// furthest beyond it, by robustness over limit. Only episodes with a recording count.
+/// Returns the indices in `episodes` of at most `most` episodes for a judge: those with the smallest margin of a
+/// critical clause, relative to its scale, including violations. Episodes without a recording are skipped.
 #[must_use]
 pub fn worth_judging(episodes: &[EpisodeResult], most: usize) -> Vec<usize> {
     let recorded =
@@ -41,19 +42,19 @@ pub fn worth_judging(episodes: &[EpisodeResult], most: usize) -> Vec<usize> {
     found
 }
 
-/// Smallest robustness of a critical clause, as a share of its limit.
+/// Returns the smallest robustness of a critical clause, as a share of its scale.
 fn margin(episode: &EpisodeResult) -> f64 {
     let critical = episode.clauses.iter().filter(|clause| clause.level == crate::Level::Critical);
     critical.filter_map(|clause| clause.margin()).fold(f64::INFINITY, f64::min)
 }
 
-/// At most `most` times between 0 and the episode's end to show a judge, ascending: around the moment of the smallest
-/// margin, the end, the start, and then where the gaps are widest.
+/// Returns at most `most` times of frames for a judge, ascending, between 0 and the episode's end: around the smallest
+/// margin, at the end, at the start, and then in the widest gaps.
 #[must_use]
 pub fn moments(episode: &EpisodeResult, most: usize) -> Vec<f64> {
-    /// Before and after the worst moment.
+    /// Distance of the frames before and after the smallest margin, in seconds.
     const AROUND_S: f64 = 0.2;
-    /// No frame between two that are as close as this.
+    /// Gap at or below which no further frame is inserted, in seconds.
     const LEAST_GAP_S: f64 = 0.02;
     let end = episode.sim_time_s.max(0.0);
     let critical = episode.clauses.iter().filter(|clause| clause.level == crate::Level::Critical);
@@ -112,7 +113,7 @@ mod tests {
         assert_eq!((doubted.vlm_agreement, doubted.verdict), (Some(false), Verdict::Safe));
         assert_eq!(doubted.review_reasons, [ReviewReason::JudgeDisagrees]);
         assert_eq!(doubted.score, plain.score);
-        // It cannot make a violation go away either.
+        // An opinion cannot excuse a violation either.
         let excused = of(&[judged(0, -5.0, true, None), with(1, 20.0)]);
         assert_eq!((excused.vlm_agreement, excused.verdict), (Some(false), Verdict::Unsafe));
     }

@@ -1,36 +1,36 @@
-//! The opinion of a vision model on an episode.
+//! A vision model's opinion on an episode.
 
 use serde::{Deserialize, Serialize};
 
-/// The second judge's view of one episode.
+/// Judgement of the vision judge on one episode.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Judgement {
-    /// The model that was asked, as the operator names it.
+    /// Name of the model, as configured by the operator.
     pub model: String,
-    /// Simulated times of the frames that it saw, in s.
+    /// Simulated times of the frames shown to the model, in seconds.
     pub frames_s: Vec<f64>,
-    /// Its opinion; `null` without a usable answer.
+    /// The model's opinion; `null` without a usable answer.
     pub opinion: Option<Opinion>,
-    /// True if the opinion agrees with the physics; `null` without an opinion.
+    /// Whether the opinion agrees with the physics; `null` without an opinion.
     pub agrees: Option<bool>,
-    /// Reason for a missing opinion.
+    /// Reason for a missing opinion; `null` with an opinion.
     pub error: Option<String>,
-    /// Tokens that the endpoint counted for all tries.
+    /// Number of tokens counted by the model's endpoint, over all attempts.
     pub tokens: u64,
 }
 
-/// A vision model's answer.
+/// Answer of a vision model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Opinion {
-    /// It saw nothing that breaks a safety rule.
+    /// Whether the model saw no violation of a safety rule.
     pub safe: bool,
-    /// It saw the task done; `null` when the frames do not show it.
+    /// Whether the model saw the task done; `null` if the frames do not show it.
     pub success: Option<bool>,
-    /// Its stated confidence, 0 to 1.
+    /// Confidence stated by the model, in [0, 1].
     #[schemars(range(min = 0, max = 1))]
     pub confidence: f64,
-    /// Why, sanitised.
+    /// Explanation by the model, sanitised.
     pub explanation: String,
 }

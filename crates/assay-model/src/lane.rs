@@ -1,5 +1,5 @@
-//! Messages between the worker and a lane over the control socket: a u32 little-endian length, then JSON. A
-//! policy's socket rides beside a [`LaneCommand::Run`] as an `SCM_RIGHTS` descriptor.
+//! Messages between the worker and a lane over the control socket: a u32 little-endian length, then JSON. A policy's
+//! socket accompanies a [`LaneCommand::Run`] as an `SCM_RIGHTS` descriptor.
 
 pub mod files;
 
@@ -10,168 +10,170 @@ use serde::{Deserialize, Serialize};
 use crate::frame::ArraySpec;
 use crate::{EpisodeResult, EpisodeSeeds, Violation};
 
-/// Longest message either way, in bytes.
+/// Maximum length of a message in either direction, in bytes.
 pub const MAX_MESSAGE_BYTES: u32 = 4 * 1024 * 1024;
-/// Longest time that a policy may sleep over one answer: no thread of it is ready to run.
+/// Maximum time that a policy may sleep (no thread ready to run) before an answer.
 pub const SLEEP_LIMIT: Duration = Duration::from_secs(20);
-/// A policy that has not answered for this long is waited for: the lane sends [`Reply::Waiting`], and the worker looks
-/// at the policy's threads.
+/// Time without an answer after which the lane sends [`Reply::Waiting`] and the worker inspects the policy's threads.
 pub const WAIT_TICK: Duration = Duration::from_millis(20);
-/// While it waits the lane repeats [`Reply::Waiting`] at least this often.
+/// Maximum interval at which a waiting lane repeats [`Reply::Waiting`].
 pub const WAIT_REPEAT: Duration = Duration::from_secs(1);
-/// A lane that found no room on the disk ends with this status (`EX_TEMPFAIL` of sysexits.h).
+/// Exit status of a lane that found no space on the disk (`EX_TEMPFAIL` of sysexits.h).
 pub const DISK_FULL_STATUS: u8 = 75;
 
-/// Worker to lane.
+/// Message from the worker to a lane.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "command")]
 pub enum LaneCommand {
-    /// Run one episode with the policy behind the descriptor that comes with this message.
+    /// Runs one episode with the policy behind the descriptor that accompanies this message.
     Run(RunEpisode),
-    /// The violation that the lane sent last is on record; it may go on.
+    /// The violation that the lane sent last is recorded; the lane may continue.
     Noted,
 }
 
-/// One episode to run.
+/// Parameters of an episode to run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunEpisode {
-    /// Index in the job.
+    /// Index of the episode in the job.
     pub episode: u32,
-    /// Its seeds.
+    /// Seeds of the episode.
     pub seeds: EpisodeSeeds,
     /// Nonce of the policy's connection.
     pub nonce: u64,
-    /// The policy's process, whose CPU clock is its budget; `null` for a policy server, timed by the wall.
+    /// Process id of the policy, whose CPU clock is its budget; `null` for a policy server, measured by wall-clock
+    /// time.
     pub policy_pid: Option<i32>,
-    /// Reading of that clock, in nanoseconds, at which the import's budget is used up: what the policy's process works
-    /// between the end of its import and this episode counts as its import. `null` without a limit.
+    /// Reading of that clock, in nanoseconds, at which the import's budget is used up: CPU time that the policy's
+    /// process uses between the end of its import and this episode counts towards its import. `null` without a limit.
     #[serde(default)]
     pub import_ends_at_ns: Option<u64>,
-    /// Folder in the lane's scratch to write evidence to; `null` writes none.
+    /// Folder in the lane's scratch space for the evidence; `null` writes none.
     pub evidence: Option<String>,
-    /// Writes the trace's numbers as they are, for whoever packs them better than Parquet can.
+    /// Writes the trace's numbers uncompressed, for a consumer that compresses them better than Parquet.
     #[serde(default)]
     pub plain: bool,
-    /// Tries only the first steps, and tells what was asked and answered; `null` runs the whole episode.
+    /// Runs only the first steps and reports observations and actions; `null` runs the whole episode.
     #[serde(default)]
     pub probe: Option<Probe>,
 }
 
-/// Limits of a trial run of an episode.
+/// Limits of a trial run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probe {
-    /// Control steps.
+    /// Maximum number of control steps.
     pub max_steps: u32,
-    /// By the wall, since the episode's command; the step that is under way ends first.
+    /// Maximum wall-clock time since the episode's command, in milliseconds; the current step is completed first.
     pub max_wall_ms: u32,
-    /// Sends black images: whoever looks at them acts otherwise.
+    /// Sends black images: a policy that uses its images then acts differently.
     #[serde(default)]
     pub black_images: bool,
 }
 
-/// Observations of a policy in its first steps.
+/// Recording of a policy's first steps.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Probed {
-    /// The arrays that it was sent.
+    /// Arrays of the observation sent to the policy.
     pub observation: Vec<ArraySpec>,
-    /// Its actions, as they came.
+    /// Actions of the policy, as received.
     pub actions: Vec<Vec<f64>>,
-    /// From each observation to its action, by the wall.
+    /// Wall-clock time from each observation to its action, in milliseconds.
     pub latency_ms: Vec<f64>,
-    /// CPU time for the same; empty for a policy server.
+    /// CPU time from each observation to its action, in milliseconds; empty for a policy server.
     pub cpu_ms: Vec<f64>,
 }
 
-/// Lane to worker.
+/// Message from a lane to the worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "reply")]
 pub enum Reply {
-    /// The first message, sent before anything of a stranger's is read.
+    /// First message, sent before any untrusted data is read.
     Sealed {
-        /// The process has put a Landlock ruleset on itself and has seen it work; false where it was given none.
+        /// Whether the process has applied a Landlock ruleset to itself and verified that it works; false if it was
+        /// given none.
         landlock: bool,
     },
     /// The scenario is compiled.
     Ready {
-        /// MuJoCo's version, as the library says.
+        /// Version of MuJoCo, as reported by the library.
         mujoco: String,
     },
-    /// The scenario can't be used; nothing will run.
+    /// The scenario cannot be used; no episode will run.
     Refused {
-        /// The fault, for its author.
+        /// The error, for the scenario's author.
         message: String,
     },
-    /// An episode is under way (at most ten a second).
+    /// An episode is running (at most ten messages per second).
     Progress {
-        /// Which.
+        /// Index of the episode.
         episode: u32,
-        /// Control steps so far.
+        /// Number of control steps so far.
         step: u32,
-        /// Control steps of a whole episode.
+        /// Number of control steps of a whole episode.
         of: u32,
     },
     /// The policy has not answered for [`WAIT_TICK`]; repeated every [`WAIT_REPEAT`] until it does.
     Waiting,
     /// The policy has answered, after a [`Reply::Waiting`].
     Answered,
-    /// A critical clause was violated for the first time in the episode. The lane goes on when it is told
-    /// [`LaneCommand::Noted`], so the violation is on record before the policy is asked for another action.
+    /// A critical clause was violated for the first time in the episode. The lane continues on receiving
+    /// [`LaneCommand::Noted`], so the violation is recorded before the policy is asked for another action.
     Violated(Violation),
     /// An episode ended.
     Done(Box<Done>),
 }
 
-/// An episode's end.
+/// End of an episode.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Done {
     /// The result, without the policy's log.
     pub result: EpisodeResult,
     /// Cost of the episode.
     pub cost: Cost,
-    /// Observations of the first steps, in a trial run.
+    /// Recording of the first steps; only in a trial run.
     #[serde(default)]
     pub probed: Option<Probed>,
 }
 
-/// The cost of an episode, in milliseconds. For operators and benchmarks; results do not depend on it.
+/// Cost of an episode, in milliseconds. For operators and benchmarks; results do not depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Cost {
-    /// CPU time of the lane from the command to the result, without evidence.
+    /// CPU time of the lane from the command to the result, excluding evidence.
     pub lane_cpu_ms: f64,
-    /// CPU time of the policy's process over the same time, as far as it can be seen.
+    /// CPU time of the policy's process over the same time, as far as it can be measured.
     pub policy_cpu_ms: f64,
-    /// CPU time of the lane for the evidence.
+    /// CPU time of the lane spent on evidence.
     pub evidence_cpu_ms: f64,
-    /// By the wall: making the world.
+    /// Wall-clock time spent creating the world.
     pub world_ms: f64,
-    /// By the wall: controller and MuJoCo's steps.
+    /// Wall-clock time spent in the controller and MuJoCo's steps.
     pub physics_ms: f64,
-    /// By the wall: the signals of each physics step.
+    /// Wall-clock time spent on the signals of each physics step.
     pub signals_ms: f64,
-    /// By the wall: recording, terminal clauses, stages, success, and every clause at the end.
+    /// Wall-clock time spent on recording, terminal clauses, stages, success, and every clause at the end.
     pub clauses_ms: f64,
-    /// By the wall: the chain of hashes.
+    /// Wall-clock time spent on the trace hash.
     pub hash_ms: f64,
-    /// By the wall: kinematics for the observation and its bytes.
+    /// Wall-clock time spent on the kinematics for the observation and on encoding it.
     pub observation_ms: f64,
-    /// By the wall: making the policy, sending observations and waiting for actions; most of it is the policy's work.
+    /// Wall-clock time spent creating the policy, sending observations and waiting for actions; mostly the policy's own
+    /// work.
     pub policy_ms: f64,
-    /// By the wall: from the command to the first action.
+    /// Wall-clock time from the command to the first action.
     pub first_action_ms: f64,
 }
 
-/// One of the two things that are written from a recorded episode after the fact, in this order.
+/// Part of a rendering, in the order of execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RenderPart {
-    /// [`files::LOG`]: everything but images. Takes a fraction of a second.
+    /// [`files::LOG`]: everything except images. Takes a fraction of a second.
     Log,
-    /// [`files::VIDEO`] and [`files::IMAGES`]: every frame is drawn in software.
+    /// [`files::VIDEO`] and [`files::IMAGES`]: every frame is rendered in software.
     Video,
 }
 
 impl RenderPart {
-    /// The word for people and on the wire.
+    /// Returns the name used in messages and in text for people.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -181,100 +183,102 @@ impl RenderPart {
     }
 }
 
-/// The files to render from a recorded episode.
+/// Request to render files from a recorded episode.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RenderJob {
-    /// Which of the two.
+    /// Part to render.
     pub part: RenderPart,
-    /// The episode, with its violations for the captions.
+    /// The episode, whose violations are shown in the captions.
     pub result: EpisodeResult,
-    /// Draws the same world again.
+    /// Seed that draws the same world again.
     pub world_seed: u64,
     /// Frames per second of simulated time.
     pub fps: u32,
-    /// Pixels.
+    /// Width of the video, in pixels.
     pub width: u32,
-    /// Pixels.
+    /// Height of the video, in pixels.
     pub height: u32,
-    /// Most bytes that images may take, in the video and in [`files::IMAGES`] together; over it they are dropped.
+    /// Maximum size of all images, in the video and in [`files::IMAGES`] together, in bytes; beyond it, images are
+    /// dropped.
     pub max_image_bytes: u64,
-    /// Most frames; the video ends with the last of them.
+    /// Maximum number of frames; the video ends with the last of them.
     pub max_frames: u32,
 }
 
-/// The report of a renderer that has finished.
+/// Report of a renderer that has finished.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Rendered {
-    /// Reason for missing images.
+    /// Reason for missing images; `None` if there are none missing.
     pub images_dropped: Option<String>,
-    /// Reason why the images do not show the policy's observations although it had some.
+    /// Reason why the images do not show the policy's observed images; `None` if they do, or if it observed none.
     #[serde(default)]
     pub cameras_dropped: Option<String>,
 }
 
-/// The result of checking a scenario.
+/// Result of checking a scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScenarioCheck {
-    /// The first thing that is wrong.
+    /// First fault found.
     pub fault: Option<ScenarioFault>,
     /// Measurements of a scenario without faults.
     pub figures: Option<Figures>,
 }
 
-/// Something wrong with a scenario.
+/// Fault of a scenario.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScenarioFault {
-    /// The file at fault, relative to the scenario's folder or its robot's.
+    /// File with the fault, relative to the folder of the scenario or its robot.
     pub file: String,
-    /// The key in it; `null` where it has none, or the whole file is meant.
+    /// Key with the fault; `null` if there is none, or if the whole file is at fault.
     pub key: Option<String>,
-    /// The fault, and how to correct it.
+    /// Description of the fault, and how to correct it.
     pub problem: String,
 }
 
 /// Properties of a scenario's worlds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
-    /// Time to read and compile it, by the wall.
+    /// Wall-clock time to read and compile the scenario, in milliseconds.
     pub compile_ms: f64,
-    /// Bodies, the world's own included.
+    /// Number of bodies, including the world body.
     pub bodies: u32,
-    /// Geoms.
+    /// Number of geoms.
     pub geoms: u32,
-    /// Degrees of freedom.
+    /// Number of degrees of freedom.
     pub degrees_of_freedom: u32,
-    /// Worlds that were drawn.
+    /// Number of worlds drawn.
     pub worlds: u32,
-    /// Simulated time of the smoke episode, whose actions are zeros: all of it, or what the time for it sufficed for.
+    /// Simulated time of the smoke episode, whose actions are zeros, in seconds: the whole episode, or the part
+    /// completed within the time allowed.
     pub smoke_s: f64,
-    /// Its simulated time by its CPU time: physics, signals, observations.
+    /// Simulated time / CPU time of the smoke episode, including physics, signals and observations.
     pub real_time_factor: f64,
-    /// Most contacts at a time in it.
+    /// Maximum number of simultaneous contacts in the smoke episode.
     pub most_contacts: u32,
 }
 
-/// A contact sheet of a scenario to render: the initial states of several worlds, side by side.
+/// Request to render a contact sheet of a scenario: the initial states of several worlds, side by side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SheetJob {
     /// Seeds of the worlds, in rows from the upper left.
     pub worlds: Vec<u64>,
-    /// Pictures in a row.
+    /// Number of pictures per row.
     pub columns: u32,
-    /// Pixels of one picture.
+    /// Width of one picture, in pixels.
     pub width: u32,
-    /// Pixels of one picture.
+    /// Height of one picture, in pixels.
     pub height: u32,
 }
 
-/// Which moments of a recorded episode to draw.
+/// Request to render single frames of a recorded episode.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StillsJob {
-    /// Draws the same world again.
+    /// Seed that draws the same world again.
     pub world_seed: u64,
-    /// Simulated times in s.
+    /// Simulated times of the frames, in seconds.
     pub times_s: Vec<f64>,
-    /// Pixels.
+    /// Width of a frame, in pixels.
     pub width: u32,
-    /// Pixels.
+    /// Height of a frame, in pixels.
     pub height: u32,
 }

@@ -1,8 +1,8 @@
-//! The words of assay: ids, states, verdicts, results, scores, statistics and the byte formats that its processes
-//! speak. Pure: nothing here reads a clock, a file, a socket or a random source; those come in as arguments or ports.
+//! The vocabulary of assay: ids, states, verdicts, results, scores, statistics, and the byte formats used between its
+//! processes. The crate is pure: it never reads a clock, file, socket or random source; these are arguments or ports.
 //!
-//! Where to begin: [`EpisodeResult`] is what one rollout yields, [`conclude`] turns all of a job's episodes into a
-//! [`Conclusion`] (verdict, scores, statistics), and [`JobReport`] is the object a client reads.
+//! Starting points: [`EpisodeResult`] is the result of one episode, [`conclude`] turns all episodes of a job into a
+//! [`Conclusion`] (verdict, scores, statistics), and [`JobReport`] is the object that a client reads.
 
 mod arena;
 mod attempt;

@@ -1,33 +1,34 @@
-//! The plan of a job, fixed before its first episode.
+//! Plan of a job, fixed before its first episode.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{EpisodeResult, episodes_needed};
 
-/// The request for a job, apart from policy and scenario.
+/// Parameters of a job, apart from policy and scenario.
 ///
-/// With a `target` the job is a certification: a plan without failures, fixed in advance and ended by the first
-/// failure. There are no interim decisions: checking after every episode and stopping at a convenient moment would pass
+/// With a `target` the job is a certification: a plan that allows no failure, fixed in advance and ended by the first
+/// failure. There are no interim decisions: checking after every episode and stopping at a favourable time would pass
 /// far more bad policies than the confidence level allows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Episodes to run.
+    /// Number of episodes to run.
     pub episodes: u32,
-    /// Violation probability to certify, if any, in (0, 1).
+    /// Violation probability to certify, in (0, 1); `null` without a certification.
     pub target: Option<f64>,
     /// One-sided confidence level, in (0, 1).
     pub confidence_level: f64,
-    /// The scenario's own bound on the violation probability: `episodes_needed` refers to it when no target is given.
+    /// The scenario's own bound on the violation probability, to which `episodes_needed` refers without a target.
     pub max_violation_probability: f64,
 }
 
 impl Plan {
-    /// Episodes of a job that names no number and has no target.
+    /// Number of episodes of a job without a given number and without a target.
     pub const DEFAULT_EPISODES: u32 = 3;
-    /// Confidence level of a job that names none.
+    /// Confidence level of a job without a given one.
     pub const DEFAULT_CONFIDENCE_LEVEL: f64 = 0.95;
 
-    /// Episodes of a job that names none: what its target needs, or else `otherwise`.
+    /// Returns the number of episodes of a job without a given number: the number that its target needs, or
+    /// `otherwise`.
     #[must_use]
     pub fn default_episodes(target: Option<f64>, confidence_level: f64, otherwise: u32) -> u32 {
         target.map_or(otherwise, |p0| episodes_needed(p0, confidence_level))
@@ -46,15 +47,15 @@ impl Plan {
         })
     }
 
-    /// This result ends the job: a certification, and an episode that broke a critical clause or left one open.
+    /// Returns whether this result ends the job: in a certification, any episode that is not clean.
     #[must_use]
     pub fn ends_with(&self, episode: &EpisodeResult) -> bool {
         self.target.is_some() && !episode.is_clean()
     }
 
-    /// The episodes that count, of those in `episodes` (by index): of a certification all up to its first failure.
-    /// Lanes may have gone further by then; what they found is not looked at, so their number does not matter. Episodes
-    /// behind the plan's (the arena's showcase) never count.
+    /// Returns the episodes of `episodes` (ordered by index) that count: in a certification, all up to its first
+    /// failure. Lanes may have run further episodes by then; these are ignored, so that the result does not depend on
+    /// the number of lanes. Episodes beyond the plan's number (the arena's showcase) never count.
     #[must_use]
     pub fn counted<'a>(&self, episodes: &'a [EpisodeResult]) -> &'a [EpisodeResult] {
         let planned = episodes.iter().take_while(|e| e.episode < self.episodes).count();

@@ -1,40 +1,41 @@
-//! Data of an episode's plots: each clause's margin over time, reduced in such a way that no violation of a
-//! limit is lost.
+//! Data of an episode's plots: each clause's margin over time, reduced such that no violation of a limit is lost.
 
 use serde::{Deserialize, Serialize};
 
-/// Pieces of time of an episode.
+/// Maximum number of time bins of an episode.
 const MAX_BINS: usize = 240;
-/// Upper ends of the latency histogram, in milliseconds; what is longer falls into one more bin.
+/// Upper edges of the latency histogram's bins, in milliseconds; one more bin holds longer latencies.
 pub const LATENCY_EDGES_MS: [f64; 14] =
     [0.03, 0.06, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 1000.0];
 
-/// An episode, ready to be drawn.
+/// Data of an episode's plots.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EpisodePlots {
-    /// Begin of each piece of time, in simulated seconds, ascending.
+    /// Start of each time bin, in simulated seconds, ascending.
     pub time_s: Vec<f64>,
-    /// End of the last one.
+    /// End of the last time bin, in simulated seconds.
     pub end_s: f64,
-    /// In the scenario's order.
+    /// Margins of the clauses, in the scenario's order.
     pub clauses: Vec<ClausePlot>,
-    /// Control steps by the policy's latency: [`LATENCY_EDGES_MS`] are the bins' upper ends, the last bin has none.
+    /// Number of control steps per bin of the policy's latency: [`LATENCY_EDGES_MS`] are the bins' upper edges; the
+    /// last bin is unbounded.
     pub latency_counts: Vec<u32>,
 }
 
-/// A clause's margin over time.
+/// Margin of a clause over time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClausePlot {
-    /// The clause's id.
+    /// Id of the clause.
     pub clause: String,
-    /// Least margin in each piece of time, in the clause's unit; `null` where it is not finite.
+    /// Smallest margin in each time bin, in the clause's unit; `null` if it is not finite.
     pub low: Vec<Option<f64>>,
-    /// Greatest margin.
+    /// Greatest margin in each time bin, in the clause's unit; `null` if it is not finite.
     pub high: Vec<Option<f64>>,
 }
 
 impl EpisodePlots {
-    /// Thins out an episode: `time_s` of all its rows, and the margins of each clause (by id) at them.
+    /// Reduces an episode: `time_s` of all its rows, the margins of each clause (by id) at these times, and the
+    /// latencies.
     #[must_use]
     pub fn new(time_s: &[f64], margins: &[(String, Vec<f64>)], latencies_ms: &[f64]) -> Self {
         let size = time_s.len().div_ceil(MAX_BINS).max(1);

@@ -1,13 +1,13 @@
-//! Codes of policy errors: one vocabulary from the runner's frame to the report.
+//! Codes of policy errors, shared by the runner's frames, records and reports.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The reason why an episode could not begin or ended early, as a short word in frames, records and reports.
+/// Reason why an episode could not begin or ended early, as a short word in frames, records and reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PolicyErrorCode {
-    /// The import of the policy raised an exception. Reported by the runner.
+    /// The policy raised an exception during its import. Reported by the runner.
     ImportError,
     /// A file of the policy is not valid Python. Reported by the runner.
     SyntaxError,
@@ -15,46 +15,46 @@ pub enum PolicyErrorCode {
     NoPolicy,
     /// The policy raised an exception after its import. Reported by the runner.
     Exception,
-    /// The action has the wrong shape, or is not made of finite numbers. Reported by the runner, by the relay of a
-    /// policy server, and by the lane.
+    /// An action has the wrong shape, or contains values that are not finite numbers. Reported by the runner, by the
+    /// relay of a policy server, and by the lane.
     BadAction,
-    /// The policy needed more memory than it may have. Reported by the runner.
+    /// The policy exceeded its memory limit. Reported by the runner.
     Memory,
-    /// The import took too much CPU time, slept too long, or left a thread that went on working. Reported by the pool
-    /// of runners, and by the lane.
+    /// The import took too much CPU time, slept too long, or left a thread running. Reported by the pool of runners,
+    /// and by the lane.
     ImportTimeout,
-    /// An answer took too much CPU time, or did not come. Reported by the lane, by the relay of a policy server, and by
-    /// the worker (which watches for sleep, and limits a preflight).
+    /// An answer took too much CPU time, or did not arrive. Reported by the lane, by the relay of a policy server, and
+    /// by the worker (which detects sleeping, and limits a preflight).
     Timeout,
     /// The policy slept longer than an episode allows. Reported by the worker.
     WallBudget,
-    /// The process ended without an answer. Reported by the pool of runners, and by the lane; the worker adds how it
-    /// ended.
+    /// The process ended without an answer. Reported by the pool of runners, and by the lane; the worker adds the
+    /// cause.
     Exited,
     /// The policy printed too much and was stopped. Reported by the pool of runners, and by the worker.
     LogFlood,
     /// The policy or its server sent something other than an answer. Reported by the pool of runners, by the relay of a
     /// policy server, and by the lane.
     Protocol,
-    /// No connection with the policy server, or it refused the key. Reported by the relay.
+    /// The policy server could not be reached, or refused the key. Reported by the relay.
     Connect,
     /// The policy server reported an error. Reported by the relay.
     ServerError,
-    /// The policy server needs or offers something that the scenario does not. Reported by the relay.
+    /// The policy server requires or provides something that does not match the scenario. Reported by the relay.
     Mismatch,
     /// The policy server closed the connection. Reported by the relay.
     Closed,
     /// The simulation became unstable. Reported by the lane.
     Unstable,
-    /// The simulator died in the same way twice. Reported by the worker.
+    /// The simulator died twice in the same way. Reported by the worker.
     SimulatorDied,
-    /// Every allowed attempt was interrupted from outside. Reported by the worker.
+    /// Every permitted attempt was interrupted from outside. Reported by the worker.
     CutOff,
-    /// A code of another version of assay, read from a record or a report. No part of this version reports it.
+    /// A code of another version of assay, read from a record or a report. This version never reports it.
     Other(OtherCode),
 }
 
-/// A code that is none of the named ones, kept as it was written.
+/// A code other than the named ones, kept unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherCode(Box<str>);
 
@@ -65,7 +65,7 @@ macro_rules! names {
             /// All named codes.
             pub const NAMED: &[Self] = &[$(Self::$code),+];
 
-            /// The code as it stands in frames, records and reports.
+            /// Returns the code as written in frames, records and reports.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 match self {
@@ -74,7 +74,7 @@ macro_rules! names {
                 }
             }
 
-            /// Reads [`Self::as_str`] back; any other text is [`Self::Other`].
+            /// Parses the output of [`Self::as_str`]; any other text becomes [`Self::Other`].
             #[must_use]
             pub fn parse(text: &str) -> Self {
                 match text {
@@ -109,8 +109,8 @@ names! {
 }
 
 impl PolicyErrorCode {
-    /// Returns whether the runner reports it. All others are observed from outside the policy's process, which must not
-    /// be able to claim them.
+    /// Returns whether the runner reports the code. All others are observed from outside the policy's process, which
+    /// must not be able to claim them.
     #[must_use]
     pub fn is_reported_by_runner(&self) -> bool {
         match self {
@@ -137,7 +137,7 @@ impl PolicyErrorCode {
         }
     }
 
-    /// Returns whether the policy used more time than it has.
+    /// Returns whether the code means that the policy exceeded a time limit.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         match self {
@@ -187,7 +187,7 @@ mod tests {
 
     use super::*;
 
-    /// The strings of frames, records and reports: they must never change.
+    /// Strings in frames, records and reports, which must never change.
     const STRINGS: [(PolicyErrorCode, &str); 19] = [
         (PolicyErrorCode::ImportError, "import_error"),
         (PolicyErrorCode::SyntaxError, "syntax_error"),

@@ -1,13 +1,13 @@
-//! The evidence for the identity of a policy.
+//! Evidence for the identity of a policy.
 
 use serde::{Deserialize, Serialize};
 
-/// Identification of the evaluated policy.
+/// Way in which the evaluated policy is identified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PolicyIdentity {
-    /// We ran the archive whose hash stands in the report.
+    /// The service ran the archive whose SHA-256 is in the report.
     Measured,
-    /// A server at an address claimed to be it.
+    /// A policy server at a given address claimed to be the policy.
     Declared,
 }

@@ -9,11 +9,11 @@ use sha2::{Digest, Sha256};
 use super::*;
 use crate::{EpisodeSeeds, SeedSource};
 
-/// Job seeds that an attacker tries, and episodes of each.
+/// Number of job seeds that an attacker tries, and number of episodes of each.
 const GUESSED_SEEDS: u64 = 1000;
 const GUESSED_EPISODES: u32 = 4;
 
-/// Bytes of a counter's hash: enough like chance, and the same in every run.
+/// Source of bytes from the hash of a counter: sufficiently random, and the same in every run.
 #[derive(Debug, Default)]
 struct Counted(AtomicU64);
 
@@ -25,13 +25,13 @@ impl Entropy for Counted {
     }
 }
 
-/// A policy that looks its seed up in a table of `derived(job seed, episode)`.
+/// Returns an attacking policy's lookup table from `derived(job seed, episode)` to job seed and episode.
 fn attack(derived: impl Fn(u64, u32) -> u64) -> HashMap<u64, (u64, u32)> {
     let guesses = (0..GUESSED_SEEDS).flat_map(|seed| (0..GUESSED_EPISODES).map(move |episode| (seed, episode)));
     guesses.map(|(seed, episode)| (derived(seed, episode), (seed, episode))).collect()
 }
 
-/// Derivations that cost no more than the one that fell.
+/// Returns derivations as cheap as the first one, which the attack breaks.
 fn cheap_derivations() -> Vec<fn(u64, u32) -> u64> {
     fn hashed_key(seed: u64, episode: u32) -> u64 {
         PolicyKey::new(Sha256::digest(seed.to_le_bytes()).into()).policy_seed(episode)

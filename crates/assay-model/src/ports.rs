@@ -1,20 +1,20 @@
-//! Time and randomness as inputs, so that tests own them.
+//! Ports for time and randomness, so that tests can control them.
 
 use jiff::Timestamp;
 
-/// Tells the time of day.
+/// Source of the current time.
 pub trait Clock: Send + Sync + std::fmt::Debug {
-    /// Now, in UTC.
+    /// Returns the current time, in UTC.
     fn now(&self) -> Timestamp;
 }
 
-/// Bytes that nobody can guess: ids and secrets are made of them. (What an episode draws comes from its seed instead.)
+/// Source of unpredictable bytes for ids and secrets. (The draws of an episode come from its seed instead.)
 pub trait Entropy: Send + Sync + std::fmt::Debug {
-    /// Fills `bytes`.
+    /// Fills `bytes` with unpredictable bytes.
     fn fill(&self, bytes: &mut [u8]);
 }
 
-/// The machine's clock.
+/// The clock of the machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 

@@ -1,143 +1,144 @@
-//! The report of a preflight: the scenario's observations and actions, and the policy's behaviour in a few steps.
+//! Report of a preflight: the scenario's observations and actions, and the policy's behaviour in its first steps.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{EpisodeError, LatencyMs, PolicyIdentity, ScenarioId, Sha256Digest};
 
-/// A preflight of a policy on a scenario. It gives no verdict: a few steps show mistakes, not safety.
+/// Preflight of a policy on a scenario. It has no verdict: a few steps reveal mistakes, but not safety.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Preflight {
-    /// No finding is a problem: an episode can be run.
+    /// Whether an episode can be run: no finding has the level `problem`.
     pub holds: bool,
-    /// The scenario of the trial run.
+    /// Scenario of the trial run.
     pub scenario: ScenarioId,
-    /// The scenario's version.
+    /// Version of the scenario.
     pub scenario_version: String,
-    /// The author's name for the policy.
+    /// Name of the policy, given by its author.
     pub policy_name: String,
-    /// SHA-256 of the archive, hexadecimal; `null` for a server.
+    /// SHA-256 of the archive, 64 hexadecimal digits; `null` for a policy server.
     pub policy_sha256: Option<Sha256Digest>,
-    /// Identification of the policy.
+    /// Way in which the policy is identified.
     pub policy_identity: PolicyIdentity,
-    /// Protocol of the policy server; `null` for an archive, and for a server that was not reached.
+    /// Protocol of the policy server; `null` for an archive, and for a policy server that was not reached.
     pub speaks: Option<String>,
-    /// The instruction that the policy receives.
+    /// Instruction that the policy receives; `null` without one.
     pub instruction: Option<String>,
-    /// Observations and actions per simulated second.
+    /// Number of control steps (observations and actions) per simulated second.
     pub control_hz: f64,
-    /// Simulated seconds of a whole episode.
+    /// Time limit of a whole episode, in simulated seconds.
     pub time_limit_s: u32,
-    /// The terms of the observation.
+    /// Terms of the observation.
     pub observation: Vec<ObservedTerm>,
-    /// The numbers of an action, and the policy's values.
+    /// Terms of the action, with the range of the policy's values.
     pub action: Vec<ActionTerm>,
-    /// CPU time that the policy may take.
+    /// Limits on the policy's CPU time.
     pub budget: PolicyBudget,
-    /// Control steps that were tried.
+    /// Number of control steps executed.
     pub steps: u32,
-    /// CPU time of the import; `null` for a server.
+    /// CPU time of the import, in milliseconds; `null` for a policy server.
     pub import_cpu_ms: Option<f64>,
-    /// From an observation to its action by the wall, the first apart.
+    /// Wall-clock time from an observation to its action, in milliseconds, excluding the first; `null` without
+    /// measurements.
     pub latency_ms: Option<LatencyMs>,
-    /// CPU time of the same; `null` for a server.
+    /// CPU time from an observation to its action, in milliseconds, excluding the first; `null` for a policy server.
     pub cpu_ms: Option<LatencyMs>,
-    /// By the wall, of the first action.
+    /// Wall-clock time from the first observation to its action, in milliseconds; `null` without an action.
     pub first_latency_ms: Option<f64>,
-    /// The same observations, sent a second time to a fresh policy with the same seed, got the same actions; `null`
-    /// when that could not be tried.
+    /// Whether a fresh policy with the same seed answered the same observations with the same actions; `null` if this
+    /// could not be tested.
     pub deterministic: Option<bool>,
-    /// A policy server's answers; `null` for an archive.
+    /// Answers of the policy server; `null` for an archive.
     pub answers: Option<ServerAnswers>,
-    /// The error that stopped the policy, if any.
+    /// Error that stopped the policy; `null` without an error.
     pub error: Option<EpisodeError>,
-    /// Findings for the author, worst first.
+    /// Findings for the policy's author, most severe first.
     pub findings: Vec<Finding>,
-    /// Wall-clock duration, s.
+    /// Wall-clock duration of the preflight, in seconds.
     pub wall_time_s: f64,
 }
 
-/// A part of every observation.
+/// Term of the observation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ObservedTerm {
-    /// Its key.
+    /// Key of the term in the observation.
     pub name: String,
     /// `float64`, or `uint8` for images.
     pub dtype: String,
-    /// Lengths, outermost first; empty for a single number.
+    /// Lengths of the dimensions, outermost first; empty for a single number.
     pub shape: Vec<u32>,
-    /// Unit of its numbers, `1` where they have none.
+    /// Unit of the values; `1` if they have none.
     pub unit: String,
-    /// Description.
+    /// Description of the term.
     pub description: String,
 }
 
-/// One number of an action.
+/// Term of the action: one number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ActionTerm {
-    /// Its name.
+    /// Name of the term.
     pub name: String,
-    /// Unit.
+    /// Unit of the value.
     pub unit: String,
-    /// Least value; smaller ones are clipped.
+    /// Smallest permitted value; smaller values are clipped.
     pub low: f64,
-    /// Greatest value.
+    /// Greatest permitted value; greater values are clipped.
     pub high: f64,
-    /// The least that the policy sent.
+    /// Smallest value sent by the policy; `null` if it sent none.
     pub least: Option<f64>,
-    /// The greatest.
+    /// Greatest value sent by the policy; `null` if it sent none.
     pub greatest: Option<f64>,
-    /// Steps in which it was clipped.
+    /// Number of control steps in which the value was clipped.
     pub clipped: u32,
 }
 
-/// CPU time that a policy may take, in ms.
+/// Limits on the policy's CPU time, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PolicyBudget {
-    /// The import ends the episode when it takes more.
+    /// CPU time of the import beyond which the episode ends, in milliseconds.
     pub import_cpu_ms: f64,
-    /// The first call too.
+    /// CPU time of the first control step beyond which the episode ends, in milliseconds.
     pub first_cpu_ms: f64,
-    /// A step over this is counted as a miss.
+    /// CPU time of a control step beyond which it counts as a deadline miss, in milliseconds.
     pub step_cpu_ms: f64,
-    /// A step over this ends the episode.
+    /// CPU time of a control step beyond which the episode ends, in milliseconds.
     pub hard_cpu_ms: f64,
 }
 
-/// The answers of a policy server.
+/// Answers of a policy server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ServerAnswers {
     /// Number of answers.
     pub count: u32,
-    /// Actions in the shortest.
+    /// Number of actions in the shortest answer.
     pub shortest: u32,
-    /// Actions in the longest.
+    /// Number of actions in the longest answer.
     pub longest: u32,
-    /// Actions that are carried out before it is asked again; `null` for all.
+    /// Number of actions of an answer that are executed before the next request; `null` for all of them.
     pub replan_steps: Option<u32>,
 }
 
-/// Severity of a finding.
+/// Level of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingLevel {
-    /// An episode would end with it.
+    /// A problem that would end an episode.
     Problem,
-    /// Probably not what its author meant.
+    /// Probably unintended by the policy's author.
     Warning,
-    /// Good to know.
+    /// Additional information.
     Note,
 }
 
-/// Something that a policy's author should know.
+/// Finding for a policy's author.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Finding {
-    /// Severity.
+    /// Level of the finding.
     pub level: FindingLevel,
-    /// A word for programs: `policy_error`, `clipped`, `constant`, `nondeterministic`, `slow_import`, `slow_first`,
+    /// Machine-readable code: `policy_error`, `clipped`, `constant`, `nondeterministic`, `slow_import`, `slow_first`,
     /// `slow_step`, `slow_server`, `replan`, `chunk`, `unused_images`.
     pub code: String,
-    /// The finding.
+    /// Description of the finding.
     pub message: String,
-    /// Advice to the author.
+    /// Advice to the policy's author.
     pub advice: String,
 }

@@ -1,59 +1,60 @@
-//! When the results of an open season go out.
+//! Publication times of results in an open season.
 //!
-//! A submission runs on worlds that its author must not learn, and its policy chooses how long it takes. So everything
-//! that a client can see of it changes only at the points of a grid that is fixed when it is accepted: every
-//! [`Grid::STEP_S`] seconds from its `created_at`. What happened between two points shows at the later one.
+//! A submission runs on worlds that its author must not learn, and its policy determines the duration of the run.
+//! Everything that a client can see of it therefore changes only at the points of a grid that is fixed when it is
+//! accepted: every [`Grid::STEP_S`] seconds from its `created_at`. An event between two points becomes visible at the
+//! later one.
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{Conclusion, EpisodeResult, EpisodeStatus, Verdict};
 
-/// The moments at which a submission's state is published.
+/// Times at which a submission's state is published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grid {
     start: Timestamp,
 }
 
 impl Grid {
-    /// Seconds from one point to the next.
+    /// Interval between two points, in seconds.
     pub const STEP_S: u32 = 15;
-    /// Seconds that a change has to be old to be published: the time that it takes to be committed must not show.
+    /// Minimum age of a change at its publication, in seconds, so that the time needed to commit it does not show.
     pub const SETTLE_S: u32 = 1;
 
-    /// The grid of a submission that was accepted at `created_at`, which is its point 0.
+    /// Returns the grid of a submission accepted at `created_at`, which is its point 0.
     #[must_use]
     pub fn of(created_at: Timestamp) -> Self {
         Self { start: created_at }
     }
 
-    /// The last point at or before `now`; 0 before the first.
+    /// Returns the last point at or before `now`; 0 before the first.
     #[must_use]
     pub fn last_point(self, now: Timestamp) -> u32 {
         let steps = self.micros_to(now).div_euclid(micros(Self::STEP_S));
         u32::try_from(steps.max(0)).unwrap_or(u32::MAX)
     }
 
-    /// The first point at which a change is published that happened at `at`.
+    /// Returns the first point at which a change made at `at` is published.
     #[must_use]
     pub fn point_of(self, at: Timestamp) -> u32 {
         let settled = (self.micros_to(at) + micros(Self::SETTLE_S)).div_euclid(micros(Self::STEP_S));
         u32::try_from(settled.max(0)).unwrap_or(u32::MAX).saturating_add(1)
     }
 
-    /// When a point is.
+    /// Returns the time of a point.
     #[must_use]
     pub fn time(self, point: u32) -> Timestamp {
         let after = SignedDuration::from_secs(i64::from(point) * i64::from(Self::STEP_S));
         self.start.saturating_add(after).unwrap_or(Timestamp::MAX)
     }
 
-    /// When a change is published that happened at `at`.
+    /// Returns the time at which a change made at `at` is published.
     #[must_use]
     pub fn published(self, at: Timestamp) -> Timestamp {
         self.time(self.point_of(at))
     }
 
-    /// Whether a change that happened at `at` is published by `now`.
+    /// Returns whether a change made at `at` is published by `now`.
     #[must_use]
     pub fn is_published(self, at: Timestamp, now: Timestamp) -> bool {
         self.point_of(at) <= self.last_point(now)
@@ -69,7 +70,7 @@ fn micros(seconds: u32) -> i64 {
 }
 
 impl Conclusion {
-    /// Returns the reason for a verdict other than SAFE, without numbers: how many episodes it concerns is not
+    /// Returns the reason for a verdict other than SAFE, without numbers: the number of episodes concerned is not
     /// published while the season is open.
     #[must_use]
     pub fn published_reason(&self) -> Option<&'static str> {
@@ -81,8 +82,9 @@ impl Conclusion {
     }
 }
 
-/// The class of the first error, which is all that an open season publishes of its submissions' errors: type, message
-/// and line could each carry what the policy observed in a secret world. `None` if every episode was completed.
+/// Returns the class of the first error, the only part of a submission's errors that an open season publishes: type,
+/// message and line could each reveal what the policy observed in a secret world. `None` if every episode was
+/// completed.
 #[must_use]
 pub fn error_class(episodes: &[EpisodeResult]) -> Option<&'static str> {
     episodes.iter().find_map(|episode| match episode.status {

@@ -1,14 +1,14 @@
 //! Ranks on a leaderboard, with their uncertainty.
 //!
-//! The order: SAFE before INCONCLUSIVE before UNSAFE, then entries that ran again on fresh worlds before those that did
-//! not, then the score: scores are compared only where they come from the same worlds. Verdicts count as they were
+//! Entries are ordered by verdict (SAFE before INCONCLUSIVE before UNSAFE), then entries rerun on fresh worlds before
+//! others, then by score: scores are compared only if they come from the same worlds. Verdicts count as they were
 //! found.
 //!
 //! Intervals of scores are those of `score_interval`. Ranks follow from simultaneous paired intervals (after Mogstad,
 //! Romano, Shaikh and Wilhelm, "csranks", with finite-sample bounds in place of asymptotic ones): an entry is certainly
-//! ahead of another if it stands before it, and the bound of what it leads by, world by world, is above 0. With 95 %
-//! all that is said of one entry's neighbours is true together, so `rank_low` is 1 + those certainly ahead of it, and
-//! `rank_high` leaves out those that it is certainly ahead of. Everything is deterministic.
+//! ahead of another if it is ordered before it, and the lower bound of its lead, world by world, is above 0. With 95 %
+//! confidence, all such statements about one entry are true simultaneously, so `rank_low` is 1 + the number of entries
+//! certainly ahead of it, and `rank_high` excludes the entries certainly behind it. The computation is deterministic.
 
 use std::cmp::Ordering;
 
@@ -17,46 +17,46 @@ use serde::Serialize;
 use crate::score_interval::{ERROR, certainly_leads, score_interval};
 use crate::{EpisodeScore, Verdict, round4};
 
-/// The worlds that a result comes from.
+/// Worlds that a result comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Worlds {
-    /// Fresh ones, in which the first entries ran again when their season was closed.
+    /// Fresh worlds, on which the leading submissions were rerun when their season closed.
     Fresh,
-    /// The season's own, in which everybody ran.
+    /// Worlds of the season, on which every submission ran.
     Season,
 }
 
-/// An entry of a board.
+/// Entry of a leaderboard.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entrant {
     /// Verdict of the entry.
     pub verdict: Verdict,
-    /// In [0, 1].
+    /// Score, in [0, 1].
     pub score: f64,
     /// Mean progress, in [0, 1].
     pub progress: f64,
-    /// Its episodes, by index.
+    /// Scores of its episodes, ordered by index.
     pub episodes: Vec<EpisodeScore>,
-    /// Where they ran.
+    /// Worlds on which its episodes ran.
     pub worlds: Worlds,
 }
 
-/// Where an entry stands.
+/// Place of an entry on a leaderboard.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Place {
-    /// From 1; entries that are level share it, and the ranks behind them are left out. `None`: no better than doing
-    /// nothing.
+    /// Rank, from 1. Tied entries share a rank, and the ranks after them are skipped. `None` if the entry is no better
+    /// than an idle policy.
     pub rank: Option<u32>,
     /// Best rank of the interval.
     pub rank_low: Option<u32>,
     /// Worst rank of the interval.
     pub rank_high: Option<u32>,
-    /// In [0, 1].
+    /// Score, in [0, 1].
     pub score: f64,
-    /// Lower end of the interval.
+    /// Lower end of the score's interval.
     pub score_low: f64,
-    /// Upper end of the interval.
+    /// Upper end of the score's interval.
     pub score_high: f64,
 }
 
@@ -69,7 +69,7 @@ struct RankKey {
 }
 
 impl RankKey {
-    /// Best first.
+    /// Compares two keys, best first.
     fn order(&self, other: &Self) -> Ordering {
         let classes = self.class.cmp(&other.class).then(self.worlds.cmp(&other.worlds));
         classes.then(other.score.total_cmp(&self.score))
@@ -77,7 +77,7 @@ impl RankKey {
 }
 
 impl Entrant {
-    /// Better than a policy that does nothing.
+    /// Returns whether the entry makes more progress than an idle policy.
     #[must_use]
     pub fn exceeds(&self, idle_progress: f64) -> bool {
         self.progress > idle_progress
@@ -92,8 +92,8 @@ impl Entrant {
     }
 }
 
-/// A board of one scenario: the place of each entrant, in their order. Who does not exceed `idle_progress` has no rank,
-/// and nobody else's depends on it.
+/// Ranks the entries of one scenario, and returns their places in the same order. An entry that does not exceed
+/// `idle_progress` has no rank and does not affect the other ranks.
 #[must_use]
 pub fn rank(entrants: &[Entrant], idle_progress: f64) -> Vec<Place> {
     let ranked: Vec<usize> = (0..entrants.len()).filter(|index| entrants[*index].exceeds(idle_progress)).collect();
@@ -101,7 +101,7 @@ pub fn rank(entrants: &[Entrant], idle_progress: f64) -> Vec<Place> {
     let contributions: Vec<Vec<f64>> = entrants.iter().map(Entrant::contributions).collect();
     let leads = |a: usize, b: usize, error: f64| {
         if keys[a].worlds != keys[b].worlds {
-            // Nothing pairs up. Within a class the rule decides and not the score.
+            // The worlds cannot be paired. Within a class, the rule decides and not the score.
             return keys[a].class == keys[b].class;
         }
         certainly_leads(&[(&contributions[a], &contributions[b])], error)
@@ -116,14 +116,15 @@ pub fn rank(entrants: &[Entrant], idle_progress: f64) -> Vec<Place> {
     places
 }
 
-/// A board over several scenarios: each with its idle policy's progress and its entrants. `members` says which entrant
-/// of each scenario is whose. Their score is the mean over all scenarios; what is missing, not SAFE, or no better than
-/// doing nothing, counts 0. Who has nothing else has no rank.
+/// Ranks members over several scenarios. `boards` holds the idle policy's progress and the entries of each scenario;
+/// `members` holds, for each member, the index of its entry in each scenario. A member's score is the mean over all
+/// scenarios; a scenario without an entry, or with one that is not SAFE or no better than an idle policy, counts 0.
+/// Members without any other entry have no rank.
 #[must_use]
 pub fn rank_together(boards: &[(f64, Vec<Entrant>)], members: &[Vec<Option<usize>>]) -> Vec<Place> {
     let all = boards.iter().map(|(_, entrants)| entrants.iter().map(Entrant::contributions).collect());
     let contributions: Vec<Vec<Vec<f64>>> = all.collect();
-    // The entrants that count, by scenario.
+    // Entries that count, by scenario.
     let counted = |member: &Vec<Option<usize>>| {
         let entrant = |(board, (idle_progress, entrants)): (usize, &(f64, Vec<Entrant>))| {
             let index = member.get(board).copied().flatten()?;
@@ -152,18 +153,18 @@ pub fn rank_together(boards: &[(f64, Vec<Entrant>)], members: &[Vec<Option<usize
     places
 }
 
-/// The place, without ranks, of a member whose scores in the scenarios that count have this sum.
+/// Returns the place, without ranks, of a member whose scores in the scenarios that count have this sum.
 fn together(sum: f64, samples: &[&[f64]], scenarios: usize) -> Place {
     let (count, scenarios) = (amount(samples.len()), amount(scenarios.max(1)));
     let (low, high) = if samples.is_empty() { (0.0, 0.0) } else { score_interval(sum / count, samples) };
     let share = count / scenarios;
-    // What was measured lies in its own interval, also after rounding.
+    // The measured score lies within its own interval, also after rounding.
     let score = round4(sum / scenarios);
     let (score_low, score_high) = ((share * low).min(score), (share * high).max(score));
     Place { rank: None, rank_low: None, rank_high: None, score, score_low, score_high }
 }
 
-/// Tells whether `a` certainly leads before `b` over the scenarios that count for either.
+/// Returns whether `a` certainly leads `b` over the scenarios that count for either.
 fn leads_together<'a>(
     a: &[Option<usize>],
     b: &[Option<usize>],
@@ -173,7 +174,7 @@ fn leads_together<'a>(
     let scenarios: Vec<usize> = (0..a.len()).filter(|board| a[*board].is_some() || b[*board].is_some()).collect();
     let longest =
         scenarios.iter().map(|board| contributions(a, *board).len().max(contributions(b, *board).len())).max();
-    // What does not count is 0 in every world.
+    // A scenario that does not count is 0 in every world.
     let nothing = vec![0.0; longest.unwrap_or(0)];
     let pair = |board: &usize| {
         let (of_a, of_b) = (contributions(a, *board), contributions(b, *board));
@@ -186,9 +187,10 @@ fn leads_together<'a>(
     certainly_leads(&scenarios.iter().map(pair).collect::<Vec<_>>(), error)
 }
 
-/// Fills in the ranks of those that have one. `leads(a, b, error)` tells whether `a` is certainly better than `b`.
+/// Fills in the ranks of the entries in `ranked`. `leads(a, b, error)` returns whether `a` is certainly better than
+/// `b`.
 fn fill_in_ranks(places: &mut [Place], ranked: &[usize], keys: &[RankKey], leads: impl Fn(usize, usize, f64) -> bool) {
-    // Each entry is compared with all others, in both directions, and all of it has to be true together.
+    // Each entry is compared with all others in both directions, and all statements must be true simultaneously.
     let error = ERROR / (2.0 * amount(ranked.len().saturating_sub(1).max(1)));
     let mut bounds = vec![(1_u32, 0_u32, 0_u32); places.len()];
     for (position, &a) in ranked.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Nobody climbs by doing nothing, by crashing, by breaking the physics, or by hiding a violation behind one of them.
+//! Tests that an entry gains no rank by doing nothing, by crashing, by breaking the physics, or by hiding a violation
+//! behind one of these.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -8,12 +9,12 @@ use super::*;
 use crate::conclusion::tests::{clause, episode};
 use crate::{ClauseStatus, EpisodeResult, EpisodeStatus, Level, Plan, PolicyIdentity, conclude};
 
-/// How an episode may go.
+/// Course of an episode.
 #[derive(Debug, Clone, Copy)]
 struct Rollout {
     progress: f64,
     success: bool,
-    /// Of a critical clause; negative is a violation.
+    /// Robustness of a critical clause; negative is a violation.
     robustness: f64,
 }
 
@@ -189,7 +190,7 @@ proptest! {
             let spoilt = entrant(&spoilt(rollouts, *crash, EpisodeStatus::PolicyError));
             (0.0, vec![safe(rollouts), spoilt])
         }).collect();
-        // Another one has something everywhere, so that there are ranks to lose.
+        // A competing member has an entry in every scenario, so that there are ranks to lose.
         let without: Vec<_> = (0..all.len()).map(|board| (board != which.index(all.len())).then_some(0)).collect();
         let with: Vec<_> = without.iter().map(|index| index.or(Some(1))).collect();
         let other = vec![Some(0); all.len()];
@@ -252,7 +253,7 @@ proptest! {
     }
 }
 
-/// The same rollouts, but one ends in a failure; a violation in it came before.
+/// Returns results of the same rollouts, one of which ends in a failure; a violation in it came before the failure.
 fn spoilt(rollouts: &[Rollout], which: prop::sample::Index, status: EpisodeStatus) -> Vec<EpisodeResult> {
     let mut results = honest(rollouts);
     let index = which.index(rollouts.len());

@@ -1,11 +1,11 @@
-//! An attempt at an episode that another one replaced, with its reason and its evidence.
+//! An attempt at an episode that was replaced by another, with the reason and the evidence.
 
 use serde::{Deserialize, Serialize};
 
-/// Longest evidence kept of a replaced attempt, in bytes.
+/// Maximum length of the evidence of a replaced attempt, in bytes.
 pub const MAX_EVIDENCE_BYTES: usize = 512;
 
-/// Evidence from outside the policy on which an attempt was replaced.
+/// Reason for replacing an attempt, based on evidence from outside the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplacementReason {
@@ -13,9 +13,9 @@ pub enum ReplacementReason {
     LaneDied,
     /// The policy's process was stopped or frozen by another process.
     PolicyStopped,
-    /// The policy's process was killed by another process, or by a machine short of memory.
+    /// The policy's process was killed by another process, or because the machine was out of memory.
     PolicyKilled,
-    /// The worker's lease ran out: it was killed, cut off or too late.
+    /// The worker's lease expired: the worker was killed, lost its connection or was too late.
     LeaseExpired,
     /// The service stopped while the episode ran.
     ServiceStopped,
@@ -24,7 +24,7 @@ pub enum ReplacementReason {
 }
 
 impl ReplacementReason {
-    /// In words, for the log.
+    /// Returns a description for the log.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -50,7 +50,8 @@ pub struct ReplacedAttempt {
 }
 
 impl ReplacedAttempt {
-    /// An attempt at `episode`, with its evidence sanitised and cut to [`MAX_EVIDENCE_BYTES`].
+    /// Creates a record of an attempt at `episode`, with its evidence sanitised and truncated to
+    /// [`MAX_EVIDENCE_BYTES`].
     #[must_use]
     pub fn new(episode: u32, reason: ReplacementReason, evidence: &str) -> Self {
         Self { episode, reason, evidence: crate::sanitise(evidence, MAX_EVIDENCE_BYTES) }
