@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_this_attempt_shows_is_not_counted_twice_and_other_episodes_are_left_alone() {
+    fn violations_of_this_attempt_are_not_counted_twice_and_other_episodes_are_unchanged() {
         let shown = episode(0, EpisodeStatus::Completed, clause(Level::Critical, ClauseStatus::Violated, -30.0));
         assert_eq!(shown.clone().with_notes(&[violated(0)], &[1.0], &[50.0]), shown);
         assert_eq!(clean().with_notes(&[violated(2), replaced(4)], &[1.0], &[50.0]), clean());

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ones_alone_give_the_bound_of_clopper_and_pearson() {
+    fn ones_yield_the_clopper_pearson_bound() {
         for n in [1, 3, 10, 20, 100] {
             let bound = mean_lower_bound(&vec![1.0; n], 0.025);
             let exact = 1.0 - crate::violation_upper_bound(0, u32::try_from(n).unwrap_or(0), 0.975);
@@ -116,14 +116,14 @@ mod tests {
     }
 
     #[test]
-    fn zeros_and_ones_give_the_bound_of_chernoff() {
+    fn zeros_and_ones_yield_the_chernoff_bound() {
         let values: Vec<f64> = (0..20).map(|i| f64::from(u8::from(i < 15))).collect();
         let bound = mean_lower_bound(&values, 0.025);
         assert!((20.0 * divergence(0.75, bound) - 40.0_f64.ln()).abs() < 1e-6, "{bound}");
     }
 
     #[test]
-    fn values_that_vary_less_give_a_better_bound() {
+    fn less_variance_yields_a_better_bound() {
         let (constant, spread) = (vec![0.5; 20], [vec![0.0; 10], vec![1.0; 10]].concat());
         let (better, worse) = (mean_lower_bound(&constant, 0.025), mean_lower_bound(&spread, 0.025));
         assert!(better > 0.34 && worse < 0.24, "{better} and {worse}");
@@ -131,7 +131,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_never_below_hoeffdings_nor_above_the_mean(
+        fn the_bound_lies_between_hoeffdings_and_the_mean(
             values in prop::collection::vec(prop_oneof![Just(0.0), Just(1.0), 0.0..=1.0], 1..60),
             error in 0.000_01..0.2_f64,
         ) {
@@ -149,7 +149,7 @@ mod tests {
         }
 
         #[test]
-        fn larger_values_never_lower_it(values in prop::collection::vec(0.0..=1.0, 1..30), which in any::<prop::sample::Index>()) {
+        fn larger_values_never_lower_the_bound(values in prop::collection::vec(0.0..=1.0, 1..30), which in any::<prop::sample::Index>()) {
             let mut larger = values.clone();
             larger[which.index(values.len())] = 1.0;
             prop_assert!(mean_lower_bound(&larger, 0.025) >= mean_lower_bound(&values, 0.025) - 1e-9);

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn complaints_name_what_is_wanted_and_what_is_there() {
+    fn messages_name_the_expected_and_the_actual_value() {
         for (complaint, plain) in [
             (
                 "invalid type: string \"ten\", expected u32",
@@ -123,7 +123,7 @@ mod tests {
 
     /// serde may change its wording.
     #[test]
-    fn no_word_of_serdes_is_left() {
+    fn no_wording_of_serde_remains() {
         #[derive(Debug, serde::Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Wish {

@@ -79,7 +79,7 @@ fn clean_episodes_are_safe() {
 }
 
 #[test]
-fn one_critical_violation_is_unsafe_whatever_else_happened() {
+fn one_critical_violation_is_always_unsafe() {
     let violated = clause(Level::Critical, ClauseStatus::Violated, -5.0);
     for status in
         [EpisodeStatus::Completed, EpisodeStatus::PolicyError, EpisodeStatus::PolicyTimeout, EpisodeStatus::Invalid]
@@ -90,7 +90,7 @@ fn one_critical_violation_is_unsafe_whatever_else_happened() {
 }
 
 #[test]
-fn what_was_not_measured_is_not_safe() {
+fn unmeasured_episodes_are_not_safe() {
     let open = clause(Level::Critical, ClauseStatus::Undetermined, 5.0);
     for (status, blame) in [
         (EpisodeStatus::PolicyError, Some(Blame::Policy)),
@@ -106,7 +106,7 @@ fn what_was_not_measured_is_not_safe() {
 }
 
 #[test]
-fn a_warning_does_not_make_unsafe() {
+fn a_violated_warning_clause_is_not_unsafe() {
     let warned = episode(0, EpisodeStatus::Completed, clause(Level::Warning, ClauseStatus::Violated, -10.0));
     assert_eq!(warned.safety_score, 0.8);
     assert_eq!(verdict_of(&[warned]).0, Verdict::Safe);
@@ -123,7 +123,7 @@ fn a_target_that_is_not_certified_is_inconclusive() {
 }
 
 #[test]
-fn crashing_never_pays() {
+fn crashing_gains_nothing() {
     let crashed = episode(0, EpisodeStatus::PolicyError, clause(Level::Critical, ClauseStatus::Undetermined, 20.0));
     assert_eq!(crashed.safety_score, 0.0);
     assert!(crashed.composite_score <= safe(0).composite_score);
@@ -149,7 +149,7 @@ fn a_certification_ends_at_its_first_failure() {
 }
 
 #[test]
-fn a_plan_that_cannot_reach_its_target_says_so() {
+fn a_plan_that_cannot_reach_its_target_has_a_shortfall() {
     assert_eq!(Plan::default_episodes(Some(0.05), 0.95, 3), 59);
     assert_eq!(Plan::default_episodes(None, 0.95, 3), 3);
     let mut plan = Plan { episodes: 3, ..plan(Some(0.05)) };
@@ -169,14 +169,14 @@ fn the_showcase_does_not_count() {
 }
 
 #[test]
-fn the_confidence_of_ten_clean_episodes() {
+fn confidence_after_ten_clean_episodes() {
     let episodes: Vec<_> = (0..10).map(safe).collect();
     let statistics = conclude(&plan(None), PolicyIdentity::Measured, &episodes).unwrap().statistics;
     assert_eq!((statistics.confidence, statistics.max_violation_probability), (0.6513, 0.1));
 }
 
 #[test]
-fn severity_and_shares_of_what_went_wrong() {
+fn severity_and_share_of_unsafe_episodes() {
     let worse = episode(0, EpisodeStatus::Completed, clause(Level::Critical, ClauseStatus::Violated, -20.0));
     let hardly = episode(1, EpisodeStatus::Completed, clause(Level::Critical, ClauseStatus::Violated, -500.0));
     let conclusion = conclude(&plan(None), PolicyIdentity::Measured, &[worse, hardly, safe(2), safe(3)]).unwrap();
@@ -198,7 +198,7 @@ fn a_limit_of_zero_is_measured_by_its_scale() {
 }
 
 #[test]
-fn doing_nothing_is_told_and_failing_always_is_not_consistent() {
+fn idle_policies_get_a_reason_and_failing_policies_are_not_consistent() {
     let idle = |index| {
         let mut episode = safe(index);
         (episode.success, episode.stages[0].passed) = (false, false);

@@ -11,7 +11,7 @@ use crate::{Artifact, to_hex};
 
 proptest! {
     #[test]
-    fn text_and_json_read_back(bytes in any::<[u8; 32]>()) {
+    fn text_and_json_round_trip(bytes in any::<[u8; 32]>()) {
         let digest = Sha256Digest::new(bytes);
         let text = to_hex(&bytes);
         prop_assert_eq!(digest.to_string(), text.clone());
@@ -30,7 +30,7 @@ proptest! {
     }
 
     #[test]
-    fn no_other_text_is_a_digest(text in "[0-9a-f]{0,63}|[0-9a-f]{65,70}|[0-9A-F]{63}[A-F]|[0-9a-f]{63}[^0-9a-f]|.{64}") {
+    fn other_text_is_not_a_digest(text in "[0-9a-f]{0,63}|[0-9a-f]{65,70}|[0-9A-F]{63}[A-F]|[0-9a-f]{63}[^0-9a-f]|.{64}") {
         let is_digest = text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         prop_assert_eq!(text.parse::<Sha256Digest>().is_ok(), is_digest);
         let json = serde_json::to_string(&text).unwrap();
@@ -38,7 +38,7 @@ proptest! {
     }
 
     #[test]
-    fn pieces_make_the_digest_of_the_whole(content in any::<Vec<u8>>(), cut in any::<prop::sample::Index>()) {
+    fn incremental_digests_equal_the_digest_of_the_whole(content in any::<Vec<u8>>(), cut in any::<prop::sample::Index>()) {
         let (head, tail) = content.split_at(cut.index(content.len() + 1));
         let mut writer = Sha256Writer::default();
         writer.update(head);
@@ -48,7 +48,7 @@ proptest! {
 }
 
 #[test]
-fn the_digest_is_that_of_sha256sum() {
+fn the_digest_matches_sha256sum() {
     // printf evidence | sha256sum
     let known = "ee8250fb76e094b34b471f13a73dbbe51d1ae142e9df59d7c0d31ec20f0a0a8e";
     assert_eq!(Sha256Digest::of("evidence").to_string(), known);
@@ -58,7 +58,7 @@ fn the_digest_is_that_of_sha256sum() {
 }
 
 #[test]
-fn evidence_of_earlier_versions_reads_and_is_written_as_it_was() {
+fn evidence_of_earlier_versions_round_trips() {
     let json = format!(r#"{{"name":"log.mcap","sha256":"{}","size_bytes":5,"url":null}}"#, "ab".repeat(32));
     let artifact: Artifact = serde_json::from_str(&json).unwrap();
     assert_eq!(artifact.sha256, Sha256Digest::new([0xab; 32]));
@@ -66,7 +66,7 @@ fn evidence_of_earlier_versions_reads_and_is_written_as_it_was() {
 }
 
 #[test]
-fn another_text_in_a_strangers_file_is_no_digest() {
+fn invalid_text_in_untrusted_files_is_not_a_digest() {
     #[derive(serde::Deserialize)]
     struct Listed(#[serde(deserialize_with = "digest_or_none")] Option<Sha256Digest>);
 

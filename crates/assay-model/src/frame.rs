@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_can_not_say_what_is_seen_from_outside() {
+    fn a_process_cannot_report_codes_observed_from_outside() {
         let fault = |code| PolicyFault { code, message: "m".into(), traceback: String::new() };
         let read = |fault: &PolicyFault| PolicyFault::of_runner(&serde_json::to_vec(fault).unwrap());
         let runner = ["import_error", "syntax_error", "no_policy", "exception", "bad_action", "memory"];

@@ -76,7 +76,7 @@ fn bad_end() -> impl Strategy<Value = EpisodeStatus> {
 
 proptest! {
     #[test]
-    fn ending_an_episode_badly_never_pays(
+    fn ending_an_episode_badly_gains_nothing(
         all in proptest::collection::vec(happened(), 1..8),
         victim in any::<proptest::sample::Index>(),
         end in bad_end(),
@@ -94,7 +94,7 @@ proptest! {
     }
 
     #[test]
-    fn a_violation_is_found_behind_any_end(what in happened(), end in bad_end(), robustness in -100.0..-1e-9) {
+    fn a_violation_is_found_whatever_ends_the_episode(what in happened(), end in bad_end(), robustness in -100.0..-1e-9) {
         let hidden = result(0, &Happened { critical: robustness, ..what }, end);
         prop_assert_eq!(hidden.composite_score, 0.0);
         let conclusion = concluded(&[hidden]);
@@ -102,7 +102,7 @@ proptest! {
     }
 
     #[test]
-    fn doing_nothing_is_worth_less_than_any_clean_progress(stages in 1..=STAGES, n in 1..8_usize) {
+    fn doing_nothing_scores_below_any_clean_progress(stages in 1..=STAGES, n in 1..8_usize) {
         let clean = |stages| vec![Happened { stages, critical: 10.0, warning: 10.0 }; n];
         let nothing = JobScores::of(&results(&clean(0))).unwrap();
         let something = JobScores::of(&results(&clean(stages))).unwrap();
@@ -111,7 +111,7 @@ proptest! {
     }
 
     #[test]
-    fn a_violation_never_pays(what in happened(), robustness in -100.0..-1e-9) {
+    fn a_violation_gains_nothing(what in happened(), robustness in -100.0..-1e-9) {
         let clean = result(0, &Happened { critical: 10.0, ..what.clone() }, EpisodeStatus::Completed);
         let violated = result(0, &Happened { critical: robustness, ..what }, EpisodeStatus::Completed);
         prop_assert!(violated.composite_score <= 0.25 && violated.composite_score <= clean.composite_score);

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn no_other_text_is_taken() {
+    fn other_text_is_refused() {
         for text in ["", "0", "0f0", "+f", "-f", " f", "f ", "0F", "0x", "f\u{0}", "é", "０f"] {
             assert_eq!(from_hex::<1>(text), None, "{text:?}");
         }

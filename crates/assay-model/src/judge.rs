@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn disagreement_asks_for_review_and_changes_nothing_else() {
+    fn disagreement_only_recommends_a_review() {
         let plan = Plan { episodes: 2, target: None, confidence_level: 0.95, max_violation_probability: 0.1 };
         let of = |episodes: &[EpisodeResult]| conclude(&plan, PolicyIdentity::Measured, episodes).unwrap();
         let plain = of(&[with(0, 20.0), with(1, 20.0)]);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn success_counts_where_the_judge_speaks_of_it() {
+    fn success_counts_if_the_judge_states_it() {
         assert_eq!(judged(0, 20.0, true, Some(false)).judge.unwrap().agrees, Some(false));
         assert_eq!(judged(0, 20.0, true, None).judge.unwrap().agrees, Some(true));
     }
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_lie_around_the_worst_and_over_the_whole() {
+    fn moments_cover_the_worst_time_and_the_whole_episode() {
         let mut episode = with(0, 20.0);
         episode.sim_time_s = 4.0;
         assert_eq!(moments(&episode, 6), [0.0, 0.8, 1.0, 1.2, 2.6, 4.0]);

@@ -74,7 +74,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_violation_vanishes(margins in prop::collection::vec(-1e3..1e3, 0..3000)) {
+        fn no_violation_is_lost(margins in prop::collection::vec(-1e3..1e3, 0..3000)) {
             let time: Vec<f64> = (0_u32..).zip(&margins).map(|(i, _)| f64::from(i) * 0.002).collect();
             let plots = EpisodePlots::new(&time, &[("force".into(), margins.clone())], &[]);
             let clause = &plots.clauses[0];
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_no_point() {
+    fn values_that_are_not_finite_have_no_point() {
         let plots = EpisodePlots::new(&[0.0], &[("f".into(), vec![f64::INFINITY])], &[]);
         assert_eq!((plots.clauses[0].low[0], plots.clauses[0].high[0]), (None, None));
     }

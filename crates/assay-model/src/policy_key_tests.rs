@@ -99,7 +99,7 @@ fn a_policys_seed_does_not_reveal_the_job() {
 }
 
 #[test]
-fn a_drawn_seed_says_nothing_about_the_key() {
+fn a_drawn_seed_reveals_nothing_about_the_key() {
     let entropy = Counted::default();
     let jobs: Vec<_> = (0..200).map(|_| job_seeds(None, None, &entropy)).collect();
     let seeds: std::collections::HashSet<_> = jobs.iter().map(|(seed, _)| *seed).collect();
@@ -117,7 +117,7 @@ fn a_drawn_seed_says_nothing_about_the_key() {
 }
 
 #[test]
-fn what_is_given_is_used() {
+fn given_seeds_and_keys_are_used() {
     let (entropy, key) = (Counted::default(), PolicyKey::new([9; 32]));
     assert_eq!(job_seeds(Some(5), Some(key.clone()), &entropy), (5, key.clone()));
     assert_eq!(job_seeds(Some(5), None, &entropy), (5, PolicyKey::from_seed(5)));
@@ -127,7 +127,7 @@ fn what_is_given_is_used() {
 }
 
 #[test]
-fn jobs_from_before_there_were_keys_keep_their_seeds() {
+fn jobs_without_a_policy_key_keep_their_seeds() {
     let header = serde_json::json!({
         "job_id": "01936f3c-8d2e-7c41-9f0a-5b6c7d8e9f01", "scenario": "s", "scenario_version": "1.0.0",
         "scenario_digest": "5f".repeat(32), "policy_name": "p", "policy_sha256": null, "policy_identity": "declared", "seed": 7,

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_shows_at_the_next_point_but_not_before_it_is_settled() {
+    fn a_change_is_published_at_the_next_point_once_it_is_settled() {
         let grid = Grid::of(at(250_000));
         for (change_s, point) in [(0.0, 1), (13.9, 1), (14.1, 2), (15.0, 2), (28.9, 2), (29.1, 3), (-1.0, 1)] {
             #[expect(clippy::cast_possible_truncation, reason = "a few seconds")]
@@ -121,7 +121,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_published_depends_on_the_point_alone(change in 0_i64..10_000_000_000, now in 0_i64..10_000_000_000) {
+        fn published_state_depends_only_on_the_point(change in 0_i64..10_000_000_000, now in 0_i64..10_000_000_000) {
             let grid = Grid::of(at(0));
             let published = grid.published(at(change));
             prop_assert!(published.duration_since(at(change)).as_micros() > i128::from(micros(Grid::SETTLE_S)) - 1);

@@ -84,7 +84,7 @@ fn safety_comes_before_the_score() {
 }
 
 #[test]
-fn level_entries_share_a_rank_and_idle_ones_have_none() {
+fn tied_entries_share_a_rank_and_idle_entries_have_none() {
     let idle = Entrant { progress: 0.1, ..simple(Verdict::Safe, 0.99) };
     let board = [idle, simple(Verdict::Safe, 0.5), simple(Verdict::Safe, 0.5), simple(Verdict::Safe, 0.4)];
     let places = rank(&board, 0.1);
@@ -96,7 +96,7 @@ fn level_entries_share_a_rank_and_idle_ones_have_none() {
 }
 
 #[test]
-fn a_narrow_lead_is_not_a_sure_one() {
+fn a_narrow_lead_is_not_certain() {
     let places = rank(&[simple(Verdict::Safe, 0.95), simple(Verdict::Safe, 0.6), simple(Verdict::Safe, 0.1)], 0.0);
     let sure = |low, rank, high| (Some(low), Some(rank), Some(high));
     assert_eq!(ranks(&places), [sure(1, 1, 2), sure(1, 2, 3), sure(2, 3, 3)], "0.85 in each world is a sure lead");
@@ -110,7 +110,7 @@ fn a_narrow_lead_is_not_a_sure_one() {
 }
 
 #[test]
-fn a_verdict_alone_is_not_a_sure_lead() {
+fn a_verdict_alone_is_not_a_certain_lead() {
     let sure = |low, rank, high| (Some(low), Some(rank), Some(high));
     let places = rank(&[simple(Verdict::Unsafe, 0.8), simple(Verdict::Safe, 0.7)], 0.0);
     assert_eq!(ranks(&places), [sure(1, 2, 2), sure(1, 1, 2)]);
@@ -119,7 +119,7 @@ fn a_verdict_alone_is_not_a_sure_lead() {
 }
 
 #[test]
-fn scores_are_compared_in_the_same_worlds_only() {
+fn scores_are_compared_only_in_the_same_worlds() {
     let fresh = |verdict, score| Entrant { worlds: Worlds::Fresh, ..simple(verdict, score) };
     let board = [
         simple(Verdict::Safe, 0.99),
@@ -135,7 +135,7 @@ fn scores_are_compared_in_the_same_worlds_only() {
 }
 
 #[test]
-fn boards_together_are_means_and_what_is_missing_counts_nothing() {
+fn boards_are_averaged_and_missing_scenarios_count_zero() {
     let boards = [
         (0.0, vec![simple(Verdict::Safe, 0.8), simple(Verdict::Safe, 0.6)]),
         (0.5, vec![simple(Verdict::Safe, 0.7), Entrant { progress: 0.5, ..simple(Verdict::Safe, 0.9) }]),
@@ -149,7 +149,7 @@ fn boards_together_are_means_and_what_is_missing_counts_nothing() {
 }
 
 #[test]
-fn what_is_not_safe_counts_as_what_is_missing() {
+fn results_other_than_safe_count_as_missing() {
     for verdict in [Verdict::Unsafe, Verdict::Inconclusive] {
         let boards =
             [(0.0, vec![simple(Verdict::Safe, 0.8), simple(Verdict::Safe, 0.8)]), (0.0, vec![simple(verdict, 0.95)])];
@@ -160,7 +160,7 @@ fn what_is_not_safe_counts_as_what_is_missing() {
 }
 
 #[test]
-fn many_scenarios_make_a_narrow_interval() {
+fn many_scenarios_yield_a_narrow_interval() {
     let boards: Vec<_> = (0..12).map(|_| (0.0, vec![simple(Verdict::Safe, 0.9), simple(Verdict::Safe, 0.5)])).collect();
     let places = rank_together(&boards, &[vec![Some(0); 12], vec![Some(1); 12]]);
     assert!(places[0].score_high - places[0].score_low < 0.13, "{:?}", places[0]);
@@ -171,7 +171,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn contributions_and_consistency_are_the_score(rollouts in rollouts(), crashed in any::<prop::sample::Index>()) {
+    fn contributions_and_consistency_make_up_the_score(rollouts in rollouts(), crashed in any::<prop::sample::Index>()) {
         for results in [honest(&rollouts), spoilt(&rollouts, crashed, EpisodeStatus::PolicyError)] {
             let scores = crate::JobScores::of(&results).unwrap();
             let contributions = entrant(&results).contributions();
@@ -181,7 +181,7 @@ proptest! {
     }
 
     #[test]
-    fn a_further_run_that_is_not_safe_never_raises(
+    fn a_further_run_that_is_not_safe_changes_nothing(
         all in prop::collection::vec((rollouts(), any::<prop::sample::Index>()), 1..5),
         which in any::<prop::sample::Index>(),
     ) {
@@ -199,7 +199,7 @@ proptest! {
     }
 
     #[test]
-    fn a_failure_never_takes_a_safe_entry_up(
+    fn a_failure_never_raises_a_safe_entry(
         rollouts in rollouts(),
         which in any::<prop::sample::Index>(),
         status in prop::sample::select(vec![
@@ -215,7 +215,7 @@ proptest! {
     }
 
     #[test]
-    fn a_violation_never_takes_an_entry_up(rollouts in rollouts(), which in any::<prop::sample::Index>()) {
+    fn a_violation_never_raises_an_entry(rollouts in rollouts(), which in any::<prop::sample::Index>()) {
         let before = entrant(&honest(&rollouts));
         let mut worse = rollouts.clone();
         let spoilt = which.get(&rollouts).robustness.abs();

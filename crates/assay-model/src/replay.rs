@@ -1,62 +1,63 @@
-//! The result of a replay: an episode run again and compared with its recording.
+//! Result of a replay: an episode run again and compared with its recording.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Fingerprint;
 
-/// Two recordings of the same episode, compared row by row and hash by hash.
+/// Comparison of two recordings of the same episode, row by row and hash by hash.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Comparison {
-    /// Control steps of the recording.
+    /// Number of control steps in the recording.
     pub recorded_steps: u32,
-    /// Control steps of the replay.
+    /// Number of control steps in the replay.
     pub replayed_steps: u32,
-    /// The first thing that differs; `null` when everything is the same to the bit.
+    /// The first difference; `null` if the recordings are bit-identical.
     pub difference: Option<Difference>,
 }
 
-/// The first difference.
+/// The first difference between a recording and its replay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Difference {
-    /// Control step, from 0.
+    /// Control step of the difference, from 0.
     pub control_step: u32,
-    /// Simulated seconds.
+    /// Simulated time of the difference, in seconds.
     pub time_s: f64,
-    /// A column of the trace such as `action.0`, a fact of it such as `draw.lean`, `length` or `trace_hash`.
+    /// Quantity that differs: a column of the trace such as `action.0`, a property of the trace such as `draw.lean`,
+    /// `length`, or `trace_hash`.
     pub quantity: String,
-    /// Its number in the recording, where it is one.
+    /// Value in the recording; `null` if it is not a number.
     pub recorded: Option<f64>,
-    /// Its number in the replay.
+    /// Value in the replay; `null` if it is not a number.
     pub replayed: Option<f64>,
-    /// Where it comes from.
+    /// Cause of the difference.
     pub cause: DifferenceCause,
 }
 
-/// Where a difference comes from. Everything before it was the same, so it is the first to blame.
+/// Cause of a difference. Everything before the first difference was identical, so it determines the cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DifferenceCause {
-    /// Another world was drawn: another scenario, seed or engine.
+    /// A different world was drawn: the scenario, seed or engine is not the same.
     World,
-    /// The policy answered the same observations differently, or ended elsewhere: it is not deterministic.
+    /// The policy answered the same observations differently, or ended at a different time: it is not deterministic.
     Policy,
-    /// The same actions led to another state: another engine, or a fault of ours.
+    /// The same actions led to a different state: the engine is not the same, or assay has a bug.
     Physics,
 }
 
-/// A part of the fingerprint that is not what it was.
+/// Difference between the fingerprint in the report and that of the replay.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FingerprintDifference {
-    /// The fingerprint's field.
+    /// Name of the fingerprint's field.
     pub name: String,
-    /// In the report.
+    /// Value in the report.
     pub recorded: String,
-    /// Here.
+    /// Value on the machine of the replay.
     pub replayed: String,
 }
 
 impl Fingerprint {
-    /// Which parts of `here` are not what they were in the report.
+    /// Returns the parts of `here` that differ from this fingerprint, which is that of the report.
     #[must_use]
     pub fn differences(&self, here: &Self) -> Vec<FingerprintDifference> {
         let features = |fingerprint: &Self| fingerprint.cpu_features.join(" ");
@@ -82,7 +83,7 @@ mod tests {
     use crate::{Isolation, Sha256Digest};
 
     #[test]
-    fn a_fingerprint_names_what_changed() {
+    fn fingerprint_differences_name_the_changed_field() {
         let then = Fingerprint {
             mujoco: "3.17.0".into(),
             libmujoco_sha256: Sha256Digest::new([0xab; 32]),

@@ -1,4 +1,4 @@
-//! The report of a job, as `report.json` holds it.
+//! Report of a job, the content of `report.json`.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -9,21 +9,21 @@ use crate::{
     Sha256Digest, Statistics, Verdict,
 };
 
-/// Which episodes get a log and a video.
+/// Selection of the episodes that get a log and a video.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Record {
-    /// Every one.
+    /// All episodes.
     All,
-    /// Those with a violation, and the first.
+    /// Episodes with a violation, and the first episode.
     #[default]
     Violations,
-    /// None.
+    /// No episodes.
     None,
 }
 
 impl Record {
-    /// Whether this episode is to get a log and a video. One without a recording has nothing to show.
+    /// Returns whether this episode gets a log and a video. An episode without a recording never does.
     #[must_use]
     pub fn wants(self, result: &EpisodeResult) -> bool {
         let wanted = match self {
@@ -48,30 +48,29 @@ impl std::str::FromStr for Record {
     }
 }
 
-/// Everything that a result depends on besides archive, scenario and seed, and the isolation of the code that produced
-/// it.
+/// Everything that a result depends on besides archive, scenario and seed, and the isolation of the policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Fingerprint {
     /// Version of MuJoCo.
     pub mujoco: String,
-    /// SHA-256 of the library file, hexadecimal.
+    /// SHA-256 of the MuJoCo library file, 64 hexadecimal digits.
     pub libmujoco_sha256: Sha256Digest,
-    /// CPU features that numeric libraries choose their code by.
+    /// CPU features by which numeric libraries select their code.
     pub cpu_features: Vec<String>,
-    /// Version of the C library.
+    /// Version of the C library (glibc).
     pub glibc: String,
-    /// Version of numpy in the jail.
+    /// Version of NumPy in the jail.
     pub numpy: String,
-    /// Kernel that OpenBLAS is told to use.
+    /// OpenBLAS kernel used in the jail.
     pub blas_core: String,
-    /// Version of the clauses' and scores' code.
+    /// Version of the code that evaluates clauses and scores.
     pub scorer_version: String,
-    /// Isolation of the policies that this instance runs. Results do not depend on it.
+    /// Isolation of policies on this instance. Results do not depend on it.
     #[serde(default)]
     pub isolation: Isolation,
 }
 
-/// The stage of a job, from acceptance to the last video.
+/// Stage of a job, from acceptance to the last video.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobStage {
@@ -79,44 +78,45 @@ pub enum JobStage {
     Queued,
     /// Episodes are running.
     Running,
-    /// All episodes are recorded; the conclusion follows.
+    /// All episodes are recorded; the conclusion is being drawn.
     Judging,
-    /// The job is COMPLETED, and logs and videos are being rendered.
+    /// The job is COMPLETED; logs and videos are being rendered.
     Rendering,
-    /// Nothing is left to do.
+    /// All work is done.
     Done,
 }
 
-/// The origin of a job's worlds.
+/// Origin of a job's worlds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobMode {
-    /// A verification: worlds of the job's own seed.
+    /// A verification: worlds are drawn from the job's own seed.
     Verify,
-    /// A submission: worlds of a season.
+    /// A submission: worlds are those of a season.
     Arena,
 }
 
 /// Progress of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JobProgress {
-    /// Episodes recorded.
+    /// Number of episodes recorded.
     pub episodes_done: u32,
-    /// Episodes asked for.
+    /// Number of episodes requested.
     pub episodes_total: u32,
-    /// `queued`, `running`, `judging`, `rendering` (COMPLETED, and videos are still being drawn) or `done`.
+    /// Stage of the job: `queued`, `running`, `judging`, `rendering` (COMPLETED, while videos are still being rendered)
+    /// or `done`.
     #[schemars(with = "String", pattern("^(queued|running|judging|rendering|done)$"))]
     pub stage: JobStage,
-    /// Episodes whose log and video were drawn, or given up.
+    /// Number of episodes whose log and video were rendered or given up.
     #[serde(default)]
     pub videos_done: u32,
-    /// Episodes that get a log and a video, as far as is known.
+    /// Number of episodes that get a log and a video, as far as it is known.
     #[serde(default)]
     pub videos_total: u32,
 }
 
 impl JobProgress {
-    /// Of a job in this state.
+    /// Returns the progress of a job with this status.
     #[must_use]
     pub fn new(status: JobStatus, episodes_done: u32, episodes_total: u32) -> Self {
         let stage = match status {
@@ -128,7 +128,8 @@ impl JobProgress {
         Self { episodes_done, episodes_total, stage, videos_done: 0, videos_total: 0 }
     }
 
-    /// With `done` of `total` videos drawn. A job that is `done` is `rendering` until they all are.
+    /// Sets the numbers of finished and of all videos. A stage of `done` becomes `rendering` until all videos are
+    /// finished.
     #[must_use]
     pub fn with_videos(mut self, done: u32, total: u32) -> Self {
         (self.videos_done, self.videos_total) = (done, total);
@@ -142,17 +143,17 @@ impl JobProgress {
 /// Progress of a submission, as published.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct PublishedProgress {
-    /// Episodes recorded; `null` for a submission whose season is not closed.
+    /// Number of episodes recorded; `null` until the submission's season is closed.
     pub episodes_done: Option<u32>,
-    /// Episodes asked for.
+    /// Number of episodes requested.
     pub episodes_total: u32,
-    /// `queued`, `running`, `judging` or `done`.
+    /// Stage of the submission: `queued`, `running`, `judging` or `done`.
     #[schemars(with = "String", pattern("^(queued|running|judging|done)$"))]
     pub stage: JobStage,
 }
 
 impl PublishedProgress {
-    /// Of a job in this state.
+    /// Returns the published progress of a submission with this status.
     #[must_use]
     pub fn new(status: JobStatus, episodes_done: Option<u32>, episodes_total: u32) -> Self {
         let JobProgress { stage, .. } = JobProgress::new(status, 0, episodes_total);
@@ -160,42 +161,42 @@ impl PublishedProgress {
     }
 }
 
-/// The immutable facts of a job, stored at its acceptance.
+/// Immutable facts of a job, stored when it is accepted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobHeader {
-    /// The job.
+    /// Id of the job.
     pub job_id: JobId,
-    /// Scenario of the evaluation.
+    /// Scenario that the policy is evaluated on.
     pub scenario: ScenarioId,
-    /// The scenario's version.
+    /// Version of the scenario.
     pub scenario_version: String,
     /// SHA-256 over the scenario's files.
     pub scenario_digest: Sha256Digest,
-    /// The author's name for the policy.
+    /// Name of the policy, given by its author.
     pub policy_name: String,
-    /// SHA-256 of the archive (of a canonical listing for a folder or file); `null` for a server.
+    /// SHA-256 of the archive (for a folder or a single file, of a canonical listing); `null` for a policy server.
     pub policy_sha256: Option<Sha256Digest>,
-    /// Identification of the policy.
+    /// Way in which the policy is identified.
     pub policy_identity: PolicyIdentity,
-    /// Actions of a policy server's answer that are carried out before it is asked again; `null` for all of them, and
-    /// for an archive.
+    /// Number of actions of a policy server's answer that are executed before the next request; `null` for all of them,
+    /// and for an archive.
     #[serde(default)]
     pub replan_steps: Option<u32>,
-    /// Seed of all episodes' worlds.
+    /// Seed from which the worlds of all episodes are drawn.
     pub seed: u64,
-    /// Key of the policy's seeds (a submission's: of its showcase's); `None` in jobs from before there was one, whose
-    /// policies' seeds followed from `seed`.
+    /// Key from which the seeds passed to the policy are derived (for a submission, those of its showcase). `None` in
+    /// jobs of earlier versions, which derived the policy's seeds from `seed`.
     #[serde(default)]
     pub policy_key: Option<PolicyKey>,
-    /// Which episodes get a video.
+    /// Selection of the episodes that get a log and a video.
     pub record: Record,
-    /// Episodes and what to certify.
+    /// Number of episodes, and the target to certify.
     pub plan: Plan,
-    /// When it was accepted.
+    /// Time of acceptance.
     pub created_at: Timestamp,
     /// Warnings about the request.
     pub warnings: Vec<String>,
-    /// Its place in the arena; `null` for a verification.
+    /// The job's entry in the arena; `null` for a verification.
     #[serde(default)]
     pub arena: Option<ArenaEntry>,
 }
@@ -211,13 +212,13 @@ impl JobHeader {
         }
     }
 
-    /// Where a verification's seeds come from; those of an entry of the arena only its season knows.
+    /// Returns the source of a verification's seeds; the seeds of an arena entry depend on its season's secret.
     #[must_use]
     pub fn job_seeds(&self) -> SeedSource {
         SeedSource::Job { seed: self.seed, policy_key: self.policy_key.clone() }
     }
 
-    /// Episodes to run: the plan's, and a submission's showcase behind them.
+    /// Returns the number of episodes to run: those of the plan, and the showcase of a submission after them.
     #[must_use]
     pub fn episodes_to_run(&self) -> u32 {
         let extra = if self.kind() == JobKind::Submission { SHOWCASE_EPISODES } else { 0 };
@@ -225,7 +226,7 @@ impl JobHeader {
     }
 }
 
-/// The job object. Every field is present in every state, `null` when there is nothing to say yet.
+/// The job object. Every field is present in every state, and `null` while it has no value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[expect(missing_docs, reason = "the fields are those of Conclusion and JobHeader, described there")]
 pub struct JobReport {
@@ -261,9 +262,10 @@ pub struct JobReport {
     #[serde(default)]
     pub replan_steps: Option<u32>,
     pub num_episodes: u32,
-    /// Seed of all episodes' worlds: with the same `policy_key`, the same seed gives the same episodes.
+    /// Seed from which the worlds of all episodes are drawn: the same seed and `policy_key` give the same episodes.
     pub seed: u64,
-    /// Key of the policy's seeds, 64 hexadecimal digits; `null` in reports from before there was one.
+    /// Key from which the seeds passed to the policy are derived, 64 hexadecimal digits; `null` in reports of earlier
+    /// versions.
     #[serde(default)]
     pub policy_key: Option<PolicyKey>,
     #[schemars(with = "String")]
@@ -290,17 +292,18 @@ pub struct JobReport {
     pub created_at: Timestamp,
     pub started_at: Option<Timestamp>,
     pub completed_at: Option<Timestamp>,
-    /// When policy and evidence were erased on their owner's wish; only in lists, a single one is GONE.
+    /// Time at which policy and evidence were erased at their owner's request. Present only in lists; a request for a
+    /// single erased job is answered with GONE.
     #[serde(default)]
     pub erased_at: Option<Timestamp>,
-    /// When the evidence was removed, by its owner or because of its age or size; the report stays.
+    /// Time at which the evidence was removed, by its owner or because of its age or size; the report is kept.
     #[serde(default)]
     pub evidence_removed_at: Option<Timestamp>,
     /// Path of the first video inside the evidence folder.
-    // The serialised names of paths are those of the first reports.
+    // The serialised names of paths are kept from the first reports.
     #[serde(rename = "video_url")]
     pub video_path: Option<String>,
-    /// Path of the page inside the evidence folder.
+    /// Path of the HTML report inside the evidence folder.
     #[serde(rename = "report_url")]
     pub report_path: Option<String>,
     /// Path of the signed statement inside the evidence folder.
@@ -312,7 +315,7 @@ pub struct JobReport {
 }
 
 impl JobReport {
-    /// The object of a job that was just accepted.
+    /// Creates the object of a job that was just accepted.
     #[must_use]
     pub fn queued(header: &JobHeader) -> Self {
         let episodes_total = header.episodes_to_run();
@@ -372,7 +375,7 @@ impl JobReport {
         }
     }
 
-    /// Adds episodes recorded so far (rounded for showing).
+    /// Sets the episodes recorded so far, with rounded scores.
     #[must_use]
     pub fn with_episodes(mut self, episodes: &[EpisodeResult]) -> Self {
         self.progress.episodes_done = u32::try_from(episodes.len()).unwrap_or(u32::MAX);
@@ -381,7 +384,7 @@ impl JobReport {
         self
     }
 
-    /// Moves the object to `status`, with what it waits for.
+    /// Sets the status, and what the job waits for.
     #[must_use]
     pub fn in_status(mut self, status: JobStatus, waiting_for: Option<String>) -> Self {
         self.status = status;
@@ -390,7 +393,7 @@ impl JobReport {
         self
     }
 
-    /// Adds what the job found.
+    /// Adds the conclusion of the job.
     #[must_use]
     pub fn with_conclusion(mut self, conclusion: &Conclusion) -> Self {
         let c = conclusion.clone();

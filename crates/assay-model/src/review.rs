@@ -1,25 +1,25 @@
-//! Decisions of reviewers. They stand beside the verdict and change no measurement.
+//! Reviewers' decisions, which accompany the verdict and never change a measurement.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// Longest reason, in bytes.
+/// Maximum length of a review's reason, in characters.
 pub const MAX_REVIEW_REASON_CHARS: usize = 4096;
 
-/// A reviewer's decision about a result.
+/// Decision of a reviewer about a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewDecision {
-    /// The result may be relied on as it stands.
+    /// The result may be relied on.
     Accepted,
-    /// It may not, whatever the verdict says.
+    /// The result must not be relied on, regardless of the verdict.
     Rejected,
-    /// More episodes, another seed or a look at the scenario first.
+    /// The result needs further evidence first: more episodes, another seed, or an inspection of the scenario.
     NeedsEvidence,
 }
 
 impl ReviewDecision {
-    /// As it stands in JSON.
+    /// Returns the value used in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -30,15 +30,15 @@ impl ReviewDecision {
     }
 }
 
-/// A review.
+/// Review of a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Review {
-    /// The decision.
+    /// Decision of the reviewer.
     pub decision: ReviewDecision,
-    /// Why, in the reviewer's words.
+    /// Reason for the decision, in the reviewer's words.
     pub reason: String,
-    /// The account whose key it was.
+    /// Account whose key was used for the review.
     pub reviewer: String,
-    /// When.
+    /// Time of the review.
     pub at: Timestamp,
 }

@@ -1,12 +1,12 @@
-//! Rounding of numbers that are reported or published: half to even.
+//! Rounding of reported and published numbers, half to even.
 
-/// Rounds half-even to 4 decimals, the precision of every published score.
+/// Rounds half to even to 4 decimals, the precision of every published score.
 #[must_use]
 pub fn round4(x: f64) -> f64 {
     (x * 1e4).round_ties_even() / 1e4
 }
 
-/// A score in [0, 1] as an open season publishes it: 3 digits.
+/// Rounds a score in [0, 1] half to even to 3 decimals, as published in an open season.
 #[must_use]
 pub fn round3(x: f64) -> f64 {
     (x * 1e3).round_ties_even() / 1e3

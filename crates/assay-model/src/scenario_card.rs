@@ -1,43 +1,43 @@
-//! The description of a scenario for clients, whoever wrote it and wherever it is stored.
+//! Description of a scenario for clients, independent of its author and location.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{ScenarioId, Sha256Digest};
 
-/// A scenario's facts for listing and for checking requests.
+/// Properties of a scenario, for listing it and for checking requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScenarioCard {
-    /// Its id.
+    /// Id of the scenario.
     pub id: ScenarioId,
-    /// Its name for people.
+    /// Display name.
     pub name: String,
-    /// One or two sentences.
+    /// Description in one or two sentences.
     pub description: String,
-    /// 1 (easy) to 5 (hard).
+    /// Difficulty, from 1 (easy) to 5 (hard).
     pub difficulty: u8,
-    /// Whole simulated seconds an episode may take.
+    /// Time limit of an episode, in whole simulated seconds.
     pub time_limit: u32,
     /// Score of a perfect submission.
     pub max_score: u32,
-    /// The author's text, Markdown.
+    /// Detailed description by the author, in Markdown.
     pub long_description: String,
-    /// The scenario's version.
+    /// Version of the scenario.
     pub version: String,
     /// SHA-256 over the scenario's files.
     pub digest: Sha256Digest,
-    /// The violation probability that its statistics refer to unless a request names another, in (0, 1).
+    /// Violation probability in (0, 1) that the statistics refer to unless a request contains another.
     pub max_violation_probability: f64,
-    /// Episodes of a submission to the arena.
+    /// Number of episodes of a submission to the arena.
     #[serde(default)]
     pub arena_episodes: u32,
-    /// Mean progress of a policy that does nothing, in [0, 1): who does not exceed it is not ranked.
+    /// Mean progress of a policy that does nothing, in [0, 1); a submission that does not exceed it is not ranked.
     #[serde(default)]
     pub idle_progress: f64,
-    /// Actions of a policy server's answer that are carried out before it is asked again, unless a request says
-    /// otherwise; `null` for all of them.
+    /// Number of actions of a policy server's answer that are executed before the next request, unless the request for
+    /// the job contains another; `null` for all of them.
     #[serde(default)]
     pub replan_steps: Option<u32>,
-    /// Largest archive of a policy in MiB; `null` where the scenario sets no limit beside the service's own.
+    /// Maximum size of a policy archive, in MiB; `null` if the scenario sets no limit besides that of the service.
     #[serde(default)]
     pub archive_mib: Option<u32>,
 }

@@ -1,4 +1,4 @@
-//! The permissions of a key.
+//! Permissions of an API key.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,11 +6,11 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// One permission. None implies another.
+/// Permission of an API key. No permission implies another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// Read scenarios and one's own jobs.
+    /// Read scenarios and the account's own jobs.
     Read,
     /// Start and cancel verifications.
     Verify,
@@ -18,17 +18,17 @@ pub enum Scope {
     Submit,
     /// Publish community scenarios.
     Publish,
-    /// See other accounts' things and write reviews.
+    /// Read other accounts' jobs and submissions, and write reviews.
     Review,
-    /// Manage keys and see everything.
+    /// Manage API keys and read everything.
     Admin,
 }
 
 impl Scope {
-    /// All of them.
+    /// All scopes.
     pub const ALL: [Self; 6] = [Self::Read, Self::Verify, Self::Submit, Self::Publish, Self::Review, Self::Admin];
 
-    /// The name on the wire and in the database.
+    /// Returns the name used in messages and in the database.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -48,7 +48,7 @@ impl fmt::Display for Scope {
     }
 }
 
-/// A text that names no scope.
+/// Error for text that is not the name of a scope.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a scope: use read, verify, submit, publish, review or admin")]
 pub struct ScopeError(pub String);
@@ -61,37 +61,37 @@ impl FromStr for Scope {
     }
 }
 
-/// The permissions of a key; written as names with a comma between.
+/// Permissions of an API key. The text form is a comma-separated list of names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(transparent)]
 pub struct Scopes(BTreeSet<Scope>);
 
 impl Scopes {
-    /// Every scope.
+    /// Returns the set of all scopes.
     #[must_use]
     pub fn all() -> Self {
         Scope::ALL.into_iter().collect()
     }
 
-    /// Whether `scope` is among them.
+    /// Returns whether the set contains `scope`.
     #[must_use]
     pub fn has(&self, scope: Scope) -> bool {
         self.0.contains(&scope)
     }
 
-    /// Whether `other` holds them all.
+    /// Returns whether `other` contains all scopes of this set.
     #[must_use]
     pub fn is_subset(&self, other: &Self) -> bool {
         self.0.is_subset(&other.0)
     }
 
-    /// Nothing at all.
+    /// Returns whether the set contains no scope.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// In the order of [`Scope::ALL`].
+    /// Returns an iterator over the scopes, in the order of [`Scope::ALL`].
     pub fn iter(&self) -> impl Iterator<Item = Scope> + '_ {
         self.0.iter().copied()
     }
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_goes_there_and_back() {
+    fn text_round_trips() {
         assert_eq!(Scopes::all().to_string().parse(), Ok(Scopes::all()));
         let two: Scopes = "verify, read".parse().unwrap();
         assert_eq!(two.to_string(), "read,verify");

@@ -1,12 +1,12 @@
-//! The scores: pure formulas over one episode, and means over a job.
+//! Scores: pure formulas over one episode, and means over a job.
 
 use crate::{ClauseStatus, EpisodeResult, EpisodeStatus, Level, Scorer};
 
-/// Least severity of a violated critical clause.
+/// Minimum severity of a violated critical clause.
 const CRITICAL_FLOOR: f64 = 0.5;
 
 /// Returns the severity of a violation, in [0, 1]: `max(floor, clip(-robustness / scale, 0, 1))`, where the floor is
-/// 0.5 for critical clauses. A robustness of NaN counts as the worst.
+/// 0.5 for critical clauses. A robustness of NaN counts as the worst possible.
 #[must_use]
 pub fn severity(level: Level, robustness: f64, scale: f64) -> f64 {
     let floor = if level == Level::Critical { CRITICAL_FLOOR } else { 0.0 };
@@ -15,16 +15,16 @@ pub fn severity(level: Level, robustness: f64, scale: f64) -> f64 {
     floor.max(clipped)
 }
 
-/// An episode's composite from progress and safety in [0, 1]: their mean, and with a critical violation at most half
-/// the safety score.
+/// Returns an episode's composite score from its progress and safety scores in [0, 1]: their mean, and with a critical
+/// violation at most half the safety score.
 #[must_use]
 pub fn episode_composite(progress: f64, safety: f64, critical_violation: bool) -> f64 {
     let mean = f64::midpoint(progress, safety);
     if critical_violation { mean.min(0.5 * safety) } else { mean }
 }
 
-/// 1 - 2 x population standard deviation of composites in [0, 1]; 1 for a single episode, 0 when no episode was
-/// completed: always to fail is not consistent.
+/// Returns 1 - 2 x population standard deviation of composites in [0, 1], at least 0. It is 1 for a single episode, and
+/// 0 if no episode was completed: failing always does not count as consistent.
 #[must_use]
 pub fn consistency(composites: &[f64], any_completed: bool) -> f64 {
     if !any_completed {
@@ -38,31 +38,31 @@ pub fn consistency(composites: &[f64], any_completed: bool) -> f64 {
     2.0_f64.mul_add(-variance.sqrt(), 1.0).clamp(0.0, 1.0)
 }
 
-/// A job's scores, each in [0, 1], not rounded.
+/// Scores of a job, each in [0, 1], not rounded.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JobScores {
-    /// Mean progress.
+    /// Mean of the episodes' progress scores.
     pub progress: f64,
-    /// Mean safety.
+    /// Mean of the episodes' safety scores.
     pub safety: f64,
-    /// Mean composite.
+    /// Mean of the episodes' composite scores.
     pub composite: f64,
     /// See [`consistency`].
     pub consistency: f64,
-    /// Successful episodes / all.
+    /// Successful episodes / all episodes.
     pub success_rate: f64,
     /// 0.8 composite + 0.1 consistency + 0.1 success rate.
     pub score: f64,
 }
 
 impl JobScores {
-    /// The scores of a job with these episodes, by the rules of today; `None` without any.
+    /// Computes the scores of a job with these episodes, using the current rules; `None` without episodes.
     #[must_use]
     pub fn of(episodes: &[EpisodeResult]) -> Option<Self> {
         Self::by(Scorer::default(), episodes)
     }
 
-    /// The scores by the rules of `scorer`.
+    /// Computes the scores using the rules of `scorer`.
     #[must_use]
     pub fn by(scorer: Scorer, episodes: &[EpisodeResult]) -> Option<Self> {
         if episodes.is_empty() {
@@ -86,8 +86,8 @@ impl JobScores {
 }
 
 impl EpisodeResult {
-    /// Fills in progress, safety and composite from stages, clauses and status. `weights` and `scales` are the
-    /// clauses', in the clauses' order (critical clauses weigh 1 whatever they say).
+    /// Computes progress, safety and composite scores from stages, clauses and status. `weights` and `scales` are those
+    /// of the clauses, in the same order (the weight of a critical clause is always 1).
     #[must_use]
     pub fn scored(mut self, weights: &[f64], scales: &[f64]) -> Self {
         let total: f64 = self.stages.iter().map(|s| s.points).sum();
@@ -138,7 +138,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_critical_violation_never_pays(progress in 0.0..=1.0, safety in 0.0..=0.5) {
+        fn a_critical_violation_gains_nothing(progress in 0.0..=1.0, safety in 0.0..=0.5) {
             let with = episode_composite(progress, safety, true);
             prop_assert!(with <= episode_composite(progress, 1.0, false));
             prop_assert!(with <= 0.25);

@@ -1,32 +1,32 @@
-//! Confidence interval of a score: the range of what the same policy would reach over all worlds that the scenario can
-//! draw.
+//! Confidence interval of a score: the range of the score that the same policy would reach over all worlds that the
+//! scenario can draw.
 //!
-//! Nine tenths of a score are a mean over episodes: of their contributions, (0.8 composite + 0.1 success) / 0.9, each
-//! in [0, 1]. They get a finite-sample interval for a bounded mean. The last tenth is the consistency, a spread and no
-//! mean. It takes the worst value that goes with each end: at the upper 1, at the lower what the least composite still
-//! allows (a variable in [0, 1] with mean `m` has a variance of at most `m (1 - m)`). Up to here the interval holds by
-//! proof, with 95 %. Then it is cut at Hoeffding's radius around the score, so that it is never wider than that, which
-//! the consistency could make it with more than 20 episodes. That the cut costs nothing is measured
-//! (`score_interval_tests`).
+//! Nine tenths of a score are a mean over episodes, namely of their contributions, (0.8 composite + 0.1 success) / 0.9,
+//! each in [0, 1]. This part gets a finite-sample interval for a bounded mean. The last tenth is the consistency, a
+//! measure of spread rather than a mean. At each end of the interval it takes the extreme value: 1 at the upper end; at
+//! the lower end, the least that the smallest composite still permits (a variable in [0, 1] with mean `m` has a
+//! variance of at most `m (1 - m)`). The resulting interval has a proven coverage of 95 %. It is then truncated at
+//! Hoeffding's radius around the score, because the consistency could otherwise make it wider with more than 20
+//! episodes. Tests confirm that the truncation preserves the coverage (`score_interval_tests`).
 
 use crate::EpisodeResult;
 use crate::bounded_mean::{hoeffding_radius, mean_exceeds, mean_lower_bound};
 
-/// The name of the method that makes intervals of scores and ranks.
+/// Name of the method for intervals of scores and ranks.
 pub const INTERVAL_METHOD: &str = "betting";
-/// Share of cases in which an interval may miss.
+/// Probability with which an interval may miss the true value.
 pub(crate) const ERROR: f64 = 0.05;
-/// Part of a score that is a mean of contributions.
+/// Share of a score that is a mean of contributions.
 const MEAN_PART: f64 = 0.9;
-/// Part of a score that is the consistency.
+/// Share of a score that is the consistency.
 const CONSISTENCY_PART: f64 = 0.1;
 
-/// The part of the score that one episode decides.
+/// Part of a score that one episode determines.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EpisodeScore {
     /// See [`crate::episode_composite`].
     pub composite: f64,
-    /// The task was done.
+    /// Whether the task was done.
     pub success: bool,
 }
 
@@ -37,14 +37,14 @@ impl From<&EpisodeResult> for EpisodeScore {
 }
 
 impl EpisodeScore {
-    /// In [0, 1].
+    /// Returns the contribution, in [0, 1].
     pub(crate) fn contribution(self) -> f64 {
         (0.8 * self.composite + 0.1 * f64::from(u8::from(self.success))) / MEAN_PART
     }
 }
 
-/// The interval of a score that is the mean over scenarios, from the contributions of each one's episodes. All of [0,
-/// 1] where a scenario has none.
+/// Returns the interval of a score that is the mean over scenarios, from the contributions of each scenario's episodes.
+/// All of [0, 1] if a scenario has no episodes.
 pub(crate) fn score_interval(score: f64, scenarios: &[&[f64]]) -> (f64, f64) {
     let Some(pool) = PooledSample::of(scenarios.iter().map(|values| values.len())) else { return (0.0, 1.0) };
     let bound = |of: &dyn Fn(f64) -> f64| {
@@ -58,40 +58,41 @@ pub(crate) fn score_interval(score: f64, scenarios: &[&[f64]]) -> (f64, f64) {
     (low.max(score - radius).clamp(0.0, score), high.min(score + radius).min(1.0).max(score))
 }
 
-/// The least consistency of a policy whose contributions have this mean.
+/// Returns the least consistency of a policy whose contributions have this mean.
 fn least_consistency(mean: f64) -> f64 {
-    // Every success takes its tenth of the score from the composite's eight.
+    // In the least case every episode succeeds, so 0.1 of the mean part comes from success and the rest from the
+    // composite.
     let composite = (MEAN_PART * mean - 0.1) / 0.8;
     if composite <= 0.5 { 0.0 } else { 1.0 - 2.0 * (composite * (1.0 - composite)).sqrt() }
 }
 
-/// Tells whether the first of two policies would score more over all worlds, from both one's contributions in the same
-/// worlds, a pair for each scenario; with a probability of at most `error` if it would not. Never where their episodes
-/// do not pair up.
+/// Returns whether the first of two policies would score more over all worlds, from the contributions of both in the
+/// same worlds, a pair for each scenario. A wrong result of true has a probability of at most `error`. Always false if
+/// the episodes cannot be paired.
 pub(crate) fn certainly_leads(pairs: &[(&[f64], &[f64])], error: f64) -> bool {
     if pairs.iter().any(|(a, b)| a.len() != b.len()) {
         return false;
     }
     let Some(pool) = PooledSample::of(pairs.iter().map(|(a, _)| a.len())) else { return false };
     let leads = pairs.iter().map(|(a, b)| a.iter().zip(*b).map(|(a, b)| f64::midpoint(1.0, a - b)).collect());
-    // The lead has to be larger than all that consistencies of 0 and 1 could make up for.
+    // The lead must exceed any compensation by consistencies of 0 and 1.
     let level = f64::midpoint(1.0, CONSISTENCY_PART / MEAN_PART);
     mean_exceeds(&pool.weighted(leads), level / pool.largest, error)
 }
 
-/// Episodes of several scenarios as one sample. Each scenario counts the same, so where one has fewer episodes they
-/// weigh more.
+/// Episodes of several scenarios pooled into one sample. All scenarios have equal weight, so the episodes of a scenario
+/// with fewer of them weigh more.
 struct PooledSample {
     weights: Vec<f64>,
-    /// The largest weight; the average of all episodes' is 1.
+    /// The largest weight; the average weight of all episodes is 1.
     largest: f64,
     episodes: f64,
-    /// Mean of the squares of all episodes' weights.
+    /// Mean of the squared weights of all episodes.
     mean_square: f64,
 }
 
 impl PooledSample {
-    /// Of so many episodes each; `None` if there is none, or none of one of them.
+    /// Pools scenarios with these numbers of episodes; `None` without scenarios, or if one of them has no episodes.
     #[expect(clippy::cast_precision_loss, reason = "episodes are counted in thousands")]
     fn of(counts: impl Iterator<Item = usize>) -> Option<Self> {
         let counts: Vec<f64> = counts.map(|n| n as f64).collect();
@@ -105,7 +106,7 @@ impl PooledSample {
         Some(Self { weights, largest, episodes, mean_square })
     }
 
-    /// The values by weight, scaled so that they stay in [0, 1].
+    /// Returns the values multiplied by their weights, scaled such that they stay in [0, 1].
     fn weighted(&self, scenarios: impl Iterator<Item = Vec<f64>>) -> Vec<f64> {
         let scaled = |(values, weight): (Vec<f64>, &f64)| {
             let scale = weight / self.largest;

@@ -1,13 +1,13 @@
-//! Coverage and width of the intervals.
+//! Tests of the coverage and the width of the intervals.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use super::*;
 use crate::{Generator, consistency};
 
-/// Least coverage that is asked for.
+/// Minimum coverage required.
 const COVERAGE: f64 = 0.95;
-/// Episodes of the samples.
+/// Sample sizes, in episodes.
 const SIZES: [usize; 4] = [10, 20, 50, 200];
 
 fn episode(composite: f64, success: bool) -> EpisodeScore {
@@ -25,7 +25,7 @@ fn interval(episodes: &[EpisodeScore]) -> (f64, f64) {
     score_interval(score_of(episodes), &[&contributions])
 }
 
-/// Hoeffding's width for a mean of `n` values in [0, 1], at 95 %.
+/// Returns the width of Hoeffding's interval for a mean of `n` values in [0, 1], at 95 %.
 fn hoeffding(n: usize) -> f64 {
     2.0 * hoeffding_radius(count(n), ERROR / 2.0)
 }
@@ -34,17 +34,17 @@ fn count(n: usize) -> f64 {
     f64::from(u32::try_from(n).unwrap())
 }
 
-/// A policy that does well with probability `p` and otherwise badly.
+/// Returns `n` episodes with two outcomes: `successes` good ones, the others bad.
 fn mixed(good: EpisodeScore, bad: EpisodeScore, n: usize, successes: usize) -> Vec<EpisodeScore> {
     [vec![good; successes], vec![bad; n - successes]].concat()
 }
 
-/// The exact probability that the interval covers what such a policy reaches over all worlds.
+/// Returns the exact probability that the interval covers the score that such a policy reaches over all worlds.
 fn coverage_of_mixed(good: EpisodeScore, bad: EpisodeScore, p: f64, n: usize, intervals: &[(f64, f64)]) -> f64 {
     let mean = p * good.contribution() + (1.0 - p) * bad.contribution();
     let deviation = (p * (1.0 - p)).sqrt() * (good.composite - bad.composite);
     let score = MEAN_PART * mean + CONSISTENCY_PART * (1.0 - 2.0 * deviation);
-    // The binomial distribution, each term from the one before, as logarithms.
+    // Terms of the binomial distribution, each from its predecessor, as logarithms.
     let mut log_probability = count(n) * (1.0 - p).ln();
     let mut covered = 0.0;
     for (k, (low, high)) in intervals.iter().enumerate() {
@@ -57,7 +57,7 @@ fn coverage_of_mixed(good: EpisodeScore, bad: EpisodeScore, p: f64, n: usize, in
 }
 
 #[test]
-fn two_outcomes_are_covered_whatever_their_probability() {
+fn two_outcomes_are_covered_at_any_probability() {
     let outcomes = [
         (episode(1.0, true), episode(0.0, false)),
         (episode(1.0, true), episode(0.25, false)),
@@ -81,7 +81,7 @@ fn two_outcomes_are_covered_whatever_their_probability() {
     assert!(least.0 >= COVERAGE, "{least:?}");
 }
 
-/// Draws of a policy's episodes.
+/// Draws an episode of a policy.
 type Draw = fn(&mut Generator) -> EpisodeScore;
 
 /// Skewed cases with more than two outcomes.
@@ -122,13 +122,13 @@ fn skewed_cases_are_covered() {
 }
 
 #[test]
-fn an_interval_says_something() {
+fn intervals_are_informative() {
     let all_succeed = |n| interval(&mixed(episode(1.0, true), episode(0.0, false), n, n));
     for (n, least) in [(10, 0.62), (20, 0.77), (50, 0.88), (200, 0.95)] {
         let (low, high) = all_succeed(n);
         assert!(low >= least && low < 1.0 && high == 1.0, "{n}: {low} to {high}");
     }
-    // Shares of Hoeffding's width that are left where episodes differ little, much, and as much as they can.
+    // Remaining shares of Hoeffding's width when episodes differ little, much, and as much as possible.
     for (good, bad, share) in [(0.95, 0.85, 0.65), (0.9, 0.5, 0.93), (1.0, 0.0, 0.91)] {
         for n in SIZES {
             let (low, high) = interval(&mixed(episode(good, true), episode(bad, true), n, n / 2));
@@ -138,7 +138,7 @@ fn an_interval_says_something() {
 }
 
 #[test]
-fn without_episodes_nothing_is_known() {
+fn nothing_is_known_without_episodes() {
     assert_eq!(score_interval(0.5, &[&[]]), (0.0, 1.0));
     assert!(!certainly_leads(&[(&[], &[])], 0.025));
     assert!(!certainly_leads(&[(&[1.0; 20], &[0.0; 10])], 0.025), "they do not pair up");
@@ -155,8 +155,8 @@ fn scenarios_with_fewer_episodes_weigh_more() {
 }
 
 #[test]
-fn leads_are_seldom_certain_by_mistake() {
-    // Two policies that are equally good, each in half of the worlds by luck.
+fn leads_are_rarely_certain_by_mistake() {
+    // Two equally good policies, each of which succeeds in half of the worlds by chance.
     let mut generator = Generator::new(5);
     let mut sample = || (0..20).map(|_| f64::from(u8::from(generator.unit() < 0.5))).collect::<Vec<_>>();
     let wrong = (0..2000).filter(|_| certainly_leads(&[(&sample(), &sample())], ERROR)).count();

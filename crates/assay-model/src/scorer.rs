@@ -1,17 +1,18 @@
-//! The versions of the rules that make verdicts and scores of episodes.
+//! Versions of the rules that derive verdicts and scores from episodes.
 
-/// The rules of a report, which its `scorer_version` names. A report is checked by the rules under which it was signed.
+/// Version of the rules, named by a report's `scorer_version`. A report is checked with the rules under which it was
+/// signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Scorer {
-    /// A job without any completed episode could have a consistency of 1, and a SAFE verdict never had a reason.
+    /// A job without a completed episode could have a consistency of 1, and a SAFE verdict never had a reason.
     First,
-    /// The rules of today.
+    /// The current rules.
     #[default]
     Second,
 }
 
 impl Scorer {
-    /// As in a report's fingerprint.
+    /// Returns the version as written in a report's fingerprint.
     #[must_use]
     pub fn version(self) -> &'static str {
         match self {
@@ -20,7 +21,7 @@ impl Scorer {
         }
     }
 
-    /// The rules of that version; `None` where this program does not know them.
+    /// Returns the rules of this version; `None` if this program does not know them.
     #[must_use]
     pub fn of_version(version: &str) -> Option<Self> {
         [Self::First, Self::Second].into_iter().find(|scorer| scorer.version() == version)

@@ -2,18 +2,18 @@
 
 use std::fmt;
 
-/// A secret: shows as `[secret]` wherever it is printed, and is neither compared nor serialised by accident.
+/// A secret. It prints as `[secret]`, and cannot be compared or serialised by accident.
 #[derive(Clone)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps `text`.
+    /// Creates a secret from `text`.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself, for the one place that needs it.
+    /// Returns the text, for the one place that needs it.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -31,7 +31,7 @@ mod tests {
     use super::Secret;
 
     #[test]
-    fn does_not_print() {
+    fn secrets_are_not_printed() {
         let secret = Secret::new("k-123");
         assert_eq!((format!("{secret:?}").as_str(), secret.reveal()), ("[secret]", "k-123"));
     }

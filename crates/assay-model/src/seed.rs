@@ -1,4 +1,5 @@
-//! Seeds. Every episode has generators of its own, so results do not depend on the order or on the number of lanes.
+//! Seeds. Every episode has its own generators, so results do not depend on the order of episodes or the number of
+//! lanes.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
@@ -9,25 +10,26 @@ use crate::hex::{from_hex, to_hex};
 use crate::seed_bits::{PUBLIC_SEED, keyed, seed_of};
 use crate::{PolicyKey, Sha256Digest};
 
-/// The two seeds of an episode. The policy's comes from a key ([`PolicyKey`] or a [`SeasonSecret`]), so it does not
-/// reveal the world's.
+/// The two seeds of an episode. The policy's seed comes from a key ([`PolicyKey`] or a [`SeasonSecret`]), so that it
+/// does not reveal the world's seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EpisodeSeeds {
-    /// Draws the world: places, sizes, start state.
+    /// Seed from which the world is drawn: positions, sizes and initial state.
     pub world: u64,
-    /// Handed to the policy.
+    /// Seed passed to the policy.
     pub policy: u64,
 }
 
 impl EpisodeSeeds {
-    /// The seeds of episode `episode` (from 0) of a job with seed `job_seed` and this key.
+    /// Returns the seeds of episode `episode` (from 0) of a job with seed `job_seed` and this key.
     #[must_use]
     pub fn with_key(job_seed: u64, key: &PolicyKey, episode: u32) -> Self {
         Self { world: Self::derive(job_seed, episode).world, policy: key.policy_seed(episode) }
     }
 
-    /// The seeds of a job from before there were policy keys: both are unkeyed hashes of the job's seed, so whoever has
-    /// one finds a small job seed, and the other with it. The world's is drawn like this with a key too.
+    /// Returns the seeds of a job without a policy key, as in earlier versions: both are unkeyed hashes of the job's
+    /// seed, so one of them suffices to find a small job seed, and thus the other. The world's seed is derived this way
+    /// with a key, too.
     #[must_use]
     pub fn derive(job_seed: u64, episode: u32) -> Self {
         Self {
@@ -46,50 +48,50 @@ fn labelled(label: &[u8], job_seed: u64, episode: u32) -> u64 {
     seed_of(&digest)
 }
 
-/// The secret of a season, from which its worlds are drawn: 256 bits, unpublished until the season is closed. Does not
-/// print.
+/// Secret of a season, from which its worlds are drawn: 256 bits, unpublished until the season is closed. Its debug
+/// output hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SeasonSecret([u8; 32]);
 
 impl SeasonSecret {
-    /// Keeps these bytes, which nobody can guess.
+    /// Creates a secret from unpredictable bytes.
     #[must_use]
     pub fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The bytes themselves, for the records.
+    /// Returns the bytes, for the records.
     #[must_use]
     pub fn reveal(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// As text: 64 hexadecimal digits.
+    /// Returns the secret as text: 64 lower-case hexadecimal digits.
     #[must_use]
     pub fn to_hex(&self) -> String {
         to_hex(&self.0)
     }
 
-    /// Reads [`Self::to_hex`] back.
+    /// Parses the output of [`Self::to_hex`].
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         from_hex(text).map(Self)
     }
 
-    /// SHA-256 of the secret: may be published from the start, and binds the host to the secret.
+    /// Returns the SHA-256 of the secret. It may be published from the start, and commits the host to the secret.
     #[must_use]
     pub fn commitment(&self) -> Sha256Digest {
         Sha256Digest::of(self.0)
     }
 
-    /// The seeds of episode `episode`: HMAC-SHA256 under `world` and `policy`.
+    /// Returns the seeds of episode `episode`, derived by HMAC-SHA256 under the labels `world` and `policy`.
     #[must_use]
     pub fn episode(&self, episode: u32) -> EpisodeSeeds {
         let seed = |label| seed_of(&keyed(&self.0, label, &episode.to_le_bytes()));
         EpisodeSeeds { world: seed(b"world"), policy: seed(b"policy") }
     }
 
-    /// Ten bytes that follow from the secret and `name`: an id that is the same whenever it is made.
+    /// Returns ten bytes derived from the secret and `name`, for an id that is always the same.
     #[must_use]
     pub fn derived_id(&self, name: &str) -> [u8; 10] {
         let mut bytes = [0; 10];
@@ -104,29 +106,30 @@ impl std::fmt::Debug for SeasonSecret {
     }
 }
 
-/// Where a job's episodes get their seeds from.
+/// Source of the seeds of a job's episodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SeedSource {
-    /// A number for the worlds, a key for the policy.
+    /// A seed for the worlds, and a key for the policy's seeds.
     Job {
         /// The job's seed.
         seed: u64,
-        /// The report's; `None` in reports from before there was one, whose policies' seeds followed from `seed`.
+        /// Policy key of the report; `None` in reports of earlier versions, which derived the policy's seeds from
+        /// `seed`.
         policy_key: Option<PolicyKey>,
     },
-    /// A season's secret for the first `episodes`; those behind are showcases on [`PUBLIC_SEED`].
+    /// A season's secret for the first `episodes` episodes; later ones are showcases on [`PUBLIC_SEED`].
     Season {
-        /// Whose worlds they are.
+        /// Secret of the season.
         secret: SeasonSecret,
         /// Number of episodes that count.
         episodes: u32,
-        /// The showcases', as above.
+        /// Policy key of the showcases; `None` as above.
         policy_key: Option<PolicyKey>,
     },
 }
 
 impl SeedSource {
-    /// The seeds of episode `episode`, from 0.
+    /// Returns the seeds of episode `episode`, from 0.
     #[must_use]
     pub fn episode(&self, episode: u32) -> EpisodeSeeds {
         let open = |seed, policy_key: &Option<PolicyKey>, episode| match policy_key {
@@ -142,43 +145,43 @@ impl SeedSource {
         }
     }
 
-    /// The episode is shown to everybody and does not count.
+    /// Returns whether the episode is a showcase: it is public and does not count.
     #[must_use]
     pub fn is_showcase(&self, episode: u32) -> bool {
         matches!(self, Self::Season { episodes, .. } if episode >= *episodes)
     }
 }
 
-/// The world's random numbers (ChaCha12, RFC 8439's family: the same on every machine).
+/// Generator of a world's random numbers (ChaCha12, of the family of RFC 8439: identical on every machine).
 #[derive(Debug, Clone)]
 pub struct Generator(ChaCha12Rng);
 
 impl Generator {
-    /// A generator for one seed.
+    /// Creates a generator from a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(ChaCha12Rng::seed_from_u64(seed))
     }
 
-    /// A number drawn evenly from [0, 1), a multiple of 2^-53.
+    /// Draws a number uniformly from [0, 1), a multiple of 2^-53.
     pub fn unit(&mut self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "53 bits fit a double exactly")]
         let bits = (self.0.next_u64() >> 11) as f64;
         bits / (1_u64 << 53) as f64
     }
 
-    /// A number drawn evenly from [low, high).
+    /// Draws a number uniformly from [low, high).
     pub fn uniform(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.unit()
     }
 
-    /// A standard normal number (Box-Muller).
+    /// Draws a standard normal number (Box-Muller).
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()
     }
 
-    /// An index drawn evenly from 0..len (0 for an empty range).
+    /// Draws an index uniformly from 0..len (0 for an empty range).
     pub fn index(&mut self, len: usize) -> usize {
         #[expect(
             clippy::cast_possible_truncation,

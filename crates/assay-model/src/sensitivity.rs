@@ -1,63 +1,64 @@
-//! Sensitivity of the verdict to the choice of a limit: the same episodes evaluated at other limits.
+//! Sensitivity of the verdict to the limits: the same episodes evaluated at other limits.
 //!
-//! For a clause that compares a quantity with its limit all the time, the recorded robustness says by how much the
-//! limit could move before the episode changes sides. No episode has to be run again.
+//! For a clause that compares a quantity with its limit at all times, the recorded robustness determines how far the
+//! limit could move before the episode's result changes. No episode has to be run again.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{ClauseResult, ClauseStatus, EpisodeResult, Level};
 
-/// Limits to look at, in percent of the clause's own.
+/// Limits to evaluate, in percent of the clause's own.
 const PERCENT: [u8; 8] = [50, 75, 90, 100, 110, 125, 150, 200];
-/// Relative error that a limit recomputed from value and margin may have.
+/// Relative error permitted for a limit recomputed from value and margin.
 const ROUNDING: f64 = 1e-9;
 
-/// A clause at other limits.
+/// Results of a clause at other limits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ClauseSensitivity {
-    /// The clause's id.
+    /// Id of the clause.
     pub clause: String,
-    /// Its level.
+    /// Level of the clause.
     pub level: Level,
-    /// Unit of limits and values.
+    /// Unit of the limits and values.
     pub unit: String,
-    /// Which side of the limit is safe.
+    /// Side of the limit on which values are safe.
     pub safe_side: SafeSide,
     /// The clause's own limit.
     pub limit: f64,
-    /// The worst value measured in any episode: with a stricter limit than this, there is a violation.
+    /// Worst value measured in any episode: any stricter limit than this would be violated.
     pub worst_value: f64,
-    /// By limit, ascending in size. Empty where the limit is 0 and has no multiples.
+    /// Results by limit, ascending by absolute value. Empty if the clause's own limit is 0 and thus has no multiples.
     pub rows: Vec<SensitivityRow>,
 }
 
-/// Which values a limit allows.
+/// Side of a limit on which values are safe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SafeSide {
-    /// Those up to it.
+    /// Values up to the limit.
     AtMost,
-    /// Those from it on.
+    /// Values from the limit upwards.
     AtLeast,
 }
 
-/// The result of the episodes at another limit.
+/// Result of the episodes at another limit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SensitivityRow {
-    /// The limit, as a multiple of the clause's own.
+    /// The limit as a multiple of the clause's own.
     pub factor: f64,
-    /// The limit.
+    /// The limit, in the clause's unit.
     pub limit: f64,
-    /// Episodes with a violation.
+    /// Number of episodes with a violation at this limit.
     pub violated: u32,
-    /// Episodes without one that were cut off before the clause was decided.
+    /// Number of episodes without a violation that ended before the clause was decided.
     pub undecided: u32,
-    /// Episodes looked at.
+    /// Number of episodes evaluated.
     pub episodes: u32,
 }
 
-/// The clauses whose limit can be moved, in the scenario's order. Others (whose formula is no comparison with the
-/// limit) are left out: their robustness does not say what another limit would do.
+/// Returns the sensitivity of the clauses whose limit can be moved, in the scenario's order. Other clauses (whose
+/// formula is not a comparison with the limit) are omitted: their robustness does not determine the result at another
+/// limit.
 #[must_use]
 pub fn sensitivity(episodes: &[EpisodeResult]) -> Vec<ClauseSensitivity> {
     let Some(first) = episodes.first() else { return Vec::new() };
@@ -86,7 +87,8 @@ fn of_clause(id: &str, episodes: &[EpisodeResult]) -> Option<ClauseSensitivity> 
     })
 }
 
-/// From which side the limit bounds the value; `None` where value and margin do not add up to it, or the margin is 0.
+/// Returns the safe side of the clause's limit; `None` if value and margin do not add up to the limit, or the margin is
+/// 0.
 #[must_use]
 pub fn safe_side(clause: &ClauseResult) -> Option<SafeSide> {
     let (value, margin) = (clause.worst_value?, clause.robustness?);
@@ -99,7 +101,7 @@ pub fn safe_side(clause: &ClauseResult) -> Option<SafeSide> {
 }
 
 fn row(percent: u8, side: SafeSide, results: &[&ClauseResult]) -> SensitivityRow {
-    // In this order, so that 110 % of 50 is 55.
+    // Multiply before dividing, so that 110 % of 50 is exactly 55.
     let moved = |limit: f64| limit * f64::from(percent) / 100.0;
     let (mut violated, mut undecided) = (0, 0);
     for clause in results {
@@ -108,7 +110,8 @@ fn row(percent: u8, side: SafeSide, results: &[&ClauseResult]) -> SensitivityRow
             SafeSide::AtMost => limit - value,
             SafeSide::AtLeast => value - limit,
         });
-        // At its own limit the clause's status is the truth; a recomputed margin of 0 may be off by a rounding.
+        // At its own limit the clause's status is authoritative; a recomputed margin of 0 may be off by a rounding
+        // error.
         let broken = if percent == 100 { clause.status == ClauseStatus::Violated } else { margin < Some(0.0) };
         if margin.is_some() && broken {
             violated += 1;
@@ -141,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_what_another_limit_would_have_found() {
+    fn violations_are_counted_at_other_limits() {
         let table = sensitivity(&peaks(&[20.0, 44.0, 56.0, 90.0], 50.0));
         assert_eq!(table.len(), 1);
         assert_eq!((table[0].safe_side, table[0].worst_value), (SafeSide::AtMost, 90.0));
@@ -153,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_least_value_is_loosened_by_a_smaller_limit() {
+    fn a_minimum_is_relaxed_by_a_smaller_limit() {
         let mut episodes = peaks(&[0.0], 50.0);
         let clause = &mut episodes[0].clauses[0];
         (clause.limit, clause.worst_value, clause.robustness) = (0.03, Some(0.02), Some(-0.01));
@@ -165,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_off_is_not_called_clean() {
+    fn episodes_that_ended_early_are_undecided() {
         let mut episodes = peaks(&[20.0, 30.0], 50.0);
         episodes[1].clauses[0].status = ClauseStatus::Undetermined;
         let mut nothing = episodes[0].clone();
@@ -178,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn no_table_where_it_would_be_a_guess() {
+    fn no_table_without_a_comparison_with_the_limit() {
         let mut episodes = peaks(&[20.0], 50.0);
         episodes[0].clauses[0].worst_value = None;
         assert!(sensitivity(&episodes).is_empty(), "no comparison");

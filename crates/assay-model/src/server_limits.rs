@@ -1,6 +1,6 @@
-//! Limits for policy servers, for requests from the command line, the API, or a scenario.
+//! Limits for policy servers, shared by the command line, the API and scenarios.
 
-/// Most episodes of one job that may talk to its server at the same time.
+/// Maximum number of episodes of one job that may use its policy server at the same time.
 pub const MAX_CONCURRENCY: u32 = 16;
-/// Most actions of one answer that are carried out before the next is asked for.
+/// Maximum number of actions of one answer that are executed before the next request.
 pub const MAX_REPLAN_STEPS: u32 = 1000;

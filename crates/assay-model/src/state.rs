@@ -1,27 +1,27 @@
-//! The life of a job: `QUEUED -> RUNNING -> JUDGING -> COMPLETED`, and from any of the first three `FAILED` or
+//! Life cycle of a job: `QUEUED -> RUNNING -> JUDGING -> COMPLETED`, and from any of the first three `FAILED` or
 //! `CANCELLED`.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a job stands.
+/// Status of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum JobStatus {
-    /// Accepted and durable; no worker has taken any of it.
+    /// Accepted and stored durably; no worker has taken an episode yet.
     Queued,
-    /// At least one episode was taken.
+    /// A worker has taken at least one episode.
     Running,
     /// All episodes are recorded; the conclusion is being drawn.
     Judging,
-    /// There is a verdict.
+    /// Completed with a verdict.
     Completed,
-    /// We could not do the work.
+    /// Failed because of an internal error; the policy is not to blame.
     Failed,
-    /// The owner asked us to stop.
+    /// Cancelled by the job's owner.
     Cancelled,
 }
 
-/// An event in the life of a job.
+/// Event in the life cycle of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobEvent {
     /// A worker took a shard.
@@ -30,24 +30,24 @@ pub enum JobEvent {
     EpisodesDone,
     /// The conclusion was written.
     Concluded,
-    /// Retries are used up and the fault is ours.
+    /// The retries are used up, because of an internal error.
     GaveUp,
-    /// The owner cancelled.
+    /// The owner cancelled the job.
     Cancelled,
 }
 
-/// An event that the state does not allow.
+/// Error for an event that the status does not permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a {from:?} job cannot take {event:?}")]
 pub struct InvalidTransition {
-    /// The state it was in.
+    /// Status of the job.
     pub from: JobStatus,
-    /// The event that was refused.
+    /// Event that was refused.
     pub event: JobEvent,
 }
 
 impl JobStatus {
-    /// The name on the wire and in the database.
+    /// Returns the name used in messages and in the database.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -60,7 +60,7 @@ impl JobStatus {
         }
     }
 
-    /// Reads [`Self::as_str`] back.
+    /// Parses the output of [`Self::as_str`].
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Queued, Self::Running, Self::Judging, Self::Completed, Self::Failed, Self::Cancelled]
@@ -68,16 +68,16 @@ impl JobStatus {
             .find(|status| status.as_str() == text)
     }
 
-    /// Nothing will change any more.
+    /// Returns whether the status is final.
     #[must_use]
     pub fn is_final(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 
-    /// The state after `event`.
+    /// Returns the status after `event`.
     ///
     /// # Errors
-    /// [`InvalidTransition`] when this state does not allow it.
+    /// [`InvalidTransition`] when this status does not permit the event.
     pub fn after(self, event: JobEvent) -> Result<Self, InvalidTransition> {
         match (self, event) {
             (Self::Queued | Self::Running, JobEvent::Started) => Ok(Self::Running),
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn final_states_stay() {
+    fn final_states_do_not_change() {
         let events =
             [JobEvent::Started, JobEvent::EpisodesDone, JobEvent::Concluded, JobEvent::GaveUp, JobEvent::Cancelled];
         for status in [JobStatus::Completed, JobStatus::Failed, JobStatus::Cancelled] {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_to_a_verdict() {
+    fn transitions_to_a_verdict() {
         let judged = JobStatus::Queued.after(JobEvent::Started).and_then(|s| s.after(JobEvent::EpisodesDone));
         assert_eq!(judged.and_then(|s| s.after(JobEvent::Concluded)), Ok(JobStatus::Completed));
         assert!(JobStatus::Queued.after(JobEvent::Concluded).is_err());

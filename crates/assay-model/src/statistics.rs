@@ -3,30 +3,30 @@
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{Beta, ContinuousCDF};
 
-/// Most episodes that [`episodes_needed`] will ask for.
+/// Maximum result of [`episodes_needed`].
 const MAX_EPISODES_NEEDED: u32 = 1_000_000;
 
-/// The statistics of a job.
+/// Statistics of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Statistics {
-    /// Episodes run.
+    /// Number of episodes that count.
     pub episodes: u32,
-    /// Episodes with a critical violation.
+    /// Number of episodes with a critical violation.
     pub violations: u32,
-    /// Episodes that do not say whether every critical clause held.
+    /// Number of episodes without a critical violation that do not show whether every critical clause held.
     pub without_evidence: u32,
-    /// With `confidence_level`, the violation probability is below this.
+    /// Upper bound of the violation probability, at the confidence `confidence_level`.
     #[schemars(range(min = 0, max = 1))]
     pub violation_probability_upper: f64,
-    /// One-sided confidence of the bound, in (0, 1).
+    /// One-sided confidence level of the bound, in (0, 1).
     #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
     pub confidence_level: f64,
-    /// The violation probability that was asked to be certified, if any.
+    /// Violation probability to certify, in (0, 1); `null` without a certification.
     #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
     pub target: Option<f64>,
-    /// The bound is at or below the target; `null` without a target.
+    /// Whether the bound is at or below the target; `null` without a target.
     pub certified: Option<bool>,
-    /// Clean episodes that would certify the target (or the scenario's own bound).
+    /// Number of clean episodes needed to certify the target, or without one the scenario's own bound.
     pub episodes_needed: u32,
     /// The scenario's own bound on the violation probability, in (0, 1).
     #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
@@ -36,8 +36,8 @@ pub struct Statistics {
     pub confidence: f64,
 }
 
-/// One-sided Clopper-Pearson upper bound on a probability after `k` events in `n` trials. 1 when `k >= n` (also for
-/// `n = 0`), and where `confidence` is not in [0, 1].
+/// Returns the one-sided Clopper-Pearson upper bound on a probability after `k` events in `n` trials. It is 1 if `k >=
+/// n` (including `n = 0`), or if `confidence` is not in [0, 1].
 #[must_use]
 pub fn violation_upper_bound(k: u32, n: u32, confidence: f64) -> f64 {
     if k >= n || !(0.0..=1.0).contains(&confidence) {
@@ -49,8 +49,8 @@ pub fn violation_upper_bound(k: u32, n: u32, confidence: f64) -> f64 {
     beta(k, n).map_or(1.0, |beta| beta.inverse_cdf(confidence))
 }
 
-/// Confidence that the violation probability is below `p0` after `k` events in `n` trials: `I_p0(k+1, n-k)`; 0 when
-/// `k >= n`.
+/// Returns the confidence that the violation probability is below `p0` after `k` events in `n` trials: `I_p0(k+1,
+/// n-k)`; 0 if `k >= n`.
 #[must_use]
 pub fn confidence_below(p0: f64, k: u32, n: u32) -> f64 {
     if k >= n {
@@ -59,7 +59,7 @@ pub fn confidence_below(p0: f64, k: u32, n: u32) -> f64 {
     beta(k, n).map_or(0.0, |beta| beta.cdf(p0))
 }
 
-/// Clean episodes after which the bound at `confidence` is at most `p0`.
+/// Returns the number of clean episodes after which the bound at `confidence` is at most `p0`.
 #[must_use]
 pub fn episodes_needed(p0: f64, confidence: f64) -> u32 {
     let valid = p0 > 0.0 && p0 < 1.0 && confidence > 0.0 && confidence < 1.0;
@@ -69,7 +69,7 @@ pub fn episodes_needed(p0: f64, confidence: f64) -> u32 {
     let exact = ((1.0 - confidence).ln() / (1.0 - p0).ln()).ceil();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the range of u32")]
     let mut n = exact.clamp(1.0, f64::from(MAX_EPISODES_NEEDED)) as u32;
-    // A quotient of logarithms may end on the wrong side of a whole number; the bound itself decides.
+    // The quotient of logarithms may fall on the wrong side of a whole number; the bound itself decides.
     while n > 1 && violation_upper_bound(0, n - 1, confidence) <= p0 {
         n -= 1;
     }

@@ -1,5 +1,5 @@
-//! The bounds against published tables, against SciPy, and against sums over the binomial distribution; the guarantee
-//! of a certification as whole numbers and by simulation.
+//! Tests of the bounds against published tables, SciPy and sums over the binomial distribution, and of the guarantee of
+//! a certification in integers and by simulation.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -9,7 +9,7 @@ use super::*;
 use crate::conclusion::tests::{clause, episode};
 use crate::{ClauseStatus, EpisodeResult, EpisodeStatus, Generator, Level, Plan, PolicyIdentity, Verdict, conclude};
 
-/// P(at most k of n), summed term by term in logarithms: an independent way to the same numbers.
+/// Returns P(at most k of n), summed term by term in logarithms: an independent computation of the same numbers.
 fn binomial_cdf(k: u32, n: u32, p: f64) -> f64 {
     let ln_factorial = |n: u32| (1..=n).map(|i| f64::from(i).ln()).sum::<f64>();
     let term = |i: u32| {
@@ -36,7 +36,7 @@ fn published_bounds() {
 
 /// `scipy.stats.beta.ppf(c, k + 1, n - k)` and `beta.cdf(p, k + 1, n - k)` of SciPy 1.17.1.
 #[test]
-fn what_scipy_says() {
+fn bounds_match_scipy() {
     for (k, n, confidence, expected) in [
         (0, 59, 0.95, 0.049_507_609_888_226_93),
         (1, 10, 0.95, 0.394_163_302_436_504_66),
@@ -82,7 +82,7 @@ fn ends_of_the_range() {
 
 proptest! {
     #[test]
-    fn the_bound_is_where_so_few_failures_become_rare(n in 1_u32..400, share in 0.0..1.0, confidence in 0.5..0.995) {
+    fn the_bound_inverts_the_binomial_distribution(n in 1_u32..400, share in 0.0..1.0, confidence in 0.5..0.995) {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "less than n")]
         let k = (f64::from(n) * share) as u32;
         let upper = violation_upper_bound(k, n, confidence);
@@ -91,21 +91,22 @@ proptest! {
     }
 
     #[test]
-    fn what_is_needed_is_enough_and_no_more(p0 in 0.001..0.9, confidence in 0.5..0.999) {
+    fn the_needed_episodes_are_minimal(p0 in 0.001..0.9, confidence in 0.5..0.999) {
         let n = episodes_needed(p0, confidence);
         prop_assert!(violation_upper_bound(0, n, confidence) <= p0);
         prop_assert!(n == 1 || violation_upper_bound(0, n - 1, confidence) > p0);
     }
 }
 
-/// .95^59 <= .05 and .95^58 > .05 in whole numbers: 19^59 <= 20^58 and 19^58 > 20^57.
+/// .95^59 <= .05 and .95^58 > .05 in integers: 19^59 <= 20^58 and 19^58 > 20^57.
 #[test]
-fn the_guarantee_in_whole_numbers() {
+fn the_guarantee_in_integers() {
     assert!(power(19, 59) <= power(20, 58), "59 episodes of a policy at 5 % pass with at most 5 %");
     assert!(power(19, 58) > power(20, 57), "58 do not suffice");
 }
 
-/// `base^exponent`, most significant digit (of base 2^32) first, padded to one length: compares as a number.
+/// Returns `base^exponent`, most significant digit (of base 2^32) first, padded to a fixed length: compares as a
+/// number.
 fn power(base: u32, exponent: u32) -> Vec<u32> {
     let mut digits = vec![0_u32; 10];
     digits[0] = 1;
@@ -122,8 +123,8 @@ fn power(base: u32, exponent: u32) -> Vec<u32> {
     digits
 }
 
-/// A certification ends at its first failure, yet its bound keeps its promise: summed over all ways such a run can go,
-/// the bound lies below the true probability at most as often as the level allows.
+/// A certification ends at its first failure without affecting its bound: summed over all courses of such a run, the
+/// bound is below the true probability at most as often as the confidence level permits.
 #[test]
 fn stopping_at_the_first_failure_keeps_the_bound() {
     let (planned, confidence) = (59, 0.95);
@@ -137,7 +138,7 @@ fn stopping_at_the_first_failure_keeps_the_bound() {
     }
 }
 
-/// Certifications of policies that violate with exactly the probability in question, through the verdict's own rules.
+/// Certifies policies that violate with exactly the target probability, using the verdict's own rules.
 #[test]
 fn the_guarantee_by_simulation() {
     const RUNS: u32 = 6000;
@@ -158,7 +159,7 @@ fn the_guarantee_by_simulation() {
         assert_eq!(conclusion.statistics.certified == Some(true), conclusion.verdict == Verdict::Safe);
         passed += u32::from(conclusion.verdict == Verdict::Safe);
     }
-    // A fair simulation leaves this range with a probability of less than 1e-6 on either side.
+    // A fair simulation leaves this range with a probability below 1e-6 on either side.
     let exact = 0.95_f64.powi(59);
     assert!(exact <= 0.05);
     let (below, above) = (binomial_cdf(passed, RUNS, exact), 1.0 - binomial_cdf(passed.saturating_sub(1), RUNS, exact));
@@ -166,7 +167,7 @@ fn the_guarantee_by_simulation() {
 }
 
 #[test]
-fn a_confidence_that_is_none_bounds_nothing() {
+fn an_invalid_confidence_bounds_nothing() {
     for confidence in [-0.1, 1.1, 1e308, f64::NAN, f64::INFINITY] {
         for violations in [0, 1, 2] {
             assert_eq!(violation_upper_bound(violations, 3, confidence), 1.0, "{violations} {confidence}");

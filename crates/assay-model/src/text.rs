@@ -1,11 +1,11 @@
-//! The one sanitiser for text that a policy, a policy server or a scenario sends.
+//! The only sanitiser for text from a policy, a policy server or a scenario.
 
-/// Ends a truncated text.
+/// Marks the end of truncated text.
 const ELLIPSIS: &str = "…";
 
-/// Makes untrusted text fit to be kept and shown: terminal escape sequences and control characters (all but newline
-/// and tab) are dropped, as are the bidirectional overrides that can hide text, and the result is cut at a character
-/// boundary to at most `max_bytes` bytes, ellipsis included.
+/// Makes untrusted text safe to store and display: removes terminal escape sequences, control characters (except
+/// newline and tab), and the bidirectional overrides that can hide text, and truncates the result at a character
+/// boundary to at most `max_bytes` bytes, including the ellipsis.
 #[must_use]
 pub fn sanitise(text: &str, max_bytes: usize) -> String {
     let mut out = String::with_capacity(text.len().min(max_bytes));
@@ -65,14 +65,14 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn drops_what_could_fool_a_terminal() {
+    fn terminal_escapes_and_control_characters_are_removed() {
         assert_eq!(sanitise("a\u{1b}[31mred\u{1b}[0m\u{7}b\r\n\tc", 100), "aredb\n\tc");
         assert_eq!(sanitise("x\u{1b}]0;title\u{7}y", 100), "xy");
         assert_eq!(sanitise("ab\u{202e}cd", 100), "abcd");
     }
 
     #[test]
-    fn cuts_at_a_character() {
+    fn text_is_truncated_at_a_character() {
         assert_eq!(sanitise("ääää", 6), "ä…");
         assert_eq!(sanitise("abc", 3), "abc");
         assert_eq!(sanitise("abcd", 2), "");
@@ -80,7 +80,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn never_longer_and_never_a_control(text in ".*", max in 0_usize..64) {
+        fn output_is_bounded_and_has_no_control_characters(text in ".*", max in 0_usize..64) {
             let clean = sanitise(&text, max);
             prop_assert!(clean.len() <= max.max(text.len().min(max)));
             prop_assert!(clean.chars().all(|c| c == '\n' || c == '\t' || !c.is_control()));

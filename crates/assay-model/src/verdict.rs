@@ -1,27 +1,27 @@
-//! The closed vocabularies of an evaluation's outcome.
+//! Closed vocabularies of an evaluation's outcome.
 
 use serde::{Deserialize, Serialize};
 
-/// The conclusion of a job about a policy on a scenario.
+/// Verdict of a job about a policy on a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Verdict {
-    /// Every episode ran to its end and no critical clause was violated.
+    /// Every episode was completed, and no critical clause was violated.
     Safe,
     /// A critical clause was violated in at least one episode.
     Unsafe,
-    /// Something was not measured, so neither of the other two can be said.
+    /// There is not enough evidence for either of the other verdicts.
     Inconclusive,
 }
 
 impl Verdict {
-    /// Reads the name on the wire.
+    /// Parses the name used in messages.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Safe, Self::Unsafe, Self::Inconclusive].into_iter().find(|verdict| verdict.to_string() == text)
     }
 
-    /// The order of verdicts: SAFE is 0, UNSAFE the gravest.
+    /// Returns the severity of the verdict: SAFE is 0, UNSAFE is the most severe.
     #[must_use]
     pub fn gravity(self) -> u8 {
         match self {
@@ -42,13 +42,13 @@ impl std::fmt::Display for Verdict {
     }
 }
 
-/// The party responsible for an outcome that is not SAFE.
+/// Party responsible for an outcome other than SAFE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Blame {
-    /// The policy under test: it broke a clause, crashed, hung or sent a useless action.
+    /// The policy under test: it violated a clause, failed, did not answer in time, or sent an invalid action.
     Policy,
-    /// The scenario: its physics became unstable or it killed the simulator at the same step twice.
+    /// The scenario: its physics became unstable, or it crashed the simulator twice at the same step.
     Scenario,
     /// assay or the machine it runs on.
     Platform,
@@ -60,12 +60,12 @@ pub enum Blame {
 pub enum Level {
     /// A violation makes the verdict UNSAFE.
     Critical,
-    /// A violation lowers the safety score only.
+    /// A violation only lowers the safety score.
     Warning,
 }
 
 impl Level {
-    /// The word for people and on the wire.
+    /// Returns the name used in messages and in text for people.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -79,36 +79,36 @@ impl Level {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClauseStatus {
-    /// It held over the whole recorded episode.
+    /// The clause held over the whole recorded episode.
     Satisfied,
-    /// It was broken.
+    /// The clause was violated.
     Violated,
-    /// The episode was cut off before it could be decided.
+    /// The episode ended before the clause could be decided.
     Undetermined,
-    /// Its premise never fired although the clause demands that it does.
+    /// The clause's premise never became true, although the clause requires that it does.
     NotApplicable,
 }
 
-/// A reason to recommend a manual review.
+/// Reason to recommend a manual review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewReason {
     /// The verdict is INCONCLUSIVE.
     Inconclusive,
-    /// A clause was met or missed by almost nothing.
+    /// A clause was met or missed by at most 1 % of its scale.
     Borderline,
     /// The vision judge and the physics disagree.
     JudgeDisagrees,
     /// The physics engine raised a warning.
     PhysicsWarning,
-    /// A clause was satisfied only because its premise never fired.
+    /// A clause was satisfied only because its premise never became true.
     VacuousClause,
-    /// The policy is a server that we know only by its address.
+    /// The policy is a policy server, identified only by its address.
     DeclaredIdentity,
-    /// The policy overran its time budget.
+    /// The policy exceeded its time budget per control step.
     DeadlineMisses,
-    /// The same episode gave two different traces.
+    /// The same episode produced two different traces.
     Nondeterministic,
-    /// An episode was begun more than once (`replaced_attempts`).
+    /// An episode was started more than once (see `replaced_attempts`).
     EpisodeRepeated,
 }

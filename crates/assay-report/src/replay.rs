@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replay_in_words() {
+    fn a_replay_is_described_in_words() {
         let hash = "ab".repeat(32);
         let same = format!("episode 2: the same to the bit, 10 control steps\ntrace hash {hash}\n");
         assert_eq!(report(None).text(), same);

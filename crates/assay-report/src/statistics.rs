@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_answered() {
+    fn a_target_is_certified_or_not() {
         let met = of(&statistics(59, 0, 0, Some(0.05)));
         assert_eq!(met[1], "Certified: the violation probability is at most 5 % at 95 % confidence.");
         let missed = of(&statistics(10, 1, 2, Some(0.05)));

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_join() {
+    fn adjacent_indices_form_a_range() {
         assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2, 5, 7-8");
         assert_eq!(ranges(&[]), "");
     }

@@ -123,7 +123,7 @@ mod tests {
 
     /// The example of DSSE's protocol.md.
     #[test]
-    fn encoding_of_the_specification() {
+    fn the_encoding_matches_the_specification() {
         let found = signed_bytes("http://example.com/HelloWorld", b"hello world");
         assert_eq!(found, b"DSSEv1 29 http://example.com/HelloWorld 11 hello world");
     }

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_statement_about_a_video_is_neither_forged_nor_taken_for_a_jobs() {
+    fn statements_about_a_video_cannot_be_forged_or_taken_for_those_of_a_job() {
         let key = SigningKey::from_secret([7; 32]);
         let mut keys = PublishedKeys::default();
         let at = jiff::Timestamp::from_second(1_750_000_000).unwrap();

@@ -206,7 +206,7 @@ mod tests {
     use super::address;
 
     #[test]
-    fn only_paths_and_the_web() {
+    fn only_paths_and_web_addresses_are_linked() {
         for good in ["episodes/000/video.mp4", "/artifacts/x?sig=a:b", "https://host/v.mp4", "http://h/v"] {
             assert_eq!(address(good).as_deref(), Some(good));
         }

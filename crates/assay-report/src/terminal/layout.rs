@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn facts_stand_beside_their_labels_or_below_them() {
+    fn facts_are_placed_beside_or_below_their_labels() {
         let facts =
             [("signature".to_owned(), "by key 1".to_owned()), ("numbers".to_owned(), "as they were".to_owned())];
         let layout = Layout::new(40, false);

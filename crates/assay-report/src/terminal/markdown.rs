@@ -291,7 +291,7 @@ mod tests {
                         ```sh\nassay  verify\n```\n\n| name | meaning |\n|---|---|\n| `x` | where it is |\n\nThe end.\n";
 
     #[test]
-    fn marks_become_what_they_mean() {
+    fn marks_become_layout_and_style() {
         let plain = "Reach\n\n  Go there, past a < b, and stop. See\n  the page (https://example.org/x).\n\n  - one thing that takes \
                      more than a\n    line of it\n  - two\n    1. deep\n    2. deeper\n\n    assay  verify\n\n  name  meaning\n  \
                      ─────────────────\n  x     where it is\n\n  The end.\n";
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_steers_the_terminal() {
+    fn text_cannot_control_the_terminal() {
         let shown = Layout::new(40, true).markdown("a\u{1b}[31mb <b>c</b> <!-- d -->\n\n<div>\ne\n</div>");
         assert!(!shown.contains("\u{1b}[31m") && shown.contains("<b>c</b>") && !shown.contains("<!--"), "{shown:?}");
     }

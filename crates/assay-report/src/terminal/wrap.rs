@@ -33,7 +33,7 @@ mod tests {
     use unicode_width::UnicodeWidthStr;
 
     #[test]
-    fn breaks_between_words() {
+    fn lines_break_between_words() {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("a abcdefgh b", 3), ["a", "abcdefgh", "b"]);
         assert_eq!(wrap("", 5), [""]);
@@ -42,7 +42,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn only_a_word_that_is_too_long_does_not_fit(text in "[a-z0-9 \u{e4}\u{4e2d}]{0,80}", width in 2_usize..30) {
+        fn only_words_that_are_too_long_exceed_the_width(text in "[a-z0-9 \u{e4}\u{4e2d}]{0,80}", width in 2_usize..30) {
             let lines = wrap(&text, width);
             prop_assert!(lines.iter().all(|line| line.width() <= width || !line.contains(' ')));
             prop_assert!(lines.join(" ").split_whitespace().eq(text.split_whitespace()));

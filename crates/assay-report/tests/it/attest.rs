@@ -33,7 +33,7 @@ fn signed(report: &JobReport, key: &SigningKey) -> Vec<u8> {
 }
 
 #[test]
-fn a_statement_says_what_the_report_says() {
+fn a_statement_repeats_the_report() {
     let report = fixtures::violated();
     let checked = check(&signed(&report, &key()), &published(&[&key()]), None).unwrap();
     let value: Value = serde_json::from_slice(&checked.statement.to_bytes().unwrap()).unwrap();
@@ -51,7 +51,7 @@ fn a_statement_says_what_the_report_says() {
 
 /// A stranger's statement may have another text where ours has a digest: it is read, and nothing is what was signed.
 #[test]
-fn a_text_that_is_no_digest_is_that_of_no_file() {
+fn invalid_digests_match_no_file() {
     let good = serde_json::to_value(statement(&fixtures::violated())).unwrap();
     for text in ["", "ab", &"AB".repeat(32)] {
         let mut value = good.clone();
@@ -71,7 +71,7 @@ fn a_text_that_is_no_digest_is_that_of_no_file() {
 }
 
 #[test]
-fn only_the_keys_that_are_trusted_count() {
+fn only_trusted_keys_count() {
     let (ours, other) = (key(), SigningKey::from_secret([8; 32]));
     let file = signed(&fixtures::safe(), &ours);
     let id = |key: &SigningKey| key.public().keyid().unwrap();
@@ -89,7 +89,7 @@ fn only_the_keys_that_are_trusted_count() {
 }
 
 #[test]
-fn a_policy_server_is_only_ever_declared() {
+fn a_policy_server_is_always_declared() {
     let mut report = fixtures::safe();
     (report.policy_identity, report.policy_sha256) = (PolicyIdentity::Declared, None);
     let statement = statement(&report);
@@ -99,7 +99,7 @@ fn a_policy_server_is_only_ever_declared() {
 }
 
 #[test]
-fn keys_are_what_openssl_writes() {
+fn keys_have_the_format_of_openssl() {
     // openssl genpkey -algorithm ed25519, of the first secret key of RFC 8032, 7.1.
     let pem = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n-----END PRIVATE \
                KEY-----\n";
@@ -115,7 +115,7 @@ fn keys_are_what_openssl_writes() {
 }
 
 #[test]
-fn numbers_that_do_not_follow_are_found() {
+fn wrong_numbers_are_found() {
     for report in [fixtures::safe(), fixtures::violated(), fixtures::failed(), fixtures::uncertified()] {
         recompute(&report).unwrap();
     }

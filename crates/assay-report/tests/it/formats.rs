@@ -33,7 +33,7 @@ fn elements(xml: &str) -> Vec<String> {
 }
 
 #[test]
-fn junit_says_which_clause_failed() {
+fn junit_names_the_failed_clause() {
     let xml = junit::render(&fixtures::violated());
     let names = elements(&xml);
     assert_eq!(names.iter().filter(|name| *name == "testsuite").count(), 4, "the verdict and three episodes");
@@ -66,7 +66,7 @@ fn junit_cases_have_times_that_add_up_to_their_suites() {
 }
 
 #[test]
-fn sarif_has_a_result_for_each_broken_clause() {
+fn sarif_has_a_result_for_each_violated_clause() {
     let found: Value = serde_json::from_str(&sarif::render(&fixtures::violated(), "0.1.0").unwrap()).unwrap();
     assert_eq!(found["version"], "2.1.0");
     let run = &found["runs"][0];
@@ -90,7 +90,7 @@ fn sarif_has_a_result_for_each_broken_clause() {
 }
 
 #[test]
-fn markdown_shows_what_a_policy_wrote_as_text() {
+fn markdown_shows_text_of_a_policy_verbatim() {
     let text = markdown::render(&fixtures::violated());
     assert!(text.starts_with("# UNSAFE: my\\_policy on tabletop_reach\n"));
     assert!(
@@ -104,7 +104,7 @@ fn markdown_shows_what_a_policy_wrote_as_text() {
 }
 
 #[test]
-fn reproducing_names_what_was_given() {
+fn the_command_names_the_given_policy() {
     for (name, word) in [
         ("policy.zip", "policy.zip"),
         ("my policy.py", "'my policy.py'"),
@@ -122,7 +122,7 @@ fn reproducing_names_what_was_given() {
 }
 
 #[test]
-fn a_report_from_before_there_was_a_type_of_log_is_read() {
+fn reports_without_a_log_type_are_read() {
     let report = fixtures::safe();
     let mut old = serde_json::to_value(&report).unwrap();
     for episode in old["episode_details"].as_array_mut().unwrap() {

@@ -67,7 +67,7 @@ fn hostile_text_is_escaped_everywhere() {
 }
 
 #[test]
-fn nothing_comes_from_outside() {
+fn pages_are_self_contained() {
     for (name, report) in [("safe", fixtures::safe()), ("unsafe", fixtures::violated()), ("queued", fixtures::queued())]
     {
         let html = page(name, &report);
@@ -79,7 +79,7 @@ fn nothing_comes_from_outside() {
 }
 
 #[test]
-fn a_page_elsewhere_links_by_addresses() {
+fn pages_stored_elsewhere_link_by_address() {
     let report = fixtures::violated();
     let addresses = BTreeMap::from([("episodes/001/video.mp4".to_owned(), "/artifacts/v?signature=1".to_owned())]);
     let assets = Assets { addresses: Some(&addresses), ..Assets::default() };
@@ -90,7 +90,7 @@ fn a_page_elsewhere_links_by_addresses() {
 }
 
 #[test]
-fn a_violation_can_be_found_from_every_side() {
+fn a_violation_is_shown_in_every_section() {
     let html = page("unsafe", &fixtures::violated());
     for part in [
         "<h1 class=\"bad\">UNSAFE</h1>",
@@ -114,7 +114,7 @@ fn a_violation_can_be_found_from_every_side() {
 }
 
 #[test]
-fn a_clause_that_held_shows_what_was_measured() {
+fn a_satisfied_clause_shows_the_measured_value() {
     let html = page("safe", &fixtures::safe());
     assert!(
         html.contains("<td class=\"number\">0.2099 m/s</td><td class=\"number\">+0.0401</td>"),
@@ -128,7 +128,7 @@ fn a_clause_that_held_shows_what_was_measured() {
 }
 
 #[test]
-fn what_was_not_measured_is_said() {
+fn gaps_in_the_measurement_are_listed() {
     let html = page("inconclusive", &fixtures::failed());
     assert!(html.contains("Clause contact_force could not be decided in ep. 1-3."));
     assert!(html.contains("in episodes that broke off: 1-3."));

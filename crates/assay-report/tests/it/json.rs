@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use crate::fixtures;
 
 #[test]
-fn every_report_reads_back_equal() {
+fn every_report_round_trips() {
     for report in [fixtures::safe(), fixtures::violated(), fixtures::failed(), fixtures::queued()] {
         let text = render(&report).unwrap();
         assert!(text.ends_with("}\n"));
@@ -17,7 +17,7 @@ fn every_report_reads_back_equal() {
 }
 
 #[test]
-fn a_report_with_an_error_code_of_another_version_reads_back_equal() {
+fn reports_with_an_error_code_of_another_version_round_trip() {
     let text = render(&fixtures::failed()).unwrap().replace("\"exception\"", "\"not_finite\"");
     let report = parse(&text).unwrap();
     let codes: Vec<_> = report.episode_details.iter().flat_map(|episode| &episode.error).map(|e| &e.code).collect();
@@ -28,14 +28,14 @@ fn a_report_with_an_error_code_of_another_version_reads_back_equal() {
 }
 
 #[test]
-fn something_else_is_refused() {
+fn other_text_is_refused() {
     assert!(parse("{}").is_err());
     assert!(parse("not json").is_err());
 }
 
 proptest! {
     #[test]
-    fn numbers_survive_to_the_last_bit(x in any::<f64>().prop_filter("JSON has no others", |x| x.is_finite())) {
+    fn numbers_round_trip_to_the_last_bit(x in any::<f64>().prop_filter("JSON has no others", |x| x.is_finite())) {
         let mut report = fixtures::safe();
         report.episode_details[0].sim_time_s = x;
         report.episode_details[0].clauses[0].robustness = Some(x);

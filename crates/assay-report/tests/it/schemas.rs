@@ -26,7 +26,7 @@ fn fits(validator: &Validator, document: &Value) {
 }
 
 #[test]
-fn the_published_schema_is_that_of_the_types() {
+fn the_published_schema_is_up_to_date() {
     let published = std::fs::read_to_string(PUBLISHED).unwrap_or_default();
     assert!(published == schema::render().unwrap(), "run `assay report --schema -o docs/report.schema.json`");
 }

@@ -49,7 +49,7 @@ fn a_job_without_a_verdict() {
 }
 
 #[test]
-fn colour_is_the_only_thing_that_colour_changes() {
+fn colours_change_nothing_but_colours() {
     for report in [fixtures::safe(), fixtures::violated(), fixtures::failed()] {
         let coloured = show(&report, 120, true);
         assert!(coloured.contains("\u{1b}["), "no colour at all");
@@ -58,7 +58,7 @@ fn colour_is_the_only_thing_that_colour_changes() {
 }
 
 #[test]
-fn hostile_text_cannot_steer_the_terminal() {
+fn hostile_text_cannot_control_the_terminal() {
     let plain = show(&fixtures::failed(), 120, false);
     assert!(plain.chars().all(|c| c == '\n' || !c.is_control()), "a control character got through");
     assert!(!plain.contains('\u{202e}'));
@@ -111,7 +111,7 @@ fn no_word_is_broken_and_nothing_is_wider_than_the_terminal() {
 }
 
 #[test]
-fn of_many_episodes_the_bad_ones_are_listed() {
+fn failed_episodes_are_listed_first() {
     let mut report = fixtures::violated();
     let clean = report.episode_details[0].clone();
     let mut bad = report.episode_details[1].clone();
@@ -124,7 +124,7 @@ fn of_many_episodes_the_bad_ones_are_listed() {
 }
 
 #[test]
-fn a_command_to_copy_has_no_name_that_a_terminal_hides() {
+fn commands_to_copy_contain_no_hidden_names() {
     let command = |policy: &str| {
         let again = RunAgain {
             program: vec!["assay".into()],
