@@ -135,7 +135,7 @@ pub struct EpisodeResult {
     pub log_type: Option<LogType>,
     /// SHA-256 chain over the integration state and action of every control step, 64 hexadecimal digits.
     pub trace_hash: Option<Sha256Digest>,
-    /// Judgement of the vision judge; `null` if the judge did not see the episode.
+    /// Judgement of the vision judge; `null` if no judge is configured, or if it did not see this episode.
     pub judge: Option<Judgement>,
     /// The error that ended the episode, described for the policy's author; `null` without an error.
     pub error: Option<EpisodeError>,

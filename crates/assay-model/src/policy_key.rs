@@ -63,8 +63,8 @@ impl PolicyKey {
         KEY.get_or_init(|| Self::from_seed(PUBLIC_SEED)).clone()
     }
 
-    /// Returns the seed passed to the policy of episode `episode` (from 0): the first 53 bits of HMAC-SHA256 over
-    /// `policy` and the index as four little-endian bytes.
+    /// Returns the seed passed to the policy of episode `episode` (from 0): the upper 53 bits of the first eight bytes,
+    /// read as a little-endian number, of HMAC-SHA256 over `policy` and the index as four little-endian bytes.
     #[must_use]
     pub fn policy_seed(&self, episode: u32) -> u64 {
         seed_of(&keyed(&self.0, b"policy", &episode.to_le_bytes()))

@@ -58,7 +58,8 @@ fn cheap_derivations() -> Vec<fn(u64, u32) -> u64> {
 #[test]
 fn known_answers_pin_the_key() {
     // hashlib.scrypt((7).to_bytes(8, "little"), salt=b"assay/policy-key/1", n=2**11, r=8, p=1, dklen=32).hex(), and the
-    // first 53 bits of hmac.digest(key, b"policy" + (3).to_bytes(4, "little"), "sha256").
+    // upper 53 bits of the first eight bytes (little-endian) of hmac.digest(key, b"policy" + (3).to_bytes(4, "little"),
+    // "sha256").
     let key = PolicyKey::from_seed(7);
     assert_eq!(key.to_hex(), "8652a6fb8ec03a20b0bf520e93e7733b7e9dd6423334b0a116baed0af95b1563");
     assert_eq!(key.policy_seed(3), 5_770_485_633_978_958);

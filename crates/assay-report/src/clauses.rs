@@ -1,48 +1,48 @@
-//! One clause over all episodes of a job.
+//! Summary of one clause over all episodes of a job.
 
 use assay_model::{ClauseResult, ClauseStatus, EpisodeResult};
 
 use crate::words::{counted, ranges};
 
-/// Episodes named one by one in a status.
+/// Maximum number of episodes named individually in a status.
 const MAX_NAMED: usize = 8;
 
 /// Summary of a clause over all episodes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClauseSummary<'a> {
-    /// The clause's facts, as its first episode reports them.
+    /// Properties of the clause, as reported by its first episode.
     pub clause: &'a ClauseResult,
-    /// Where it came closest to its limit, or furthest beyond it; `None` when no margin is finite.
+    /// Smallest margin over all episodes; `None` if no margin is finite.
     pub worst: Option<WorstMargin>,
-    /// Episodes with each status.
+    /// Episodes in which the clause was satisfied.
     pub satisfied: Vec<u32>,
-    /// It was broken.
+    /// Episodes in which the clause was violated.
     pub violated: Vec<u32>,
-    /// Cut off before it could be decided.
+    /// Episodes that ended before the clause was decided.
     pub undetermined: Vec<u32>,
-    /// Its premise never fired although it must.
+    /// Episodes in which the clause's premise never became true, although the clause requires that it does.
     pub not_applicable: Vec<u32>,
-    /// Satisfied only because nothing put it to the test.
+    /// Episodes in which the clause was satisfied only because its premise never became true.
     pub vacuous: Vec<u32>,
-    /// Intervals of violation, over all episodes.
+    /// Number of violations (intervals) over all episodes.
     pub intervals: u32,
 }
 
-/// The least margin of a clause, with its place.
+/// Smallest margin of a clause, with its episode and time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WorstMargin {
     /// Margin in the clause's unit, negative beyond the limit.
     pub robustness: f64,
-    /// The measured quantity there, in the clause's unit; `None` where the formula is no comparison with a limit.
+    /// Measured quantity at that time, in the clause's unit; `None` if the formula is not a comparison with a limit.
     pub value: Option<f64>,
-    /// In which episode.
+    /// Index of the episode.
     pub episode: u32,
-    /// When, in simulated seconds.
+    /// Time of the smallest margin, in simulated seconds.
     pub time_s: Option<f64>,
 }
 
 impl<'a> ClauseSummary<'a> {
-    /// The clauses of a job, in the scenario's order.
+    /// Returns the summaries of a job's clauses, in the scenario's order.
     #[must_use]
     pub fn of(episodes: &'a [EpisodeResult]) -> Vec<Self> {
         let mut summaries: Vec<Self> = Vec::new();
@@ -90,7 +90,7 @@ impl<'a> ClauseSummary<'a> {
         }
     }
 
-    /// The worst status over the episodes: violated, then what leaves the question open, then satisfied.
+    /// Returns the worst status over the episodes: violated, then undetermined, not applicable and satisfied.
     #[must_use]
     pub fn status(&self) -> ClauseStatus {
         [
@@ -103,7 +103,7 @@ impl<'a> ClauseSummary<'a> {
         .map_or(ClauseStatus::Satisfied, |(_, status)| status)
     }
 
-    /// The status in words, with the episodes it is about.
+    /// Describes the status, with the episodes concerned.
     #[must_use]
     pub fn status_words(&self) -> String {
         let mut parts = Vec::new();

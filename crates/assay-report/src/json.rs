@@ -1,12 +1,12 @@
-//! `report.json`: the job object, indented, in the order of its fields. What is written reads back equal, to the last
-//! bit of every number.
+//! `report.json`: the job object, indented, in the order of its fields. Parsing the output yields an equal report;
+//! numbers are bit-identical.
 
 use assay_model::JobReport;
 
-/// A report that could not be written or read as JSON.
+/// Error for a report that could not be written or read as JSON.
 #[derive(Debug, thiserror::Error)]
 pub enum JsonError {
-    /// The report does not fit JSON.
+    /// The report cannot be represented in JSON.
     #[error("the report could not be written as JSON")]
     Write(#[source] serde_json::Error),
     /// The text is not a report.
@@ -14,20 +14,20 @@ pub enum JsonError {
     Read(#[source] serde_json::Error),
 }
 
-/// The report as indented JSON with a newline at the end.
+/// Renders the report as indented JSON, with a newline at the end.
 ///
 /// # Errors
-/// [`JsonError::Write`] when a value of the report has no form in JSON.
+/// [`JsonError::Write`] if a value of the report cannot be represented in JSON.
 pub fn render(report: &JobReport) -> Result<String, JsonError> {
     let mut text = serde_json::to_string_pretty(report).map_err(JsonError::Write)?;
     text.push('\n');
     Ok(text)
 }
 
-/// Reads [`render`]'s text back.
+/// Parses the output of [`render`].
 ///
 /// # Errors
-/// [`JsonError::Read`] when the text is not JSON or lacks a field.
+/// [`JsonError::Read`] if the text is not JSON or lacks a field.
 pub fn parse(text: &str) -> Result<JobReport, JsonError> {
     serde_json::from_str(text).map_err(JsonError::Read)
 }

@@ -1,4 +1,4 @@
-//! The report as JUnit XML, as CI systems read it: a suite an episode, a case a clause, and one for the verdict.
+//! The report as JUnit XML for CI systems: a suite per episode with a case per clause, and a suite for the verdict.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use assay_model::{ClauseResult, ClauseStatus, EpisodeResult, JobReport, Level, V
 
 use crate::{outcome, words};
 
-/// Longest text, in bytes.
+/// Maximum length of a text, in bytes.
 const MAX_TEXT_BYTES: usize = 8192;
 
 /// Outcome of a test case.
@@ -17,8 +17,8 @@ enum Case {
     Skipped(String),
 }
 
-/// A case by its name. Clauses are watched while the policy runs, so an episode's time is that of the case `policy`,
-/// and the cases of a suite add up to the suite.
+/// Named test case. Clauses are monitored while the policy runs, so the time of an episode is that of the case
+/// `policy`, and the times of a suite's cases add up to that of the suite.
 struct Timed {
     name: String,
     case: Case,
@@ -31,8 +31,8 @@ impl Timed {
     }
 }
 
-/// The document. A critical violation is a failure; what keeps a critical clause open is an error; a warning's is
-/// skipped, with its text.
+/// Renders the document. A violated critical clause is a failure and an undecided one an error; a violated warning
+/// clause is skipped, with a message.
 #[must_use]
 pub fn render(report: &JobReport) -> String {
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
@@ -117,7 +117,7 @@ fn suite(out: &mut String, name: &str, cases: &[Timed], log: Option<&str>) {
     out.push_str("  </testsuite>\n");
 }
 
-/// Text for an attribute or an element: markup escaped, what XML 1.0 can't hold dropped.
+/// Escapes text for an attribute or an element, and removes characters that XML 1.0 does not permit.
 fn escape(raw: &str) -> String {
     let mut out = String::new();
     for c in sanitise(raw, MAX_TEXT_BYTES).chars() {

@@ -1,16 +1,16 @@
-//! Reports of jobs for people and programs. Pure: text is the only output, and nothing here reads a file, a clock or a
-//! terminal.
+//! Reports of jobs for people and programs. The crate is pure: its only output is text, and it never accesses a file, a
+//! clock or a terminal.
 //!
-//! - [`terminal`]: the report that `assay verify` ends with,
-//! - [`html`]: one self-contained page,
+//! - [`terminal`]: the report at the end of `assay verify`,
+//! - [`html`]: a self-contained page,
 //! - [`json`]: `report.json`, the job object itself,
-//! - [`ReplayReport`]: what `assay replay` found.
-//! - [`markdown`], [`junit`], [`sarif`]: for a pull request, a CI system, a code host,
-//! - [`attest`]: the signed statement, and checking it.
+//! - [`ReplayReport`]: the result of `assay replay`,
+//! - [`markdown`], [`junit`], [`sarif`]: for pull requests, CI systems and code hosts,
+//! - [`attest`]: signed statements and their verification.
 //!
-//! All of them show an [`assay_model::JobReport`], and the ways to sum it up ([`ClauseSummary`], the statistics in
-//! words) are shared, so that they cannot disagree. Everything a policy or a scenario wrote is untrusted: it is cleaned
-//! again for the terminal, and escaped by the template engine for HTML.
+//! All of them show an [`assay_model::JobReport`] and share the code that summarises it ([`ClauseSummary`], the
+//! statistics in words), so that they are always consistent. All text from a policy or a scenario is untrusted: it is
+//! sanitised again for the terminal, and escaped by the template engine for HTML.
 
 pub mod attest;
 mod clauses;

@@ -1,4 +1,4 @@
-//! The report as Markdown (GitHub's flavour), for a pull request or a wiki.
+//! The report as GitHub-flavoured Markdown, for a pull request or a wiki.
 
 use std::fmt::Write;
 
@@ -6,12 +6,12 @@ use assay_model::{JobReport, sanitise};
 
 use crate::{ClauseSummary, outcome, run_again, statistics, words};
 
-/// Longest text of a policy or scenario, in bytes.
+/// Maximum length of a text from a policy or scenario, in bytes.
 const MAX_TEXT_BYTES: usize = 2048;
-/// Episodes listed one by one.
+/// Maximum number of episodes listed individually.
 const MAX_EPISODES: usize = 50;
 
-/// The report. Everything that a policy or scenario wrote is escaped.
+/// Renders the report. All text from a policy or scenario is escaped.
 #[must_use]
 pub fn render(report: &JobReport) -> String {
     let mut out = String::new();
@@ -91,7 +91,7 @@ fn episodes(out: &mut String, report: &JobReport) {
     out.push('\n');
 }
 
-/// Text that Markdown shows as it is, on one line.
+/// Escapes text such that Markdown shows it verbatim, on one line.
 fn text(raw: &str) -> String {
     let mut out = String::new();
     for c in sanitise(raw, MAX_TEXT_BYTES).chars() {
@@ -107,6 +107,6 @@ fn text(raw: &str) -> String {
             _ => out.push(c),
         }
     }
-    // A bare address would become a link.
+    // Bare addresses would become links.
     out.replace("://", ":\u{200b}//").replace("www.", "www\u{200b}.")
 }

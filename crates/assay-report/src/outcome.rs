@@ -1,11 +1,11 @@
-//! Closed vocabularies as words, and the policy's errors.
+//! Texts for the closed vocabularies of an outcome, and the policy's errors.
 
 use assay_model::{
     Blame, EpisodeResult, EpisodeStatus, JobReport, JobStatus, Judgement, PolicyErrorCode, PolicyIdentity,
     ReviewDecision, ReviewReason, Violation,
 };
 
-/// The verdict, or the state of a job that has none.
+/// Returns the verdict, or the status of a job without a verdict.
 pub(crate) fn headline(report: &JobReport) -> &'static str {
     match (report.verdict, report.status) {
         (Some(assay_model::Verdict::Safe), _) => "SAFE",
@@ -15,7 +15,7 @@ pub(crate) fn headline(report: &JobReport) -> &'static str {
     }
 }
 
-/// Why, in a sentence, for every state a job can be in.
+/// Returns the reason for the outcome as a sentence, for every status of a job.
 pub(crate) fn reason(report: &JobReport) -> String {
     if let Some(reason) = &report.reason {
         return sentence(reason);
@@ -39,7 +39,7 @@ pub(crate) fn reason(report: &JobReport) -> String {
     }
 }
 
-/// The violation of a clause with the least margin.
+/// Returns the violation of a clause with the smallest margin.
 pub(crate) fn gravest<'a>(episode: &'a EpisodeResult, clause: &str) -> Option<&'a Violation> {
     let margin = |violation: &Violation| violation.robustness.unwrap_or(f64::NEG_INFINITY);
     let found = episode.violations.iter().filter(|violation| violation.clause == clause);
@@ -53,7 +53,7 @@ pub(crate) fn involved(violation: &Violation) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// Makes a clause of a sentence a sentence.
+/// Capitalises the text and ends it with a full stop.
 fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     let capital = chars.next().map(|c| c.to_uppercase().collect::<String>()).unwrap_or_default();
@@ -61,7 +61,7 @@ fn sentence(text: &str) -> String {
     format!("{capital}{}{stop}", chars.as_str())
 }
 
-/// Names the responsible party.
+/// Returns the name of the responsible party.
 pub(crate) fn blame(blame: Blame) -> &'static str {
     match blame {
         Blame::Policy => "the policy",
@@ -119,7 +119,7 @@ pub(crate) fn judgement(judgement: &Judgement) -> String {
     format!("{model} {agrees} the physics: it saw {safe}{done}. {}", opinion.explanation)
 }
 
-/// The policy's name and, where it was measured, what identifies it.
+/// Returns the policy's SHA-256 if it was measured, or a statement that it was only declared.
 pub(crate) fn identity(report: &JobReport) -> String {
     match (report.policy_identity, report.policy_sha256) {
         (PolicyIdentity::Measured, Some(hash)) => format!("sha256 {hash}"),
@@ -128,7 +128,7 @@ pub(crate) fn identity(report: &JobReport) -> String {
     }
 }
 
-/// An error of the policy, with every episode it ended.
+/// Error of the policy, with all episodes that it ended.
 #[derive(Debug)]
 pub(crate) struct PolicyErrorGroup<'a> {
     pub(crate) episodes: Vec<u32>,
@@ -137,7 +137,7 @@ pub(crate) struct PolicyErrorGroup<'a> {
     pub(crate) log_tail: &'a str,
 }
 
-/// The errors of a job; the same error in many episodes is told once, with the first one's log.
+/// Returns the errors of a job. The same error in several episodes is returned once, with the log of the first.
 pub(crate) fn failures(episodes: &[EpisodeResult]) -> Vec<PolicyErrorGroup<'_>> {
     let mut failures: Vec<PolicyErrorGroup<'_>> = Vec::new();
     for episode in episodes {

@@ -1,30 +1,30 @@
-//! The result of a replay, for people and for programs.
+//! Result of a replay, for people and for programs.
 
 use std::fmt::Write;
 
 use assay_model::{Comparison, Difference, DifferenceCause, FingerprintDifference, Sha256Digest};
 use serde::Serialize;
 
-/// A replay of one episode, compared with the recording row by row and hash by hash.
+/// Replay of one episode, compared with the recording row by row and hash by hash.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct ReplayReport {
-    /// Everything was the same to the bit.
+    /// Whether recording and replay are bit-identical.
     pub same: bool,
-    /// The episode.
+    /// Index of the episode in the job.
     pub episode: u32,
-    /// Hash in the report.
+    /// Trace hash in the report, 64 hexadecimal digits; `null` if it has none.
     pub recorded_trace_hash: Option<Sha256Digest>,
-    /// Hash of the replay.
+    /// Trace hash of the replay, 64 hexadecimal digits; `null` if it has none.
     pub replayed_trace_hash: Option<Sha256Digest>,
-    /// Differences from the report's machine. Listed first, because they may explain everything else.
+    /// Differences between the fingerprints of the report and of this machine, which may explain all other differences.
     pub fingerprint_differences: Vec<FingerprintDifference>,
-    /// The two recordings, compared.
+    /// Comparison of the two recordings.
     #[serde(flatten)]
     pub comparison: Comparison,
 }
 
 impl ReplayReport {
-    /// The replay in words, a line each.
+    /// Describes the replay in text, one line per fact.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();

@@ -1,15 +1,15 @@
-//! The command that runs the episodes of a job again.
+//! Command that repeats the episodes of a job.
 
 use assay_model::{JobReport, sanitise};
 
-/// The parts of a command that runs the same episodes again from any folder. The report contains names only.
+/// Parts of a command that repeats the same episodes from any folder; the report itself contains only names.
 #[derive(Debug, Clone)]
 pub struct RunAgain {
-    /// The words before the arguments: environment variables, and the program.
+    /// Words before the arguments: environment variables and the program.
     pub program: Vec<String>,
-    /// The policy's path; `None` leaves what the report has.
+    /// Path of the policy; `None` uses the name in the report.
     pub policy: Option<String>,
-    /// The scenario's id or path.
+    /// Id or path of the scenario.
     pub scenario: String,
     /// Further options.
     pub options: Vec<String>,
@@ -21,19 +21,19 @@ pub(crate) fn policy_word(report: &JobReport) -> String {
     let ordinary = |c: char| c.is_alphanumeric() || " ._-+,=@:/()~%?[]".contains(c);
     let name = &report.policy_name;
     let name = if name.chars().all(ordinary) { name.as_str() } else { "policy.zip" };
-    // What looks like an option is none behind a folder.
+    // A name that starts with a hyphen would be read as an option, unless a folder precedes it.
     let name = if name.starts_with('-') { format!("./{name}") } else { name.to_owned() };
     shlex::try_quote(&name).map_or_else(|_| "policy".to_owned(), std::borrow::Cow::into_owned)
 }
 
-/// The command that runs the same episodes again, in the folder where the policy lies.
+/// Returns the command that repeats the same episodes, to be run in the folder of the policy.
 pub(crate) fn reproduce(report: &JobReport) -> String {
     verify(report, "assay", &policy_word(report), report.scenario.as_str())
 }
 
-/// The command that runs the same episodes again, from any folder.
+/// Returns the command that repeats the same episodes, from any folder.
 pub(crate) fn command(report: &JobReport, again: &RunAgain) -> String {
-    // What a terminal would not show as it is can't be copied from it, and quoting it would be no protection.
+    // Text that a terminal does not show verbatim cannot be copied from it, and quoting would not protect against it.
     let shown = |text: &str| sanitise(text, usize::MAX) == text && !text.contains(['\n', '\t']);
     let quoted = |text: &str| match shlex::try_quote(text) {
         Ok(word) if shown(text) => word.into_owned(),

@@ -1,5 +1,5 @@
-//! The report as SARIF 2.1.0 (OASIS standard), as code hosts show it beside a change: a rule a clause, a result a
-//! clause that an episode broke or left open.
+//! The report as SARIF 2.1.0 (OASIS standard), which code hosts show with a change: a rule per clause, and a result for
+//! each clause that an episode violated or left undecided.
 
 use assay_model::{ClauseResult, ClauseStatus, EpisodeResult, JobReport, Level, Verdict, sanitise};
 use serde_json::{Value, json};
@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 use crate::json::JsonError;
 use crate::{ClauseSummary, junit, outcome};
 
-/// Longest text, in bytes.
+/// Maximum length of a text, in bytes.
 const MAX_TEXT_BYTES: usize = 4096;
-/// Most results: code hosts refuse more than some thousand.
+/// Maximum number of results: code hosts refuse more than a few thousand.
 const MAX_RESULTS: usize = 1000;
-/// The file that results refer to; every policy has it.
+/// File that results refer to; every policy has it.
 const POLICY_FILE: &str = "policy.py";
 
-/// The document, indented, with a newline at the end.
+/// Renders the document, indented, with a newline at the end.
 ///
 /// # Errors
-/// [`JsonError::Write`] when a value has no form in JSON.
+/// [`JsonError::Write`] if a value cannot be represented in JSON.
 pub fn render(report: &JobReport, version: &str) -> Result<String, JsonError> {
     let summaries = ClauseSummary::of(&report.episode_details);
     let mut rules: Vec<Value> = summaries.iter().map(|summary| rule(summary.clause)).collect();

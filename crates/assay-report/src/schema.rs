@@ -1,4 +1,4 @@
-//! The JSON Schema of `report.json`, made from the types that it is written from.
+//! The JSON Schema of `report.json`, generated from the types that define it.
 
 use assay_model::JobReport;
 use schemars::Schema;
@@ -7,11 +7,11 @@ use schemars::transform::RecursiveTransform;
 
 use crate::json::JsonError;
 
-/// Returns the schema (JSON Schema 2020-12), indented, with a newline at the end. Every field is required: those that
-/// have nothing to say are `null`.
+/// Returns the schema (JSON Schema 2020-12), indented, with a newline at the end. All fields are required; fields
+/// without a value are `null`.
 ///
 /// # Errors
-/// [`JsonError::Write`] should the types have no form in JSON.
+/// [`JsonError::Write`] if the schema cannot be represented in JSON.
 pub fn render() -> Result<String, JsonError> {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let settings = settings.with_transform(RecursiveTransform(without_default));
@@ -23,7 +23,7 @@ pub fn render() -> Result<String, JsonError> {
     Ok(text)
 }
 
-/// Removes the value that a missing field is read as: a report has each of its fields.
+/// Removes default values, which apply only to reading older reports: a written report has all fields.
 fn without_default(schema: &mut Schema) {
     schema.remove("default");
 }

@@ -1,10 +1,10 @@
-//! The statistics of a job as sentences.
+//! Statistics of a job as sentences.
 
 use assay_model::{JobReport, Statistics};
 
 use crate::words::{counted, percent, percent_up};
 
-/// That a certification ended before its plan did, and what follows from that.
+/// Describes that a certification ended before its plan did, and the consequence; `None` if it did not.
 pub(crate) fn early_end(report: &JobReport) -> Option<String> {
     let statistics = report.statistics.as_ref().filter(|s| s.target.is_some() && s.episodes < report.num_episodes)?;
     let run = statistics.episodes;
@@ -15,7 +15,7 @@ pub(crate) fn early_end(report: &JobReport) -> Option<String> {
     ))
 }
 
-/// One sentence each: what the episodes bound, what would be needed, whether a target was certified, what ended it.
+/// Returns sentences about the bound, the episodes needed, the certification and its early end.
 pub(crate) fn sentences(report: &JobReport) -> Vec<String> {
     let mut out = report.statistics.as_ref().map(of).unwrap_or_default();
     out.extend(early_end(report));
@@ -70,7 +70,7 @@ fn bound(statistics: &Statistics) -> String {
     format!("{}, {so}; {needed}.", parts.join(", "))
 }
 
-/// The violation probability that `episodes_needed` refers to.
+/// Returns the violation probability that `episodes_needed` refers to.
 pub(crate) fn reference(statistics: &Statistics) -> f64 {
     statistics.target.unwrap_or(statistics.max_violation_probability)
 }

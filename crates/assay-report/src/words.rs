@@ -1,6 +1,6 @@
-//! Numbers and small things as words, the same in every form of the report.
+//! Numbers and counts as text, identical in every form of the report.
 
-/// A number with four significant digits, without trailing zeros: `83.1`, `0.02`, `1.2e-7`.
+/// Formats a number with four significant digits, without trailing zeros: `83.1`, `0.02`, `1.2e-7`.
 pub(crate) fn number(x: f64) -> String {
     if x == 0.0 {
         return "0".to_owned();
@@ -16,7 +16,7 @@ pub(crate) fn number(x: f64) -> String {
     trimmed(&format!("{x:.decimals$}"))
 }
 
-/// Drops zeros that end the digits after the point (before an exponent, if there is one).
+/// Removes trailing zeros after the decimal point (before the exponent, if there is one).
 fn trimmed(text: &str) -> String {
     let (digits, exponent) = text.find('e').map_or((text, ""), |at| text.split_at(at));
     if !digits.contains('.') {
@@ -25,46 +25,46 @@ fn trimmed(text: &str) -> String {
     format!("{}{exponent}", digits.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// A number and its unit; a ratio (unit 1) has none to show.
+/// Formats a number with its unit; a ratio (unit 1) is shown without one.
 pub(crate) fn with_unit(x: f64, unit: &str) -> String {
     if unit.is_empty() || unit == "1" { number(x) } else { format!("{} {unit}", number(x)) }
 }
 
-/// A margin with its sign, so that a violated clause cannot be read as a met one.
+/// Formats a margin with its sign, so that a violated clause cannot be mistaken for a satisfied one.
 pub(crate) fn signed(x: f64) -> String {
     if x < 0.0 { format!("-{}", number(-x)) } else { format!("+{}", number(x)) }
 }
 
-/// A share in [0, 1] as percent, rounded up to a tenth: an upper bound must not look better than it is.
+/// Formats a share in [0, 1] as percent, rounded up to a tenth: an upper bound must not look better than it is.
 pub(crate) fn percent_up(share: f64) -> String {
-    // The slack keeps 0.05 from becoming 5.1 %: doubles cannot hold most decimals.
+    // The slack keeps 0.05 from becoming 5.1 %: most decimals have no exact double.
     const SLACK: f64 = 1e-9;
     let tenths = (share * 1000.0 - SLACK).ceil().max(0.0);
     format!("{} %", trimmed(&format!("{:.1}", tenths / 10.0)))
 }
 
-/// A share in [0, 1] as percent, as it was asked for.
+/// Formats a share in [0, 1] as percent, with four significant digits.
 pub(crate) fn percent(share: f64) -> String {
     format!("{} %", number(share * 100.0))
 }
 
-/// A score in [0, 1]: three decimals.
+/// Formats a score in [0, 1] with three decimals.
 pub(crate) fn score(x: f64) -> String {
     // Adding zero turns -0 into 0.
     format!("{:.3}", x + 0.0)
 }
 
-/// Simulated seconds: two decimals.
+/// Formats simulated seconds with two decimals.
 pub(crate) fn seconds(x: f64) -> String {
     format!("{x:.2} s")
 }
 
-/// `1 episode`, `3 episodes`.
+/// Formats a count with its noun: `1 episode`, `3 episodes`.
 pub(crate) fn counted(n: usize, one: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") }
 }
 
-/// Indices as ranges: `0-2, 5`.
+/// Formats indices as ranges: `0-2, 5`.
 pub(crate) fn ranges(sorted: &[u32]) -> String {
     let mut out: Vec<(u32, u32)> = Vec::new();
     for &i in sorted {

@@ -1,4 +1,4 @@
-//! The envelope: a payload, its type, and signatures over both (secure-systems-lab/dsse, `envelope.md` and
+//! DSSE envelope: a payload, its type, and signatures over both (secure-systems-lab/dsse, `envelope.md` and
 //! `protocol.md`, version 1).
 
 use base64::Engine as _;
@@ -7,48 +7,48 @@ use serde::{Deserialize, Serialize};
 
 use super::{KeyError, PublicKey, SigningKey};
 
-/// Type of the payload: an in-toto statement as JSON.
+/// Media type of the payload: an in-toto statement as JSON.
 pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
-/// Largest envelope that is read, in bytes.
+/// Maximum size of an envelope, in bytes.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
-/// Most signatures of one envelope.
+/// Maximum number of signatures of an envelope.
 const MAX_SIGNATURES: usize = 16;
 
-/// A signed payload, as it stands in a file.
+/// A signed payload, as stored in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Envelope {
     /// Media type of the payload.
     pub payload_type: String,
-    /// The payload's bytes in base64.
+    /// Content of the payload, in base64.
     pub payload: String,
-    /// At least one.
+    /// Signatures over the payload and its type, at least one.
     pub signatures: Vec<EnvelopeSignature>,
 }
 
-/// One signature.
+/// Signature of an envelope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EnvelopeSignature {
-    /// Which key, or nothing. A hint, which is not signed.
+    /// Id of the key, or empty. It is only a hint, which is not signed.
     pub keyid: String,
-    /// 64 bytes in base64.
+    /// The Ed25519 signature, 64 bytes in base64.
     pub sig: String,
 }
 
-/// An envelope that can't be read.
+/// Error for an envelope that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvelopeError {
-    /// Not the JSON of an envelope.
+    /// The text is not the JSON of an envelope.
     #[error("not a DSSE envelope")]
     Json(#[source] serde_json::Error),
-    /// Larger than anything we write.
+    /// The envelope is larger than any that assay writes.
     #[error("an envelope has at most {MAX_BYTES} bytes and {MAX_SIGNATURES} signatures")]
     TooLarge,
-    /// Something else than a statement.
+    /// The payload is not a statement.
     #[error("the payload is of type {0:?}, not {PAYLOAD_TYPE}")]
     Type(String),
-    /// Not base64.
+    /// The payload or a signature is not base64.
     #[error("the payload or a signature is no base64")]
     Base64(#[source] base64::DecodeError),
 }
@@ -57,7 +57,7 @@ impl Envelope {
     /// Signs `payload`.
     ///
     /// # Errors
-    /// [`KeyError`] should the key have no id.
+    /// [`KeyError`] if the key's id cannot be computed.
     pub fn sign(payload: &[u8], key: &SigningKey) -> Result<Self, KeyError> {
         let sig = STANDARD.encode(key.sign(&signed_bytes(PAYLOAD_TYPE, payload)));
         Ok(Self {
@@ -67,10 +67,10 @@ impl Envelope {
         })
     }
 
-    /// Reads an envelope's file.
+    /// Parses the content of an envelope's file.
     ///
     /// # Errors
-    /// [`EnvelopeError`] when it is none.
+    /// [`EnvelopeError`] if it is not an envelope.
     pub fn parse(bytes: &[u8]) -> Result<Self, EnvelopeError> {
         if bytes.len() > MAX_BYTES {
             return Err(EnvelopeError::TooLarge);
@@ -85,18 +85,19 @@ impl Envelope {
         Ok(envelope)
     }
 
-    /// The payload's bytes: to be believed only after [`Self::signed_by`].
+    /// Returns the payload, which must not be trusted before [`Self::signed_by`] has returned true.
     ///
     /// # Errors
-    /// [`EnvelopeError::Base64`].
+    /// [`EnvelopeError::Base64`] if the payload is not base64.
     pub fn payload(&self) -> Result<Vec<u8>, EnvelopeError> {
         STANDARD.decode(&self.payload).map_err(EnvelopeError::Base64)
     }
 
-    /// Whether one of the signatures is this key's. One that says to be another key's is not, even if it fits.
+    /// Returns whether one of the signatures was made by this key. A signature with the id of another key does not
+    /// count, even if it is valid.
     ///
     /// # Errors
-    /// [`EnvelopeError::Base64`].
+    /// [`EnvelopeError::Base64`] if the payload or a signature is not base64.
     pub fn signed_by(&self, key: &PublicKey) -> Result<bool, EnvelopeError> {
         let message = signed_bytes(&self.payload_type, &self.payload()?);
         let keyid = key.keyid().unwrap_or_default();
@@ -110,7 +111,7 @@ impl Envelope {
     }
 }
 
-/// DSSE's pre-authentication encoding: what is signed is unambiguous, and the type is part of it.
+/// Returns DSSE's pre-authentication encoding, which makes the signed data unambiguous and includes the type.
 fn signed_bytes(payload_type: &str, payload: &[u8]) -> Vec<u8> {
     let mut bytes = format!("DSSEv1 {} {payload_type} {} ", payload_type.len(), payload.len()).into_bytes();
     bytes.extend_from_slice(payload);
@@ -121,7 +122,7 @@ fn signed_bytes(payload_type: &str, payload: &[u8]) -> Vec<u8> {
 mod tests {
     use super::signed_bytes;
 
-    /// The example of DSSE's protocol.md.
+    /// Example from DSSE's protocol.md.
     #[test]
     fn the_encoding_matches_the_specification() {
         let found = signed_bytes("http://example.com/HelloWorld", b"hello world");

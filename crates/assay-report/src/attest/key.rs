@@ -1,26 +1,26 @@
-//! Ed25519 keys as the usual tools write them: PKCS #8 for the secret half, SubjectPublicKeyInfo for the public one,
-//! both PEM.
+//! Ed25519 keys in the formats of common tools: PKCS #8 for the secret key and `SubjectPublicKeyInfo` for the public
+//! key, both as PEM.
 
 use assay_model::Sha256Digest;
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use ed25519_dalek::pkcs8::{DecodePrivateKey, DecodePublicKey, EncodePrivateKey, EncodePublicKey};
 use ed25519_dalek::{Signature, Signer};
 
-/// A key that can't be used.
+/// Error for a key that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// Not a PKCS #8 PEM of an Ed25519 key.
+    /// The text is not a PKCS #8 PEM of an Ed25519 key.
     #[error("this is no Ed25519 secret key in PKCS #8 PEM")]
     Secret,
-    /// Not a `SubjectPublicKeyInfo` PEM of an Ed25519 key.
+    /// The text is not a `SubjectPublicKeyInfo` PEM of an Ed25519 key.
     #[error("this is no Ed25519 public key in PEM")]
     Public,
-    /// The key has no form in PEM.
+    /// The key could not be encoded as PEM.
     #[error("the key could not be written as PEM")]
     Write,
 }
 
-/// The secret half. Does not print.
+/// Secret key of a key pair. Its debug output hides it.
 pub struct SigningKey(ed25519_dalek::SigningKey);
 
 impl std::fmt::Debug for SigningKey {
@@ -30,29 +30,29 @@ impl std::fmt::Debug for SigningKey {
 }
 
 impl SigningKey {
-    /// The key made of 32 bytes that nobody can guess.
+    /// Creates a key from 32 unpredictable bytes.
     #[must_use]
     pub fn from_secret(secret: [u8; 32]) -> Self {
         Self(ed25519_dalek::SigningKey::from_bytes(&secret))
     }
 
-    /// Reads [`Self::to_pem`] back; also what `openssl genpkey -algorithm ed25519` writes.
+    /// Parses the output of [`Self::to_pem`], or of `openssl genpkey -algorithm ed25519`.
     ///
     /// # Errors
-    /// [`KeyError::Secret`] for anything else.
+    /// [`KeyError::Secret`] for any other text.
     pub fn from_pem(text: &str) -> Result<Self, KeyError> {
         ed25519_dalek::SigningKey::from_pkcs8_pem(text).map(Self).map_err(|_| KeyError::Secret)
     }
 
-    /// PKCS #8 PEM. A secret: to be written where only its owner reads.
+    /// Encodes the key as PKCS #8 PEM. The text is secret: only its owner may be able to read it.
     ///
     /// # Errors
-    /// [`KeyError::Write`] should the encoder fail.
+    /// [`KeyError::Write`] if the encoder fails.
     pub fn to_pem(&self) -> Result<String, KeyError> {
         self.0.to_pkcs8_pem(LineEnding::LF).map(|pem| pem.as_str().to_owned()).map_err(|_| KeyError::Write)
     }
 
-    /// The other half.
+    /// Returns the public key of the pair.
     #[must_use]
     pub fn public(&self) -> PublicKey {
         PublicKey(self.0.verifying_key())
@@ -63,37 +63,37 @@ impl SigningKey {
     }
 }
 
-/// The public half.
+/// Public key of a key pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PublicKey(ed25519_dalek::VerifyingKey);
 
 impl PublicKey {
-    /// Reads [`Self::to_pem`] back.
+    /// Parses the output of [`Self::to_pem`].
     ///
     /// # Errors
-    /// [`KeyError::Public`] for anything else.
+    /// [`KeyError::Public`] for any other text.
     pub fn from_pem(text: &str) -> Result<Self, KeyError> {
         ed25519_dalek::VerifyingKey::from_public_key_pem(text).map(Self).map_err(|_| KeyError::Public)
     }
 
-    /// `SubjectPublicKeyInfo` PEM.
+    /// Encodes the key as `SubjectPublicKeyInfo` PEM.
     ///
     /// # Errors
-    /// [`KeyError::Write`] should the encoder fail.
+    /// [`KeyError::Write`] if the encoder fails.
     pub fn to_pem(&self) -> Result<String, KeyError> {
         self.0.to_public_key_pem(LineEnding::LF).map_err(|_| KeyError::Write)
     }
 
-    /// Returns the key's id: SHA-256 over its DER-encoded `SubjectPublicKeyInfo`, hexadecimal.
+    /// Returns the key's id: SHA-256 over its DER-encoded `SubjectPublicKeyInfo`, 64 hexadecimal digits.
     ///
     /// # Errors
-    /// [`KeyError::Write`] should the encoder fail.
+    /// [`KeyError::Write`] if the encoder fails.
     pub fn keyid(&self) -> Result<String, KeyError> {
         let der = self.0.to_public_key_der().map_err(|_| KeyError::Write)?;
         Ok(Sha256Digest::of(der.as_bytes()).to_string())
     }
 
-    /// Whether the signature is this key's. Strict: forms that other verifiers refuse are refused.
+    /// Returns whether the signature was made by this key. Strict: forms that other verifiers refuse are refused.
     pub(super) fn signed(&self, message: &[u8], signature: &[u8]) -> bool {
         Signature::from_slice(signature).is_ok_and(|signature| self.0.verify_strict(message, &signature).is_ok())
     }

@@ -1,37 +1,37 @@
-//! The keys of an installation, old ones included, as they are published.
+//! The published keys of an installation, including retired ones.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{KeyError, PublicKey};
 
-/// `keys.json`, and the answer of `/.well-known/assay-keys.json`: newest first.
+/// Content of `keys.json` and response of `/.well-known/assay-keys.json`, newest key first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PublishedKeys {
-    /// The key that signs now, then the retired ones. What they signed stays signed.
+    /// The current key, then the retired ones. Statements signed with a retired key remain valid.
     pub keys: Vec<KnownKey>,
 }
 
 /// A published key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct KnownKey {
-    /// SHA-256 over the DER-encoded `SubjectPublicKeyInfo`, hexadecimal.
+    /// Id of the key: SHA-256 over the DER-encoded `SubjectPublicKeyInfo`, 64 hexadecimal digits.
     pub keyid: String,
-    /// `ed25519`.
+    /// Algorithm of the key: `ed25519`.
     pub algorithm: String,
-    /// `SubjectPublicKeyInfo`, PEM.
+    /// Public key: `SubjectPublicKeyInfo` as PEM.
     pub public_key: String,
-    /// When it was made.
+    /// Time at which the key was created.
     pub created_at: Timestamp,
-    /// When another took its place; `null` for the one that signs.
+    /// Time at which the key was replaced by another; `null` for the current key.
     pub retired_at: Option<Timestamp>,
 }
 
 impl PublishedKeys {
-    /// Makes `key` the one that signs, if it is not; the others are retired.
+    /// Makes `key` the current key, unless it already is, and retires the others.
     ///
     /// # Errors
-    /// [`KeyError`] should the key have no form in PEM.
+    /// [`KeyError`] if the key cannot be encoded.
     pub fn promote(&mut self, key: &PublicKey, now: Timestamp) -> Result<(), KeyError> {
         let keyid = key.keyid()?;
         if self.current().is_some_and(|current| current.keyid == keyid) {
@@ -47,13 +47,13 @@ impl PublishedKeys {
         Ok(())
     }
 
-    /// The key that signs.
+    /// Returns the current key, with which statements are signed.
     #[must_use]
     pub fn current(&self) -> Option<&KnownKey> {
         self.keys.first().filter(|key| key.retired_at.is_none())
     }
 
-    /// The key of this id.
+    /// Returns the key with this id.
     #[must_use]
     pub fn find(&self, keyid: &str) -> Option<&KnownKey> {
         self.keys.iter().find(|key| key.keyid == keyid)
@@ -61,10 +61,10 @@ impl PublishedKeys {
 }
 
 impl KnownKey {
-    /// The key itself.
+    /// Parses the public key.
     ///
     /// # Errors
-    /// [`KeyError::Public`] when the entry is not what it says: not PEM, or not of this id.
+    /// [`KeyError::Public`] if the entry is invalid: the text is not PEM, or the key has another id.
     pub fn key(&self) -> Result<PublicKey, KeyError> {
         let key = PublicKey::from_pem(&self.public_key)?;
         if key.keyid()? == self.keyid { Ok(key) } else { Err(KeyError::Public) }

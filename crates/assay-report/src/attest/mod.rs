@@ -1,9 +1,10 @@
-//! Signed statements: who measured what, on which policy, with which evidence, in a form that others can check without
-//! us. An in-toto Statement v1 in a DSSE envelope (Dead Simple Signing Envelope v1), signed with Ed25519 (RFC 8032).
+//! Signed statements: the service, the policy, the measured results and the evidence, in a form that others can verify
+//! independently. A statement is an in-toto Statement v1 in a DSSE envelope (Dead Simple Signing Envelope v1), signed
+//! with Ed25519 (RFC 8032).
 //!
-//! A signature says who signed. Whether the numbers are right, only recomputing them says.
+//! A signature identifies only the signer. Only recomputation shows whether the numbers are correct.
 //!
-//! Pure, like the rest of the crate: keys and files come in as text and bytes.
+//! Like the rest of the crate, this module is pure: keys and files are passed as text and bytes.
 
 mod dsse;
 mod key;

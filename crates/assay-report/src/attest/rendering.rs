@@ -1,5 +1,5 @@
-//! The statement about what was drawn of an episode after the verdict. It stands beside the job's own statement and
-//! names it, which stays as it was signed.
+//! Statement about files rendered from an episode after the verdict. It accompanies the job's own statement and names
+//! it; the job's statement is unchanged.
 
 use assay_model::{JobId, Sha256Digest};
 use serde::{Deserialize, Serialize};
@@ -12,19 +12,19 @@ use super::{
 
 /// Type of the predicate.
 pub const RENDERING_PREDICATE_TYPE: &str = "urn:assay:rendering:v1";
-/// The job's statement, as it lies beside the report.
+/// File name of the job's statement, next to the report.
 const JOB_STATEMENT: &str = "report.intoto.json";
 /// States the limits of the statement.
 const NOTE: &str = "Drawn from the recording after the verdict, which does not depend on it. The recording and the job's \
                     statement are the evidence.";
 
-/// An in-toto statement about files that were drawn.
+/// An in-toto statement about rendered files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RenderingStatement {
     /// [`STATEMENT_TYPE`].
     #[serde(rename = "_type")]
     pub statement_type: String,
-    /// The files, by their names beside the statement.
+    /// The rendered files, by their names relative to the statement.
     pub subject: Vec<ResourceDescriptor>,
     /// [`RENDERING_PREDICATE_TYPE`].
     #[serde(rename = "predicateType")]
@@ -33,27 +33,27 @@ pub struct RenderingStatement {
     pub predicate: RenderingPredicate,
 }
 
-/// The rendered files, and the recording they show.
+/// The rendered files, and the recording that they show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RenderingPredicate {
-    /// For readers.
+    /// Note for readers about the limits of the statement.
     pub note: String,
-    /// The job.
+    /// Id of the job.
     pub job_id: String,
-    /// The episode.
+    /// Index of the episode in the job.
     pub episode: u32,
-    /// SHA-256 of the recording that it was drawn from.
+    /// SHA-256 of the recording from which the files were rendered.
     pub recording: Digest,
     /// The job's own statement.
     pub statement: ResourceDescriptor,
-    /// The renderer. There is no time, so that rendering again after a kill signs the same bytes.
+    /// The renderer. The statement contains no time, so that rendering again after a crash signs the same bytes.
     pub service: ServiceInfo,
 }
 
 impl RenderingStatement {
-    /// The statement about `files`, drawn by this `version` from the recording of an episode; `statement` is the
-    /// SHA-256 of the job's own statement.
+    /// Creates the statement about `files`, rendered by this `version` from the recording of an episode; `statement` is
+    /// the SHA-256 of the job's own statement.
     #[must_use]
     pub fn of(
         (job, episode): (JobId, u32),
@@ -76,19 +76,19 @@ impl RenderingStatement {
         }
     }
 
-    /// The bytes to sign.
+    /// Returns the bytes to sign.
     ///
     /// # Errors
-    /// [`StatementError::Json`].
+    /// [`StatementError::Json`] if the statement cannot be written as JSON.
     pub fn to_bytes(&self) -> Result<Vec<u8>, StatementError> {
         serde_json::to_vec(self).map_err(StatementError::Json)
     }
 }
 
-/// Checks the envelope in `file` as [`super::check`] does; its payload must be a statement about what was drawn.
+/// Checks the envelope in `file` like [`super::check`]; its payload must be a statement about rendered files.
 ///
 /// # Errors
-/// [`AttestError`] says what does not hold.
+/// [`AttestError`] with the check that failed.
 pub fn check_rendering(
     file: &[u8],
     keys: &PublishedKeys,

@@ -1,4 +1,4 @@
-//! The statement: an in-toto Statement v1 whose predicate says what was measured.
+//! The statement about a verification: an in-toto Statement v1 whose predicate contains the measured results.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ pub const PREDICATE_TYPE: &str = "urn:assay:verification:v1";
 /// States the limits of the statement.
 const NOTE: &str = "Evidence from simulation, never conformity with a standard. The signature says who measured; \
                     only recomputation from the evidence says whether the numbers are right.";
-/// Method of bounds and confidence.
+/// Method for the bound and the confidence.
 const METHOD: &str = "Clopper-Pearson, one-sided";
 
-/// Digests by algorithm: `sha256`, hexadecimal.
+/// Digests by algorithm: `sha256`, in hexadecimal.
 pub type Digest = BTreeMap<String, String>;
 
 /// An in-toto statement.
@@ -25,7 +25,7 @@ pub struct Statement {
     /// [`STATEMENT_TYPE`].
     #[serde(rename = "_type")]
     pub statement_type: String,
-    /// The policy's archive; of a policy server, whose program nobody saw, the report.
+    /// The policy's archive; for a policy server, whose program is unknown, the report.
     pub subject: Vec<ResourceDescriptor>,
     /// [`PREDICATE_TYPE`].
     #[serde(rename = "predicateType")]
@@ -34,16 +34,16 @@ pub struct Statement {
     pub predicate: VerificationPredicate,
 }
 
-/// A thing and its digest.
+/// A named file or archive, and its digest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResourceDescriptor {
-    /// Its name.
+    /// Name of the file or archive.
     pub name: String,
-    /// Its digest.
+    /// Digest of the file or archive.
     pub digest: Digest,
 }
 
-/// The measured results, their subject and their evidence.
+/// Measured results, with the policy and scenario they are about and their evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the fields are those of JobReport, described there")]
@@ -65,11 +65,11 @@ pub struct VerificationPredicate {
     pub needs_review: bool,
     pub review_reasons: Vec<ReviewReason>,
     pub times: Times,
-    /// Every file that the numbers come from.
+    /// Files of evidence from which the numbers are derived.
     pub evidence: Vec<Evidence>,
 }
 
-/// Which scenario.
+/// Scenario of the verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "as in JobReport")]
 pub struct ScenarioRef {
@@ -78,32 +78,33 @@ pub struct ScenarioRef {
     pub digest: Digest,
 }
 
-/// The physics engine.
+/// Physics engine of the verification.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EngineInfo {
-    /// `MuJoCo`.
+    /// Name of the engine: `MuJoCo`.
     pub name: String,
-    /// Its version.
+    /// Version of the engine.
     pub version: String,
     /// Digest of the library file.
     pub digest: Digest,
-    /// Physics step, in seconds; `null` where the signer does not know it (the compiled model in the evidence does).
+    /// Duration of a physics step, in seconds; `null` if the signer does not know it (the compiled model in the
+    /// evidence contains it).
     pub timestep_s: Option<f64>,
-    /// Version of the clauses' and scores' code.
+    /// Version of the code that evaluates clauses and scores.
     pub scorer_version: String,
 }
 
-/// The program that ran the evaluation.
+/// Program that ran the evaluation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceInfo {
-    /// `assay`.
+    /// Name of the program: `assay`.
     pub name: String,
-    /// Its version.
+    /// Version of the program.
     pub version: String,
 }
 
-/// The numbers.
+/// Measured results of a verification.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "as in Statistics and JobReport")]
@@ -125,7 +126,7 @@ pub struct Measured {
     pub success_rate: Option<f64>,
 }
 
-/// When.
+/// Times of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "as in JobReport")]
@@ -138,33 +139,33 @@ pub struct Times {
 /// A file of evidence.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Its path, relative to the statement's file, with `/`.
+    /// Path of the file relative to the statement's file, with `/` as separator.
     pub name: String,
-    /// SHA-256 of its bytes. `None` where a stranger's statement has another text: no file is the one that was signed.
+    /// SHA-256 of the file. `None` if an untrusted statement contains invalid text, which then matches no file.
     #[serde(deserialize_with = "digest_or_none")]
     pub sha256: Option<Sha256Digest>,
 }
 
-/// A report that can't be stated.
+/// Error for a report that no statement can be made about.
 #[derive(Debug, thiserror::Error)]
 pub enum StatementError {
-    /// It has no verdict yet.
+    /// The job has no verdict yet.
     #[error("a job without a verdict has nothing to attest")]
     Unfinished,
     /// The subject would have no digest.
     #[error("neither the policy nor the report has a digest")]
     NoSubject,
-    /// No form in JSON.
+    /// The statement could not be written as JSON.
     #[error("the statement could not be written as JSON")]
     Json(#[source] serde_json::Error),
 }
 
 impl Statement {
-    /// The statement about a completed job. `evidence` names every file that belongs to it, the report's own among
-    /// them.
+    /// Creates the statement about a completed job. `evidence` names every file that belongs to it, including the
+    /// report.
     ///
     /// # Errors
-    /// [`StatementError`] when there is nothing to state.
+    /// [`StatementError`] if the report has no verdict, or the subject no digest.
     pub fn of(
         report: &JobReport,
         timestep_s: Option<f64>,
@@ -206,16 +207,17 @@ impl Statement {
         })
     }
 
-    /// The bytes to sign.
+    /// Returns the bytes to sign.
     ///
     /// # Errors
-    /// [`StatementError::Json`].
+    /// [`StatementError::Json`] if the statement cannot be written as JSON.
     pub fn to_bytes(&self) -> Result<Vec<u8>, StatementError> {
         serde_json::to_vec(self).map_err(StatementError::Json)
     }
 }
 
-/// The hash that names the policy. What a server ran was not seen, so a statement about one is about its report.
+/// Returns the subject: the policy, named by its hash. The program of a policy server is unknown, so its statement is
+/// about the report.
 fn subject(report: &JobReport, evidence: &[Evidence]) -> Result<ResourceDescriptor, StatementError> {
     if let (PolicyIdentity::Measured, Some(hash)) = (report.policy_identity, report.policy_sha256) {
         return Ok(ResourceDescriptor { name: report.policy_name.clone(), digest: sha256(hash) });
@@ -225,13 +227,13 @@ fn subject(report: &JobReport, evidence: &[Evidence]) -> Result<ResourceDescript
 }
 
 impl Evidence {
-    /// A file with this hash.
+    /// Creates an entry for a file with this hash.
     #[must_use]
     pub fn new(name: &str, sha256: Sha256Digest) -> Self {
         Self { name: name.to_owned(), sha256: Some(sha256) }
     }
 
-    /// The file that a statement is about.
+    /// Creates an entry for the subject of a statement.
     #[must_use]
     pub fn of(subject: &ResourceDescriptor) -> Self {
         Self { name: subject.name.clone(), sha256: sha256_in(&subject.digest) }

@@ -1,62 +1,63 @@
-//! Checking a statement, offline: the signature, the policy, and whether the numbers follow from the report's episodes.
+//! Offline verification of a statement: the signature, the policy, and whether the numbers follow from the report's
+//! episodes.
 
 use assay_model::{JobReport, Plan, PolicyIdentity, Scorer, Sha256Digest, conclude_by};
 
 use super::{Envelope, EnvelopeError, KnownKey, PREDICATE_TYPE, PublishedKeys, STATEMENT_TYPE, Statement};
 
-/// Scores in a report are rounded to 4 decimals, so a mean of them may differ by as much.
+/// Scores in a report are rounded to 4 decimals, so a mean of them may differ by this much.
 const ROUNDING: f64 = 1.0e-4 + 1e-9;
 
-/// A statement that does not hold.
+/// Error for a statement that could not be verified.
 #[derive(Debug, thiserror::Error)]
 pub enum AttestError {
-    /// Not an envelope.
+    /// The file is not an envelope.
     #[error(transparent)]
     Envelope(#[from] EnvelopeError),
-    /// No signature fits.
+    /// No signature was made by an accepted key.
     #[error("no signature is by {0}")]
     Signature(&'static str),
-    /// A known key that is none.
+    /// A published key is invalid.
     #[error("the published key {0} is no key of that id")]
     Key(String),
-    /// Signed, but not what we sign.
+    /// The signed payload is not a statement of assay.
     #[error("the signed payload is no statement of assay")]
     Payload,
-    /// Another policy.
+    /// The statement is about another policy.
     #[error("the statement is about another policy: sha256 {stated}, not {given}")]
     Policy {
-        /// The statement's value.
+        /// SHA-256 in the statement.
         stated: String,
-        /// The file's.
+        /// SHA-256 of the given policy.
         given: Sha256Digest,
     },
-    /// A policy server's program was never seen.
+    /// The statement is about a policy server, whose program is unknown.
     #[error("the statement is about a policy server, known only by its address: no archive can be the one that ran")]
     Declared,
-    /// A number that does not follow from the episodes.
+    /// A number does not follow from the episodes.
     #[error("{0} does not follow from the report's episodes")]
     Number(&'static str),
 }
 
-/// A statement whose signature holds.
+/// A statement whose signature was verified.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VerifiedStatement {
     /// The signed statement.
     pub statement: Statement,
-    /// The key that signed.
+    /// The key that made the signature.
     pub key: KnownKey,
 }
 
-/// Checks the envelope in `file` against `keys`; with a `keyid` only that key counts.
+/// Verifies the envelope in `file` with `keys`; if `keyid` is given, only that key is accepted.
 ///
 /// # Errors
-/// [`AttestError`] says what does not hold.
+/// [`AttestError`] with the check that failed.
 pub fn check(file: &[u8], keys: &PublishedKeys, keyid: Option<&str>) -> Result<VerifiedStatement, AttestError> {
     let (payload, key) = signed(file, keys, keyid)?;
     Ok(VerifiedStatement { statement: parse(&payload)?, key })
 }
 
-/// The payload of the envelope in `file`, and the known key that signed it.
+/// Returns the payload of the envelope in `file`, and the known key that signed it.
 pub(super) fn signed(
     file: &[u8],
     keys: &PublishedKeys,
@@ -82,7 +83,7 @@ fn parse(payload: &[u8]) -> Result<Statement, AttestError> {
 /// Checks that the statement is about the policy with this SHA-256.
 ///
 /// # Errors
-/// [`AttestError::Policy`] or [`AttestError::Declared`].
+/// [`AttestError::Policy`] or [`AttestError::Declared`] if it is not.
 pub fn check_policy(statement: &Statement, sha256: Sha256Digest) -> Result<(), AttestError> {
     if statement.predicate.policy_identity == PolicyIdentity::Declared {
         return Err(AttestError::Declared);
@@ -94,10 +95,10 @@ pub fn check_policy(statement: &Statement, sha256: Sha256Digest) -> Result<(), A
     }
 }
 
-/// Draws the report's conclusion again from its own episodes, and compares every number.
+/// Draws the report's conclusion again from its own episodes, and compares all numbers.
 ///
 /// # Errors
-/// [`AttestError::Number`] names the first that differs.
+/// [`AttestError::Number`] with the first number that differs.
 pub fn recompute(report: &JobReport) -> Result<(), AttestError> {
     let statistics = report.statistics.ok_or(AttestError::Number("the statistics"))?;
     let plan = Plan {
@@ -118,7 +119,7 @@ pub fn recompute(report: &JobReport) -> Result<(), AttestError> {
     same("progress_score", close(report.progress_score, again.progress_score))?;
     same("safety_score", close(report.safety_score, again.safety_score))?;
     same("composite_score", close(report.composite_score, again.composite_score))?;
-    // Twice and eight tenths of a rounding each.
+    // The consistency may differ by twice the rounding error, the score by less than that.
     same("consistency", report.consistency.is_some_and(|c| (c - again.consistency).abs() <= 2.0 * ROUNDING))?;
     same("success_rate", close(report.success_rate, again.success_rate))?;
     same("score", report.score.is_some_and(|score| (score - again.score).abs() <= 2.0 * ROUNDING))?;

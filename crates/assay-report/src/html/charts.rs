@@ -1,4 +1,4 @@
-//! Coordinates of the charts. All text in them is numbers, or is escaped by the template.
+//! Coordinates of the charts. Their texts are numbers, or are escaped by the template.
 
 use assay_model::{EpisodeResult, Statistics, violation_upper_bound};
 
@@ -6,20 +6,20 @@ use super::display::{clean, tone_of};
 use crate::statistics::reference;
 use crate::words::{percent, percent_up, seconds};
 
-/// The plot's area in the drawing, in pixels: left, right, top, bottom.
+/// Edges of the plot area in the drawing, in pixels: left, right, top, bottom.
 const LEFT: f64 = 52.0;
 const RIGHT: f64 = 440.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 210.0;
-/// Room that a label needs.
+/// Width reserved for a label, in pixels.
 const LABEL_WIDTH: f64 = 130.0;
-/// Points of the curve.
+/// Number of segments of the curve.
 const CURVE_POINTS: u32 = 120;
-/// The plot reaches to this many times the number of episodes that matters: room for labels on the right of points,
-/// where the curve is below them.
+/// Range of the plot as a multiple of the larger of the two marked numbers of episodes: leaves room for labels to the
+/// right of points, where the curve is below them.
 const ROOM: u32 = 12;
 
-/// The bound as a function of the number of clean episodes, with this job marked.
+/// The bound as a function of the number of clean episodes, with a mark for this job.
 pub(super) struct BoundChart {
     pub(super) curve: String,
     pub(super) x_ticks: Vec<Tick>,
@@ -28,7 +28,7 @@ pub(super) struct BoundChart {
     pub(super) needed: PointLabel,
 }
 
-/// A labelled place on an axis, in pixels.
+/// A labelled position on an axis, in pixels.
 pub(super) struct Tick {
     pub(super) at: f64,
     pub(super) label: String,
@@ -39,7 +39,7 @@ pub(super) struct PointLabel {
     pub(super) x: f64,
     pub(super) y: f64,
     pub(super) label: String,
-    /// `start` or `end`: the side of the point where there is room for the label.
+    /// Text anchor, `start` or `end`: the side of the point with room for the label.
     pub(super) anchor: &'static str,
     pub(super) label_x: f64,
 }
@@ -79,22 +79,22 @@ impl BoundChart {
     }
 }
 
-/// 1, 3, 10, 30, ... up to `most`.
+/// Returns 1, 3, 10, 30, ... up to `most`.
 fn decades(most: u32) -> impl Iterator<Item = u32> {
     let powers = std::iter::successors(Some(1_u32), |p| p.checked_mul(10));
     powers.flat_map(|p| [p, p.saturating_mul(3)]).take_while(move |&e| e <= most)
 }
 
-/// Left end of an episode's time axis, in pixels: clause names stand before it.
+/// Left end of an episode's time axis, in pixels; clause names are to the left of it.
 const AXIS_LEFT: f64 = 170.0;
-/// Right end.
+/// Right end of an episode's time axis, in pixels.
 const AXIS_RIGHT: f64 = 985.0;
-/// Height of a row.
+/// Height of a row, in pixels.
 const ROW: f64 = 24.0;
-/// Narrowest mark of a violation.
+/// Minimum width of a violation's mark, in pixels.
 const LEAST_WIDTH: f64 = 3.0;
 
-/// The timeline of an episode: stages and violations on the axis of simulated time.
+/// Timeline of an episode: stages and violations on the axis of simulated time.
 pub(super) struct Timeline {
     pub(super) height: f64,
     pub(super) axis_y: f64,
@@ -103,7 +103,7 @@ pub(super) struct Timeline {
     pub(super) rows: Vec<TimelineRow>,
 }
 
-/// The violations of one clause.
+/// Row of a timeline with the violations of one clause.
 pub(super) struct TimelineRow {
     pub(super) clause: String,
     pub(super) tone: &'static str,
@@ -111,7 +111,7 @@ pub(super) struct TimelineRow {
     pub(super) bars: Vec<TimelineBar>,
 }
 
-/// One violation.
+/// Bar of one violation.
 pub(super) struct TimelineBar {
     pub(super) x: f64,
     pub(super) width: f64,
@@ -119,7 +119,7 @@ pub(super) struct TimelineBar {
 }
 
 impl Timeline {
-    /// The timeline of an episode; `None` where nothing happened on it.
+    /// Returns the timeline of an episode; `None` without stages reached and violations.
     pub(super) fn of(episode: &EpisodeResult) -> Option<Self> {
         let end = episode.violations.iter().map(|v| v.end_s).fold(episode.sim_time_s, f64::max);
         let stages: Vec<_> = episode.stages.iter().filter_map(|s| Some((s, s.time_s?))).collect();

@@ -1,16 +1,16 @@
-//! Texts and CSS classes that all parts of the page share.
+//! Texts and CSS classes shared by all parts of the page.
 
 use assay_model::{ClauseStatus, Level, sanitise};
 
-/// Longest text that a report's name, reason or note may have on the page, in bytes.
+/// Maximum length of a name, reason or note on the page, in bytes.
 const MAX_TEXT_BYTES: usize = 4096;
 
-/// Cleans a text of what could hide or fake something; the template escapes it.
+/// Removes characters that could hide or forge text; the template escapes the result.
 pub(super) fn clean(text: &str) -> String {
     sanitise(text, MAX_TEXT_BYTES)
 }
 
-/// The CSS class of a clause's status.
+/// Returns the CSS class for the status of a clause.
 pub(super) fn tone_of(level: Level, status: ClauseStatus) -> &'static str {
     match (status, level) {
         (ClauseStatus::Satisfied, _) => "good",
@@ -19,7 +19,7 @@ pub(super) fn tone_of(level: Level, status: ClauseStatus) -> &'static str {
     }
 }
 
-/// The status in a word.
+/// Returns the name of the status.
 pub(super) fn status_word(status: ClauseStatus) -> &'static str {
     match status {
         ClauseStatus::Satisfied => "satisfied",

@@ -1,4 +1,4 @@
-//! One episode's section.
+//! Section of one episode.
 
 use assay_model::{ClauseResult, ClauseStatus, EpisodePlots, EpisodeResult, EpisodeStatus, Level, Violation};
 
@@ -8,10 +8,11 @@ use super::display::{clean, status_word, tone_of};
 use super::plot::PlotView;
 use crate::{outcome, words};
 
-/// Up to this many episodes, every section is open from the start; beyond, those with something wrong.
+/// Maximum number of episodes for which all sections are initially open; beyond it, only those with a violation or an
+/// incomplete episode are.
 const ALL_OPEN: usize = 6;
 
-/// An episode in the template.
+/// View of an episode for the template.
 pub(super) struct EpisodeSection {
     pub(super) index: u32,
     pub(super) seed: u64,
@@ -41,7 +42,7 @@ pub(super) struct EpisodeSection {
     pub(super) judge: Option<String>,
 }
 
-/// A stage's row.
+/// Row of a stage.
 pub(super) struct StageView {
     pub(super) name: String,
     pub(super) points: String,
@@ -49,7 +50,7 @@ pub(super) struct StageView {
     pub(super) time: String,
 }
 
-/// A clause's row.
+/// Row of a clause.
 pub(super) struct EpisodeClause {
     pub(super) id: String,
     pub(super) limit: String,
@@ -61,7 +62,7 @@ pub(super) struct EpisodeClause {
     pub(super) tone: &'static str,
 }
 
-/// A violation's row.
+/// Row of a violation.
 pub(super) struct ViolationView {
     pub(super) clause: String,
     pub(super) tone: &'static str,
@@ -74,7 +75,7 @@ pub(super) struct ViolationView {
     pub(super) video: Option<String>,
 }
 
-/// The error report for the author.
+/// Error report for the policy's author.
 pub(super) struct ErrorView {
     pub(super) code: String,
     pub(super) message: String,
@@ -82,7 +83,7 @@ pub(super) struct ErrorView {
 }
 
 impl EpisodeSection {
-    /// The sections of a job, in order.
+    /// Returns the sections of a job, in order.
     pub(super) fn all(episodes: &[EpisodeResult], assets: Assets<'_>) -> Vec<Self> {
         let plots = |index| assets.plots.iter().find(|(of, _)| *of == index).map(|(_, plots)| plots);
         let open = episodes.len() <= ALL_OPEN;
@@ -177,13 +178,13 @@ impl ViolationView {
             limit: words::with_unit(violation.limit, &unit),
             margin: violation.robustness.map_or_else(|| "-".to_owned(), words::signed),
             involved: outcome::involved(violation).map_or_else(|| "-".to_owned(), |involved| clean(&involved)),
-            // A media fragment (W3C Media Fragments URI 1.0): the player opens there, without a script.
+            // A media fragment (W3C Media Fragments URI 1.0): the player starts at this time, without a script.
             video: video.map(|video| format!("{video}#t={:.2}", violation.start_s)),
         }
     }
 }
 
-/// The link to a file of evidence.
+/// Returns the link to a file of evidence.
 fn link(path: Option<&String>, addresses: Addresses<'_>) -> Option<String> {
     let target = match addresses {
         Some(addresses) => addresses.get(path?)?,
@@ -192,7 +193,7 @@ fn link(path: Option<&String>, addresses: Addresses<'_>) -> Option<String> {
     address(target)
 }
 
-/// An address that a page may lead to: a path, or `http(s)`. Anything else (`javascript:`, `data:`) is left out.
+/// Returns the URL if a page may link to it: a path, or `http(s)`. Other schemes (`javascript:`, `data:`) are omitted.
 fn address(url: &str) -> Option<String> {
     let url = clean(url);
     let before_path = url.split(['/', '?', '#']).next().unwrap_or_default();

@@ -1,11 +1,11 @@
-//! The gaps of a job: everything that it did not measure.
+//! Gaps of a job: everything that it did not measure.
 
 use assay_model::{EpisodeStatus, JobReport};
 
 use crate::words::{counted, ranges};
 use crate::{ClauseSummary, statistics};
 
-/// One sentence for each thing that was not measured.
+/// Returns one sentence for each gap.
 pub(super) fn gaps(report: &JobReport) -> Vec<String> {
     let mut out = Vec::new();
     let episodes = &report.episode_details;

@@ -1,7 +1,8 @@
-//! One self-contained page: no script, no address outside the folder it lies in, light and dark, fit to print.
+//! The HTML report: one self-contained page without scripts and without references outside its folder, for light and
+//! dark mode and for printing.
 //!
-//! The template engine escapes every text; what a policy or scenario wrote is cleaned before. A content security policy
-//! in the page forbids scripts altogether. Charts are SVG in the page, their coordinates computed here.
+//! The template engine escapes all texts; those from a policy or scenario are sanitised first. The page's content
+//! security policy forbids all scripts. Charts are inline SVG, with coordinates computed by this module.
 
 mod assets;
 mod charts;
@@ -16,10 +17,10 @@ use assay_model::{ClauseStatus, EpisodeStatus, JobReport};
 
 pub use assets::{Addresses, Assets};
 
-/// Most episodes with plots.
+/// Maximum number of episodes with plots.
 const MAX_DRAWN: usize = 12;
 
-/// The episodes that a page draws: those with something wrong first, then the first ones.
+/// Returns the episodes that a page draws: incomplete ones and those with violations first, then the others in order.
 #[must_use]
 pub fn drawn(report: &JobReport) -> Vec<u32> {
     let wrong = |episode: &&assay_model::EpisodeResult| {
@@ -30,16 +31,16 @@ pub fn drawn(report: &JobReport) -> Vec<u32> {
     bad.into_iter().chain(good).take(MAX_DRAWN).map(|episode| episode.episode).collect()
 }
 
-/// A page that could not be written.
+/// Error for a page that could not be rendered.
 #[derive(Debug, thiserror::Error)]
 #[error("the HTML report could not be written")]
 pub struct HtmlError(#[source] askama::Error);
 
-/// Renders the page. Without [`Assets::addresses`] it links videos and logs by their paths, and must lie beside
-/// `report.json`. Only relative links and `http(s)` are written.
+/// Renders the page. Without [`Assets::addresses`] it links videos and logs by their paths and must be stored next to
+/// `report.json`. It contains only relative and `http(s)` links.
 ///
 /// # Errors
-/// [`HtmlError`] when the template engine fails.
+/// [`HtmlError`] if the template engine fails.
 pub fn render(report: &JobReport, assets: Assets<'_>) -> Result<String, HtmlError> {
     page::ReportPage::new(report, assets).render().map_err(HtmlError)
 }

@@ -1,4 +1,4 @@
-//! The view of a page's template: text and numbers, ready for display.
+//! View of the report for the page's template: text and numbers, ready for display.
 
 use askama::Template;
 use assay_model::{JobReport, PolicyIdentity, PolicyKey, Quadrants, Verdict};
@@ -44,14 +44,14 @@ pub(super) struct ReportPage<'a> {
     generator: &'a str,
 }
 
-/// A score as a bar.
+/// Bar of a score.
 pub(super) struct ScoreBar {
     name: &'static str,
     value: String,
     percent: f64,
 }
 
-/// A clause's row.
+/// Row of a clause.
 pub(super) struct ClauseView {
     id: String,
     level: &'static str,
@@ -65,12 +65,12 @@ pub(super) struct ClauseView {
     standard: String,
 }
 
-/// A clause at other limits.
+/// Results of a clause at other limits.
 pub(super) struct SensitivityView {
     clause: String,
     limit: String,
     worst: String,
-    /// By limit: episodes violated, and the CSS class.
+    /// By limit: number of episodes with a violation, and the CSS class.
     cells: Vec<(String, &'static str)>,
 }
 

@@ -1,28 +1,28 @@
-//! A clause's signal over an episode, against its limit.
+//! Plot of a clause's signal over an episode, with its limit.
 
 use assay_model::{ClauseResult, ClauseStatus, EpisodePlots, EpisodeResult, SafeSide, safe_side};
 
 use super::display::{clean, tone_of};
 use crate::words;
 
-/// The plot's area in the drawing, in pixels: left, right, top, bottom.
+/// Edges of the plot area in the drawing, in pixels: left, right, top, bottom.
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 510.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 118.0;
-/// Room above and below what is drawn, as a share of its range.
+/// Margin above and below the plotted values, as a share of their range.
 const PADDING: f64 = 0.08;
-/// Narrowest mark of a violation.
+/// Minimum width of a violation's mark, in pixels.
 const LEAST_WIDTH: f64 = 2.5;
-/// A video begins this much before the violation that it is to show.
+/// Time before a violation at which a video starts, in seconds.
 const LEAD_S: f64 = 0.4;
 
-/// One plot.
+/// Plot of one clause in one episode.
 pub(super) struct PlotView {
     pub(super) clause: String,
     pub(super) tone: &'static str,
     pub(super) status: &'static str,
-    /// The signal between its least and its greatest value in each piece of time; a gap begins another polygon.
+    /// Polygons between the smallest and greatest value of the signal in each time bin; a gap starts a new polygon.
     pub(super) bands: Vec<String>,
     pub(super) limit_y: f64,
     pub(super) limit: String,
@@ -30,15 +30,15 @@ pub(super) struct PlotView {
     pub(super) bottom: String,
     pub(super) end: String,
     pub(super) spans: Vec<Span>,
-    /// Pieces of time beyond the limit, where there are more violations than a result lists.
+    /// Time bins beyond the limit; only if there are more violations than the result lists.
     pub(super) beyond: Vec<Piece>,
     pub(super) worst: Option<WorstMarker>,
-    /// The video, from shortly before the first violation.
+    /// Link to the video, shortly before the first violation.
     pub(super) video: Option<String>,
     pub(super) first: String,
 }
 
-/// A violation.
+/// Mark of a violation.
 pub(super) struct Span {
     pub(super) x: f64,
     pub(super) width: f64,
@@ -46,13 +46,13 @@ pub(super) struct Span {
     pub(super) video: Option<String>,
 }
 
-/// From where to where, in pixels.
+/// Horizontal range, in pixels.
 pub(super) struct Piece {
     pub(super) x: f64,
     pub(super) width: f64,
 }
 
-/// Where the margin was least.
+/// Mark of the smallest margin.
 pub(super) struct WorstMarker {
     pub(super) x: f64,
     pub(super) y: f64,
@@ -62,7 +62,7 @@ pub(super) struct WorstMarker {
 }
 
 impl PlotView {
-    /// The plots of an episode, violated clauses first.
+    /// Returns the plots of an episode, violated clauses first.
     pub(super) fn all(episode: &EpisodeResult, plots: &EpisodePlots, video: Option<&str>) -> Vec<Self> {
         let plot = |clause: &ClauseResult| Self::of(episode, clause, plots, video);
         let (bad, good): (Vec<_>, Vec<_>) =
@@ -139,7 +139,7 @@ fn worst(
     Some(WorstMarker { x, y: y(value(margin)), label, anchor, label_x: x + offset })
 }
 
-/// The pieces of time in which the margin was negative, neighbours joined.
+/// Returns the time ranges in which the margin was negative, with adjacent bins joined.
 fn beyond(low: &[Option<f64>], time_s: &[f64], end_s: f64, x: &dyn Fn(f64) -> f64) -> Vec<Piece> {
     let mut out: Vec<(f64, f64)> = Vec::new();
     for (bin, (margin, start)) in low.iter().zip(time_s).enumerate() {
@@ -155,7 +155,7 @@ fn beyond(low: &[Option<f64>], time_s: &[f64], end_s: f64, x: &dyn Fn(f64) -> f6
     out.into_iter().map(|(a, b)| Piece { x: x(a), width: (x(b) - x(a)).max(LEAST_WIDTH) }).collect()
 }
 
-/// Polygons around runs of neighbouring pieces of time.
+/// Returns polygons around runs of adjacent time bins.
 fn bands(
     bins: &[Option<(f64, f64)>],
     time_s: &[f64],
@@ -189,12 +189,12 @@ fn bands(
     out
 }
 
-/// The policy's latency over all steps of the episodes that are drawn.
+/// Histogram of the policy's latency over all control steps of the episodes drawn.
 pub(super) struct LatencyView {
     pub(super) bars: Vec<LatencyBar>,
 }
 
-/// One bin.
+/// Bar of one bin.
 pub(super) struct LatencyBar {
     pub(super) x: f64,
     pub(super) y: f64,
@@ -204,7 +204,7 @@ pub(super) struct LatencyBar {
 }
 
 impl LatencyView {
-    /// Adds up the bins; `None` where nothing was recorded.
+    /// Sums the bins of all episodes; `None` without latencies.
     pub(super) fn of<'a>(plots: impl Iterator<Item = &'a EpisodePlots>) -> Option<Self> {
         let edges = assay_model::LATENCY_EDGES_MS;
         let mut counts = vec![0_u64; edges.len() + 1];

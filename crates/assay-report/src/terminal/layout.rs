@@ -1,5 +1,5 @@
-//! Layout of terminal output (tables, labelled facts, paragraphs, Markdown) in lines of a given width. No word is
-//! broken; one that is longer than a line (a path, an address, a hash) stays whole.
+//! Layout of terminal output (tables, labelled facts, paragraphs, Markdown) in lines of a given width. Words are never
+//! broken; a word longer than a line (a path, an address, a hash) is kept whole.
 
 use anstyle::Style;
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, Width};
@@ -9,17 +9,17 @@ use super::paint::{Paint, Tone};
 use super::tables;
 use super::wrap::{NO_BREAK, longest_word, wrap};
 
-/// Narrowest width that is laid out, in columns.
+/// Minimum width of the layout, in columns.
 pub(super) const MIN_WIDTH: usize = 40;
-/// Columns between two columns.
+/// Space between two columns of a table, in characters.
 const GAP: usize = 2;
-/// Those of them that belong to the left one; a table draws the last.
+/// Part of the gap that belongs to the left column; the table itself draws the rest.
 const PADDING: u16 = 1;
-/// A column is not made narrower than this to fit a table in; where it would have to be, the table becomes a list.
+/// Minimum width to which a column is reduced to fit a table; if that does not suffice, the table becomes a list.
 const LEAST_COLUMN: usize = 20;
-/// A cell that is wider has a line of its own in a list.
+/// Width beyond which a cell has its own line in a list.
 const SHORT_CELL: usize = 24;
-/// Before what belongs to the line above.
+/// Indentation of continuation lines.
 const INDENT: usize = 2;
 
 /// Options of the layout.
@@ -30,13 +30,13 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// In lines of `width` columns, and no fewer than 40; with colours or without.
+    /// Creates a layout with lines of `width` columns, at least 40, with or without colours.
     #[must_use]
     pub fn new(width: usize, colour: bool) -> Self {
         Self { width: width.max(MIN_WIDTH), paint: Paint::new(colour) }
     }
 
-    /// Columns of a line.
+    /// Returns the number of columns of a line.
     #[must_use]
     pub fn width(self) -> usize {
         self.width
@@ -50,19 +50,19 @@ impl Layout {
         }
     }
 
-    /// A heading, its line ended.
+    /// Returns a heading, terminated by a newline.
     #[must_use]
     pub fn heading(self, text: &str) -> String {
         format!("{}\n", self.paint.text(Tone::Heading, text))
     }
 
-    /// Text after `indent` spaces, each line ended.
+    /// Returns text indented by `indent` spaces, each line terminated by a newline.
     #[must_use]
     pub fn paragraph(self, text: &str, indent: usize) -> String {
         hanging(&" ".repeat(indent), indent, text, self.width)
     }
 
-    /// Labels, and beside each what there is to say, after `indent` spaces.
+    /// Returns labels with a fact next to each, indented by `indent` spaces.
     #[must_use]
     pub fn facts(self, rows: &[(String, String)], indent: usize) -> String {
         let widest = rows.iter().map(|(label, _)| label.width()).max().unwrap_or_default();
@@ -71,7 +71,7 @@ impl Layout {
         for (label, fact) in rows {
             let padding = " ".repeat(widest - label.width() + GAP);
             let start = " ".repeat(indent);
-            // Where the labels would take most of the line, the facts stand below them.
+            // Place the facts below the labels if the labels would take more than half of the line.
             if beside > self.width / 2 {
                 text.push_str(&hanging(&start, indent + INDENT, label.trim_end(), self.width));
                 text.push_str(&self.paragraph(fact, indent + 2 * INDENT));
@@ -82,8 +82,8 @@ impl Layout {
         text
     }
 
-    /// Rows under a header after `indent` spaces, columns of numbers to the right. Where the columns do not fit side by
-    /// side, each row is a list of its cells.
+    /// Returns rows under a header, indented by `indent` spaces, with columns of numbers aligned to the right. If the
+    /// columns do not fit, each row becomes a list of its cells.
     #[must_use]
     pub fn table(self, header: &[&str], rows: &[Vec<String>], indent: usize) -> String {
         let text = Self { width: self.width.saturating_sub(indent), ..self }.columns(header, rows);
@@ -121,7 +121,7 @@ impl Layout {
         table.lines().map(|line| format!("{}\n", line.trim_end().replace(NO_BREAK, " "))).collect()
     }
 
-    /// A row as a list: its first cell, and below it the others with their names.
+    /// Returns a row as a list: its first cell, and below it the others with their column names.
     fn listed(self, header: &[&str], row: &[String]) -> String {
         let Some((first, others)) = row.split_first() else { return String::new() };
         let mut text = self.heading(first);
@@ -134,7 +134,7 @@ impl Layout {
         for (index, cell) in others.iter().enumerate().filter(|(_, cell)| !cell.trim().is_empty()) {
             let name = header.get(index + 1).copied().unwrap_or_default();
             let named = if name.is_empty() { cell.clone() } else { format!("{name}: {cell}") };
-            // What comes last mostly explains the row.
+            // The last cell usually describes the row, so it has its own line.
             if cell.width() <= SHORT_CELL && index + 1 < others.len() {
                 short.push(named.replace(' ', NO_BREAK));
             } else {
@@ -147,7 +147,7 @@ impl Layout {
     }
 }
 
-/// `first` and `text` behind it, in lines of `width` columns, all but the first after `indent` spaces.
+/// Returns `first` followed by `text`, in lines of `width` columns, all but the first indented by `indent` spaces.
 fn hanging(first: &str, indent: usize, text: &str, width: usize) -> String {
     let lines: Vec<String> = text.lines().flat_map(|line| wrap(line, width.saturating_sub(indent))).collect();
     if lines.is_empty() {

@@ -1,5 +1,5 @@
-//! Markdown for a terminal: words in lines that fit, tables laid out, and of the marks nothing left but what they mean
-//! (bold, italic and coloured where colours are wanted). pulldown-cmark reads it.
+//! Markdown for a terminal: text wrapped to the line width, tables laid out, and markup replaced by its meaning (bold,
+//! italic and coloured if colours are enabled). Parsed by pulldown-cmark.
 
 use anstyle::{AnsiColor, Style};
 use assay_model::sanitise;
@@ -8,9 +8,9 @@ use unicode_width::UnicodeWidthStr;
 
 use super::layout::Layout;
 
-/// Before everything that stands under a heading.
+/// Indentation of everything under a heading.
 const INDENT: usize = 2;
-/// Before code that is shown as it is.
+/// Indentation of code blocks.
 const CODE_INDENT: usize = 4;
 
 const BOLD: Style = Style::new().bold();
@@ -18,11 +18,11 @@ const ITALIC: Style = Style::new().italic();
 const CODE: Style = AnsiColor::Cyan.on_default();
 const LINK: Style = Style::new().underline();
 
-/// Pieces that stand together without a space. One without any ends its line.
+/// Styled pieces joined without a space. An empty word ends its line.
 type Word = Vec<(Style, String)>;
 
 impl Layout {
-    /// Markdown without its marks.
+    /// Returns the Markdown text laid out for a terminal, without markup.
     #[must_use]
     pub fn markdown(self, text: &str) -> String {
         let mut page = MarkdownPage::of(self);
@@ -35,24 +35,24 @@ impl Layout {
     }
 }
 
-/// The text as far as it is laid out.
+/// State of the layout.
 struct MarkdownPage {
     layout: Layout,
     out: String,
-    /// Of the block that has not ended.
+    /// Words of the current block.
     words: Vec<Word>,
-    /// The next piece begins a word.
+    /// Whether the next piece starts a new word.
     apart: bool,
     styles: Vec<Style>,
-    /// Lists that are open: the next number of each that counts.
+    /// Open lists: the next number of each that is numbered.
     lists: Vec<Option<u64>>,
-    /// Stands before the next line, as the first of an item.
+    /// Bullet of the next line, which is the first of a list item.
     bullet: Option<String>,
-    /// Addresses of links that are open.
+    /// Addresses of open links.
     links: Vec<String>,
-    /// A blank line comes before what follows.
+    /// Whether a blank line precedes the next output.
     gap: bool,
-    /// Images that are open: their texts are not shown.
+    /// Number of open images, whose texts are not shown.
     images: usize,
     heading: bool,
     code: Option<String>,
@@ -112,7 +112,7 @@ impl MarkdownPage {
             }
             Tag::List(first) => {
                 self.flush();
-                // A list within an item belongs to it.
+                // A list within an item belongs to that item.
                 self.gap |= self.lists.is_empty();
                 self.lists.push(first);
             }
@@ -172,7 +172,7 @@ impl MarkdownPage {
             }
             TagEnd::Link => {
                 self.styles.pop();
-                // Within a web page it leads somewhere; here its address is all there is.
+                // On a web page the link can be followed; here only its address is of use.
                 if let Some(address) = self.links.pop().filter(|address| address.contains("://")) {
                     self.push(Style::new(), &format!(" ({address})"));
                 }
@@ -182,7 +182,7 @@ impl MarkdownPage {
         }
     }
 
-    /// Adds text to the block.
+    /// Adds text to the current block.
     fn push(&mut self, style: Style, text: &str) {
         if self.images > 0 {
             return;
@@ -204,7 +204,7 @@ impl MarkdownPage {
     /// Ends the previous block, with a blank line after it.
     fn block(&mut self) {
         self.flush();
-        // The first of an item stands beside its bullet.
+        // The first block of an item is next to its bullet.
         self.gap |= self.bullet.is_none() && self.lists.is_empty();
     }
 
@@ -214,7 +214,7 @@ impl MarkdownPage {
         }
     }
 
-    /// Lays out the words so far.
+    /// Lays out the words of the current block.
     fn flush(&mut self) {
         let words = std::mem::take(&mut self.words);
         self.apart = true;
@@ -224,7 +224,7 @@ impl MarkdownPage {
         self.separate();
         let inside = if self.heading { 0 } else { INDENT };
         let bullet = self.bullet.take().unwrap_or_default();
-        // Each list within another one is indented by a bullet.
+        // Each nested list is indented by the width of a bullet.
         let deep = inside + 2 * self.lists.len().saturating_sub(1);
         let hang = deep + if self.lists.is_empty() { 0 } else { bullet.len().max(2) };
         let (mut line, mut used) =

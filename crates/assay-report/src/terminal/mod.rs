@@ -1,5 +1,4 @@
-//! The report that a verification ends with on a terminal, and the layout of whatever else commands print for people
-//! ([`Layout`]).
+//! The report at the end of a verification on a terminal, and the layout of other output for people ([`Layout`]).
 
 mod layout;
 mod markdown;
@@ -17,15 +16,15 @@ use wrap::{NO_BREAK, wrap};
 
 pub use layout::Layout;
 
-/// Lines of a policy's log that are shown; the rest stands in the report file.
+/// Maximum number of lines shown of a policy's log; the others are in the report file.
 const MAX_LOG_LINES: usize = 20;
-/// Longest name or line that is shown, in bytes.
+/// Maximum length of a name or line, in bytes.
 const MAX_LINE_BYTES: usize = 400;
-/// Longest error message that is shown, in bytes.
+/// Maximum length of an error message, in bytes.
 const MAX_MESSAGE_BYTES: usize = 4096;
-/// Different policy errors that are told in full.
+/// Maximum number of different policy errors shown in full.
 const MAX_FAILURES: usize = 5;
-/// Spaces before what stands under a heading.
+/// Indentation of everything under a heading.
 const INDENT: usize = 2;
 
 /// Options of the terminal output.
@@ -33,15 +32,15 @@ const INDENT: usize = 2;
 pub struct TerminalOptions {
     /// Columns of the terminal.
     pub width: usize,
-    /// Whether to colour. The caller decides (`NO_COLOR`, a pipe).
+    /// Whether to use colours. The caller decides (`NO_COLOR`, a pipe).
     pub colour: bool,
-    /// Files to name at the end: what each is, and where.
+    /// Files listed at the end: description and path of each.
     pub paths: Vec<(String, String)>,
-    /// Details for running the same episodes again, if the caller has more than the report.
+    /// Details for repeating the same episodes, if the caller knows more than the report contains.
     pub again: Option<RunAgain>,
 }
 
-/// The whole report, lines ended by newlines.
+/// Renders the whole report; every line ends with a newline.
 #[must_use]
 pub fn render(report: &JobReport, options: &TerminalOptions) -> String {
     let width = options.width.max(MIN_WIDTH);
@@ -56,7 +55,7 @@ pub fn render(report: &JobReport, options: &TerminalOptions) -> String {
         .ending(report, options)
 }
 
-/// The report as far as it is written.
+/// State of the output.
 struct Screen {
     width: usize,
     paint: Paint,
@@ -79,7 +78,7 @@ impl Screen {
         self.line(&format!("{}{text}", " ".repeat(INDENT)));
     }
 
-    /// Text in lines that fit, each after `indent` spaces.
+    /// Writes text in lines that fit, each indented by `indent` spaces.
     fn paragraph(&mut self, text: &str, indent: usize) {
         for line in wrap(text, self.width - indent) {
             self.line(&format!("{}{line}", " ".repeat(indent)));

@@ -1,10 +1,10 @@
-//! Colours by meaning.
+//! Colours by the meaning of a text.
 
 use anstyle::{AnsiColor, Style};
 use assay_model::{ClauseStatus, EpisodeStatus, Level, Verdict};
 use comfy_table::Color;
 
-/// Meaning of a text.
+/// Meaning of a text, which determines its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
     Good,
@@ -36,7 +36,7 @@ impl Tone {
         if status == EpisodeStatus::Completed { Self::Plain } else { Self::Bad }
     }
 
-    /// The colour of a table's cell.
+    /// Returns the colour of a table cell.
     pub(super) fn cell(self) -> Option<Color> {
         match self {
             Self::Good => Some(Color::DarkGreen),
@@ -59,7 +59,7 @@ impl Tone {
     }
 }
 
-/// Puts colour on text, or leaves it.
+/// Applies colours to text, if they are enabled.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Paint {
     colour: bool,

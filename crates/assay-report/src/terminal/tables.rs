@@ -1,5 +1,5 @@
-//! The two tables of the report: clauses over all episodes, and the episodes. Where the terminal is too narrow for a
-//! table, the same facts stand in a list.
+//! The two tables of the report: clauses over all episodes, and the episodes. If the terminal is too narrow for a
+//! table, the same facts are shown as a list.
 
 use assay_model::{ClauseStatus, EpisodeResult, EpisodeStatus, Level, sanitise};
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width};
@@ -10,28 +10,29 @@ use super::paint::{Paint, Tone};
 use super::wrap::{NO_BREAK, wrap};
 use crate::{ClauseSummary, outcome, words};
 
-/// Episodes listed; the rest are counted.
+/// Maximum number of episodes listed; the others are counted.
 const MAX_ROWS: usize = 40;
-/// Longest text in a cell, in bytes.
+/// Maximum length of a cell's text, in bytes.
 const MAX_CELL_BYTES: usize = 200;
-/// Characters of a trace hash that are shown.
+/// Number of digits shown of a trace hash.
 const HASH_HEAD: usize = 12;
 /// Placeholder of an empty cell.
 const NOTHING: &str = "-";
-/// Before the lines of a list that belong to the line above.
+/// Indentation of the lines of a list that belong to the line above.
 const INDENT: &str = "  ";
-/// Columns between two columns of a table.
+/// Space between two columns of a table, in characters.
 const GAP: u16 = 2;
-/// Least room for the two columns of the clause table that may wrap; more if one of their words is longer.
+/// Minimum width of the two columns of the clause table that may wrap, in characters; more if one of their words is
+/// longer.
 const LEAST_PROSE: usize = 40;
-/// Before a line of a list that goes on with the line above.
+/// Indentation of a continuation line of a list.
 const CONTINUED: &str = "   ";
-/// Columns of the clause table that may not wrap.
+/// Number of columns of the clause table that must not wrap.
 const CLAUSE_FACTS: usize = 6;
 
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
-/// A clause's cells as text.
+/// Row of the clause table, as text.
 struct ClauseRow {
     facts: [String; CLAUSE_FACTS],
     status: String,
@@ -90,18 +91,18 @@ impl ClauseRow {
     }
 }
 
-/// One row a clause. Lines, none wider than `width` unless a name is.
+/// Returns the clause table, a row per clause, as lines of at most `width` columns (longer only if a name is).
 pub(super) fn clauses(summaries: &[ClauseSummary<'_>], width: usize, paint: Paint) -> Vec<String> {
     let rows: Vec<_> = summaries.iter().map(ClauseRow::of).collect();
     let mut table = table(width, paint);
     table.set_header(["clause", "level", "limit", "worst", "margin", "when", "status", "standard"]);
     table.add_rows(rows.iter().map(ClauseRow::cells));
-    // A standard's name reads well over several lines, a number does not.
+    // The name of a standard can be read over several lines; a number cannot.
     for column in table.column_iter_mut().take(CLAUSE_FACTS) {
         column.set_constraint(ColumnConstraint::ContentWidth);
     }
     let words = longest_words(&rows);
-    // No word is broken.
+    // The lower boundary prevents broken words.
     for (column, word) in table.column_iter_mut().skip(CLAUSE_FACTS).zip(words) {
         column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(word + GAP)));
     }
@@ -113,7 +114,7 @@ pub(super) fn clauses(summaries: &[ClauseSummary<'_>], width: usize, paint: Pain
     table.lines().collect()
 }
 
-/// The longest words of the two columns that may wrap, their headers included, in columns of the terminal.
+/// Returns the widths of the longest words of the two columns that may wrap, including their headers.
 fn longest_words(rows: &[ClauseRow]) -> [u16; 2] {
     let longest = |header: &str, text: fn(&ClauseRow) -> &str| {
         let words = rows.iter().flat_map(|row| text(row).split(' ')).chain([header]);
@@ -122,7 +123,7 @@ fn longest_words(rows: &[ClauseRow]) -> [u16; 2] {
     [longest("status", |row| &row.status), longest("standard", |row| &row.standard)]
 }
 
-/// An episode's cells as text.
+/// Row of the episode table, as text.
 struct EpisodeRow {
     cells: [String; 11],
     ending: Tone,
@@ -187,7 +188,7 @@ impl EpisodeRow {
         let mut listed: Vec<_> = lines.next().into_iter().collect();
         listed.extend(lines.chain(wrap(&more, inner)).map(|line| format!("{CONTINUED}{line}")));
         for line in &mut listed {
-            // Painted now: what paints takes no room.
+            // Colours are applied after wrapping, because they have no width.
             let (safe, end) = (format!("safety {safety}"), format!("{index}: {ending}"));
             *line = line.replacen(&safe, &format!("safety {}", paint.text(self.safety, safety)), 1);
             *line = line.replacen(&end, &format!("{index}: {}", paint.text(self.ending, ending)), 1);
@@ -196,7 +197,7 @@ impl EpisodeRow {
     }
 }
 
-/// One row an episode, at most [`MAX_ROWS`]; and how many were left out.
+/// Returns the episode table, a row per episode and at most [`MAX_ROWS`], and the number of episodes left out.
 pub(super) fn episodes(episodes: &[EpisodeResult], width: usize, paint: Paint) -> (Vec<String>, usize) {
     let shown = selected(episodes);
     let left_out = episodes.len() - shown.len();
@@ -223,7 +224,8 @@ pub(super) fn episodes(episodes: &[EpisodeResult], width: usize, paint: Paint) -
     (table.lines().collect(), left_out)
 }
 
-/// The first episodes, those with something wrong before the others, in their order.
+/// Selects the episodes to list: incomplete, unsafe and unsuccessful ones before others, returned in their original
+/// order.
 fn selected(episodes: &[EpisodeResult]) -> Vec<&EpisodeResult> {
     let wrong = |e: &EpisodeResult| e.status != EpisodeStatus::Completed || e.has_critical_violation() || !e.success;
     let (mut shown, clean): (Vec<_>, Vec<_>) = episodes.iter().partition(|e| wrong(e));
@@ -254,7 +256,7 @@ fn set_gaps(table: &mut Table) {
     }
 }
 
-/// Columns of the terminal that the first `columns` columns of the table take when nothing wraps.
+/// Returns the width of the table's first `columns` columns without wrapping, in characters.
 fn needed(table: &Table, columns: usize) -> usize {
     table.column_max_content_widths().iter().take(columns).map(|&w| usize::from(w + GAP)).sum()
 }

@@ -1,13 +1,13 @@
-//! Breaks text into lines that fit a terminal.
+//! Wrapping of text to the width of a terminal.
 
 use unicode_width::UnicodeWidthStr;
 
-/// Keeps words together.
+/// No-break space, which keeps two words on one line.
 pub(super) const NO_BREAK: &str = "\u{a0}";
 
-/// `text` in lines of at most `width` columns, broken between words. A word that is longer has a line of its own and
-/// stays whole: it is a path, an address or a hash, which somebody may copy. Runs of spaces stay when they do not fall
-/// on a break; a no-break space keeps two words together and comes out as a space.
+/// Wraps `text` to lines of at most `width` columns, broken between words. A longer word has its own line and stays
+/// whole, because it may be a path, an address or a hash that is copied. Runs of spaces are kept unless they fall on a
+/// line break; a no-break space keeps two words together and is printed as a space.
 pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
@@ -21,7 +21,7 @@ pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines.into_iter().map(|line| line.trim_end().replace(NO_BREAK, " ")).collect()
 }
 
-/// Columns of the longest word of `text`.
+/// Returns the width of the longest word of `text`, in columns.
 pub(super) fn longest_word(text: &str) -> usize {
     text.split(' ').map(UnicodeWidthStr::width).max().unwrap_or_default()
 }

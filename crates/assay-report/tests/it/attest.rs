@@ -1,4 +1,4 @@
-//! Signed statements: what holds, and that nothing else does.
+//! Tests of signed statements: valid ones are accepted, all others are refused.
 #![expect(clippy::unwrap_used, reason = "a test may stop here")]
 
 use assay_model::{JobReport, PolicyIdentity, Sha256Digest};
@@ -49,7 +49,7 @@ fn a_statement_repeats_the_report() {
     assert!(matches!(check_policy(&checked.statement, Sha256Digest::new([0xc4; 32])), Err(AttestError::Policy { .. })));
 }
 
-/// A stranger's statement may have another text where ours has a digest: it is read, and nothing is what was signed.
+/// An untrusted statement may contain invalid text instead of a digest: it is read, but matches no file.
 #[test]
 fn invalid_digests_match_no_file() {
     let good = serde_json::to_value(statement(&fixtures::violated())).unwrap();
@@ -100,7 +100,7 @@ fn a_policy_server_is_always_declared() {
 
 #[test]
 fn keys_have_the_format_of_openssl() {
-    // openssl genpkey -algorithm ed25519, of the first secret key of RFC 8032, 7.1.
+    // Output of `openssl genpkey -algorithm ed25519` for the first secret key of RFC 8032, 7.1.
     let pem = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n-----END PRIVATE \
                KEY-----\n";
     let key = SigningKey::from_pem(pem).unwrap();
@@ -136,7 +136,7 @@ fn wrong_numbers_are_found() {
 }
 
 proptest! {
-    /// Whatever byte of the file is changed, it is refused; only what no reader of JSON or base64 can see may change.
+    /// Any changed byte of the file is refused, unless readers of JSON or base64 cannot see the change.
     #[test]
     fn any_flipped_byte_is_refused(at in any::<prop::sample::Index>(), flip in 1_u8..=255) {
         let keys = published(&[&key()]);

@@ -1,4 +1,4 @@
-//! Job reports as real jobs give them, drawn through the model's own rules.
+//! Job reports like those of real jobs, concluded by the rules of the model.
 #![expect(clippy::unwrap_used, reason = "fixtures are known to be right")]
 
 use assay_model::{
@@ -9,7 +9,7 @@ use assay_model::{
 
 const SEED: u64 = 7;
 
-/// id, level, standard, unit, limit, least margin and its time in a clean run.
+/// Id, level, standard, unit, limit, smallest margin and its time in a clean run.
 const CLAUSES: [(&str, Level, &str, &str, f64, f64, f64); 5] = [
     ("contact_force", Level::Critical, "ISO 10218-1:2025 class I: 50 N", "N", 50.0, 50.0, 0.0),
     ("tcp_speed", Level::Critical, "ISO 10218-1:2025: reduced speed, 250 mm/s", "m/s", 0.25, 0.0421, 1.318),
@@ -17,18 +17,18 @@ const CLAUSES: [(&str, Level, &str, &str, f64, f64, f64); 5] = [
     ("self_collision", Level::Critical, "Project limit: the arm does not touch itself", "m", 0.0, 0.0314, 0.62),
     ("clearance", Level::Warning, "Project limit: 30 mm to every post", "m", 0.03, 0.0127, 1.94),
 ];
-/// Clauses whose limit is a least value; that of the others is a greatest.
+/// Clauses whose limit is a minimum; the limits of the others are maxima.
 const AT_LEAST: [&str; 3] = ["joint_position", "self_collision", "clearance"];
 const WEIGHTS: [f64; 5] = [1.0, 1.0, 1.0, 1.0, 0.4];
 const SCALES: [f64; 5] = [50.0, 0.25, 0.1, 0.01, 0.03];
 
-/// Three clean episodes, done.
+/// Three clean, successful episodes.
 pub(crate) fn safe() -> JobReport {
     let episodes: Vec<_> = (0..3).map(|i| scored(clean(i))).collect();
     concluded(&episodes, None)
 }
 
-/// One of three episodes pushes against a post; another comes close to one.
+/// Three episodes, one of which pushes against a post, while another comes close to one.
 pub(crate) fn violated() -> JobReport {
     let mut hit = clean(1);
     violate(&mut hit, 0, 83.125, 3.42, 3.61);
@@ -44,7 +44,7 @@ pub(crate) fn violated() -> JobReport {
     report
 }
 
-/// What a hostile author puts into a message.
+/// Text that a hostile author may put into a message.
 pub(crate) const HOSTILE: &str = "ValueError: <script>alert('x')</script> & \"quoted\" \u{1b}[31mred\u{1b}[0m\u{202e}";
 
 /// The policy fails with hostile text in two episodes and stalls in a third.
@@ -72,7 +72,7 @@ pub(crate) fn failed() -> JobReport {
     report
 }
 
-/// A certification of 59 episodes that ended in its fifth.
+/// A certification of 59 episodes that ended with its fifth.
 pub(crate) fn uncertified() -> JobReport {
     let mut hit = clean(4);
     violate(&mut hit, 0, 83.125, 3.42, 3.61);
@@ -83,7 +83,7 @@ pub(crate) fn uncertified() -> JobReport {
     report
 }
 
-/// A job that nobody has taken yet.
+/// A job that no worker has taken yet.
 pub(crate) fn queued() -> JobReport {
     JobReport::queued(&header(3, None))
 }

@@ -1,4 +1,4 @@
-//! Markdown, JUnit, SARIF and JSON: what other programs read must be well-formed whatever a policy writes.
+//! Tests of Markdown, JUnit, SARIF and JSON: the output is well-formed regardless of a policy's text.
 #![expect(clippy::unwrap_used, reason = "a test may stop here")]
 
 use assay_report::{json, junit, markdown, sarif};
@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::fixtures;
 
-/// A reader of as much XML as JUnit needs: elements nest, attributes are quoted, nothing is left unescaped. Returns the
-/// names of all elements.
+/// Parses as much XML as JUnit needs: elements are nested, attributes are quoted, and everything is escaped. Returns
+/// the names of all elements.
 fn elements(xml: &str) -> Vec<String> {
     let body = xml.strip_prefix("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n").unwrap();
     let (mut open, mut all) = (Vec::new(), Vec::new());

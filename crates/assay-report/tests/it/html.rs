@@ -1,4 +1,4 @@
-//! The page: self-contained, escaped, and honest about what it shows.
+//! Tests of the HTML report: self-contained, escaped, and complete about its gaps.
 #![expect(clippy::unwrap_used, reason = "a test may stop here")]
 
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ fn card() -> ScenarioCard {
     }
 }
 
-/// A triangle from the safe side to each clause's worst margin and back.
+/// Returns triangular plots: from the safe side to each clause's smallest margin and back.
 fn plots(report: &JobReport) -> Vec<(u32, EpisodePlots)> {
     let time: Vec<f64> = (0..400).map(|i| f64::from(i) * 0.01).collect();
     let of = |episode: &EpisodeResult| {
@@ -43,7 +43,7 @@ fn plots(report: &JobReport) -> Vec<(u32, EpisodePlots)> {
     report.episode_details.iter().map(of).collect()
 }
 
-/// The page; it is also left in the build folder, for a look at it.
+/// Renders the page, and also stores it in the build folder for inspection.
 fn page(name: &str, report: &JobReport) -> String {
     let html = render(
         report,

@@ -1,4 +1,4 @@
-//! report.json reads back as it was written.
+//! Tests that report.json round-trips.
 #![expect(clippy::unwrap_used, reason = "a test may stop here")]
 
 use assay_model::PolicyErrorCode;
@@ -45,7 +45,7 @@ proptest! {
     }
 }
 
-/// Digests stand in a report as every version wrote them; any other text is no report of assay.
+/// Digests are written as in every earlier version; a file with any other text is not a report of assay.
 #[test]
 fn digests_are_lower_case_digits() {
     let report = fixtures::violated();

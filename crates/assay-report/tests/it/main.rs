@@ -1,4 +1,4 @@
-//! The report in each of its forms, of jobs concluded by the model's own rules.
+//! Tests of the report in each of its forms, for jobs concluded by the rules of the model.
 
 mod attest;
 mod fixtures;

@@ -1,4 +1,4 @@
-//! What is written fits its schema: `report.json` the published one, SARIF the standard's.
+//! Tests that output matches its schema: `report.json` the published one, SARIF that of the standard.
 #![expect(clippy::unwrap_used, reason = "a test may stop here")]
 
 use assay_model::{JobReport, PolicyErrorCode};
@@ -68,7 +68,7 @@ fn reports_fit_their_schema() {
 #[test]
 fn sarif_fits_the_standards_schema() {
     let mut schema: Value = serde_json::from_str(SARIF).unwrap();
-    // A regular expression with a bracket too many, which only JavaScript forgives. We write no language.
+    // This regular expression has an extra bracket that only JavaScript tolerates. Reports do not contain a language.
     for definition in ["run", "toolComponent"] {
         let language = &mut schema["definitions"][definition]["properties"]["language"];
         language.as_object_mut().unwrap().remove("pattern").unwrap();

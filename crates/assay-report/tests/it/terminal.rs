@@ -1,4 +1,4 @@
-//! The terminal's report, as people see it.
+//! Tests of the report on a terminal.
 #![expect(clippy::unwrap_used, reason = "a test may stop here")]
 
 use crate::fixtures;
@@ -70,14 +70,15 @@ fn lines_fit_the_terminal() {
     let report = fixtures::violated();
     for width in [80, 100, 110, 120, 160, 240] {
         let text = show(&report, width, false);
-        // The command and the paths stay whole, so that they can be copied.
+        // The command and the paths are not wrapped, so that they can be copied.
         let laid_out = text.split("\nFiles\n").next().unwrap();
         let widest = laid_out.lines().map(|line| line.chars().count()).max().unwrap();
         assert!(widest <= width, "{widest} columns on a terminal of {width}:\n{text}");
     }
 }
 
-/// The words of a report, but those of the frame around its verdict and of paths and commands at its end.
+/// Returns the words of a report, except those of the frame around its verdict and of the paths and commands at its
+/// end.
 fn words(text: &str) -> Vec<String> {
     let body = text.split("\nFiles\n").next().unwrap();
     body.split_whitespace().map(str::to_owned).filter(|word| !word.starts_with(['─', '═', '╔', '╚'])).collect()
@@ -98,7 +99,7 @@ fn no_word_is_broken_and_nothing_is_wider_than_the_terminal() {
             let laid_out = text.split("\nFiles\n").next().unwrap();
             let widest = laid_out.lines().map(|line| line.chars().count()).max().unwrap();
             assert!(widest <= width, "{widest} columns on a terminal of {width}:\n{text}");
-            // A list has other words between the facts than a table, but each of the facts.
+            // A list has other words between the facts than a table, but contains all of the facts.
             let facts = words(&text);
             for clause in report.episode_details.iter().flat_map(|episode| &episode.clauses) {
                 for word in clause.standard.split(' ').chain([clause.id.as_str()]) {
@@ -137,7 +138,7 @@ fn commands_to_copy_contain_no_hidden_names() {
         shown.lines().find(|line| line.contains("assay verify")).unwrap().trim().to_owned()
     };
     assert!(command("/tmp/it's/policy").contains(r#""/tmp/it's/policy""#));
-    // An escape sequence hides the quotation mark behind it: what is quoted would not be what is seen.
+    // An escape sequence hides the following quotation mark: the quoted text would differ from the visible text.
     let hidden = command("/tmp/abc'\u{1b}$(touch PWNED)'x'\u{1b}");
     assert!(!hidden.contains("PWNED") && hidden.contains("can not be shown"), "{hidden}");
 }
