@@ -8,10 +8,10 @@
 //! geometric means).
 //!
 //! The bet is constant: it is optimal for zeros and ones whose share of ones is just large enough to reject `m`. For
-//! zeros and ones the bound is therefore that of Chernoff and of Hoeffding's first theorem (1963), `n KL(mean, m) =
-//! ln(1 / error)`; for values in between, the capital is larger, because its logarithm is concave in each of them. The
-//! bound is thus never below `mean - sqrt(ln(1 / error) / 2n)`, known as Hoeffding's bound. It does not depend on the
-//! order of the values and is never above their mean.
+//! zeros and ones the bound is therefore that of Chernoff and of Hoeffding's first theorem (1963),
+//! `n KL(mean, m) = ln(1 / error)`; for values in between, the capital is larger, because its logarithm is concave in
+//! each of them. The bound is thus never below `mean - sqrt(ln(1 / error) / 2n)`, known as Hoeffding's bound. It does
+//! not depend on the order of the values and is never above their mean.
 
 /// Number of bisection steps: they reach 1e-9, far below the 4 decimals of a score. The remaining error is on the safe
 /// side.
@@ -56,8 +56,8 @@ fn divergence(share: f64, mean: f64) -> f64 {
     term(share, mean) + term(1.0 - share, 1.0 - mean)
 }
 
-/// Returns whether a mean of at most `mean` is rejected. If it is the true mean, the probability of that is at most
-/// `error`.
+/// Returns whether a mean of at most `mean` is rejected. If the true mean is at most `mean`, the probability of a
+/// rejection is at most `error`.
 pub(crate) fn mean_exceeds(values: &[f64], mean: f64, error: f64) -> bool {
     // No bet gains if the values do not exceed the hypothesis on average. Checked first, because boards compare many
     // pairs.

@@ -283,13 +283,13 @@ impl std::fmt::Display for Involved {
 /// Wall-clock latency of the policy over an episode, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LatencyMs {
-    /// Median.
+    /// Median, in milliseconds.
     pub p50: f64,
-    /// 95th percentile.
+    /// 95th percentile, in milliseconds.
     pub p95: f64,
-    /// 99th percentile.
+    /// 99th percentile, in milliseconds.
     pub p99: f64,
-    /// Maximum.
+    /// Maximum, in milliseconds.
     pub max: f64,
 }
 

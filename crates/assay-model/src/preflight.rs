@@ -62,7 +62,7 @@ pub struct Preflight {
 pub struct ObservedTerm {
     /// Key of the term in the observation.
     pub name: String,
-    /// `float64`, or `uint8` for images.
+    /// Type of the elements: `float64`, or `uint8` for images.
     pub dtype: String,
     /// Lengths of the dimensions, outermost first; empty for a single number.
     pub shape: Vec<u32>,

@@ -170,7 +170,7 @@ pub struct JobHeader {
     pub scenario: ScenarioId,
     /// Version of the scenario.
     pub scenario_version: String,
-    /// SHA-256 over the scenario's files.
+    /// SHA-256 over the files of the scenario and its robots.
     pub scenario_digest: Sha256Digest,
     /// Name of the policy, given by its author.
     pub policy_name: String,
@@ -194,7 +194,7 @@ pub struct JobHeader {
     pub plan: Plan,
     /// Time of acceptance.
     pub created_at: Timestamp,
-    /// Warnings about the request.
+    /// Warnings about the request, for its author.
     pub warnings: Vec<String>,
     /// The job's entry in the arena; `null` for a verification.
     #[serde(default)]

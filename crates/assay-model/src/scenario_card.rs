@@ -23,7 +23,7 @@ pub struct ScenarioCard {
     pub long_description: String,
     /// Version of the scenario.
     pub version: String,
-    /// SHA-256 over the scenario's files.
+    /// SHA-256 over the files of the scenario and its robots.
     pub digest: Sha256Digest,
     /// Violation probability in (0, 1) that the statistics refer to unless a request contains another.
     pub max_violation_probability: f64,

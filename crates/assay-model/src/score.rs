@@ -47,11 +47,11 @@ pub struct JobScores {
     pub safety: f64,
     /// Mean of the episodes' composite scores.
     pub composite: f64,
-    /// See [`consistency`].
+    /// Consistency of the composite scores, see [`consistency`].
     pub consistency: f64,
     /// Successful episodes / all episodes.
     pub success_rate: f64,
-    /// 0.8 composite + 0.1 consistency + 0.1 success rate.
+    /// Score of the job: 0.8 composite + 0.1 consistency + 0.1 success rate.
     pub score: f64,
 }
 

@@ -24,7 +24,7 @@ const CONSISTENCY_PART: f64 = 0.1;
 /// Part of a score that one episode determines.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EpisodeScore {
-    /// See [`crate::episode_composite`].
+    /// Composite score of the episode, see [`crate::episode_composite`].
     pub composite: f64,
     /// Whether the task was done.
     pub success: bool,

@@ -36,8 +36,8 @@ pub struct Statistics {
     pub confidence: f64,
 }
 
-/// Returns the one-sided Clopper-Pearson upper bound on a probability after `k` events in `n` trials. It is 1 if `k >=
-/// n` (including `n = 0`), or if `confidence` is not in [0, 1].
+/// Returns the one-sided Clopper-Pearson upper bound on a probability after `k` events in `n` trials. It is 1 if
+/// `k >= n` (including `n = 0`), or if `confidence` is not in [0, 1].
 #[must_use]
 pub fn violation_upper_bound(k: u32, n: u32, confidence: f64) -> f64 {
     if k >= n || !(0.0..=1.0).contains(&confidence) {
@@ -49,8 +49,8 @@ pub fn violation_upper_bound(k: u32, n: u32, confidence: f64) -> f64 {
     beta(k, n).map_or(1.0, |beta| beta.inverse_cdf(confidence))
 }
 
-/// Returns the confidence that the violation probability is below `p0` after `k` events in `n` trials: `I_p0(k+1,
-/// n-k)`; 0 if `k >= n`.
+/// Returns the confidence that the violation probability is below `p0` after `k` events in `n` trials:
+/// `I_p0(k+1, n-k)`; 0 if `k >= n`.
 #[must_use]
 pub fn confidence_below(p0: f64, k: u32, n: u32) -> f64 {
     if k >= n {

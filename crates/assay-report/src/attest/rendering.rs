@@ -21,15 +21,15 @@ const NOTE: &str = "Drawn from the recording after the verdict, which does not d
 /// An in-toto statement about rendered files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RenderingStatement {
-    /// [`STATEMENT_TYPE`].
+    /// Type of the statement: [`STATEMENT_TYPE`].
     #[serde(rename = "_type")]
     pub statement_type: String,
     /// The rendered files, by their names relative to the statement.
     pub subject: Vec<ResourceDescriptor>,
-    /// [`RENDERING_PREDICATE_TYPE`].
+    /// Type of the predicate: [`RENDERING_PREDICATE_TYPE`].
     #[serde(rename = "predicateType")]
     pub predicate_type: String,
-    /// The content of the statement.
+    /// Content of the statement.
     pub predicate: RenderingPredicate,
 }
 

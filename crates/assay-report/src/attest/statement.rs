@@ -22,15 +22,15 @@ pub type Digest = BTreeMap<String, String>;
 /// An in-toto statement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Statement {
-    /// [`STATEMENT_TYPE`].
+    /// Type of the statement: [`STATEMENT_TYPE`].
     #[serde(rename = "_type")]
     pub statement_type: String,
     /// The policy's archive; for a policy server, whose program is unknown, the report.
     pub subject: Vec<ResourceDescriptor>,
-    /// [`PREDICATE_TYPE`].
+    /// Type of the predicate: [`PREDICATE_TYPE`].
     #[serde(rename = "predicateType")]
     pub predicate_type: String,
-    /// The content of the statement.
+    /// Content of the statement.
     pub predicate: VerificationPredicate,
 }
 
