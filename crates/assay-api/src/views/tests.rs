@@ -10,7 +10,7 @@ fn text(value: &impl serde::Serialize) -> String {
     serde_json::to_string_pretty(value).unwrap()
 }
 
-/// `GET /verify/{id}` and `report.json` are documented as one schema.
+/// `GET /verify/{id}` and `report.json` share one documented schema.
 #[test]
 fn a_job_has_the_fields_of_a_report() {
     let header = job(1, "lab", 3, 1).header;
