@@ -146,7 +146,7 @@ mod tests {
 
         let (dripping, _body) = BodyTimer::of(Body::empty(), None, &settings(idle));
         let error = loop {
-            // A piece in each tenth of the longest pause is no pause.
+            // Pieces at a tenth of the maximum pause do not count as a pause.
             let piece = dripping.next(tokio::time::sleep(idle / 10)).await;
             if let Err(error) = piece {
                 break error;
