@@ -84,17 +84,17 @@ pub trait PolicyIntake: Send + Sync + fmt::Debug {
     /// read.
     fn check(&self, zip: &Path) -> Result<CheckedPolicy, IntakeFailure>;
 
-    /// Checks the address of a policy server without connecting to anything.
+    /// Checks the URL of a policy server without connecting to anything.
     ///
     /// # Errors
-    /// [`IntakeFailure::Refused`] when it is not an address of a policy server that may be called.
+    /// [`IntakeFailure::Refused`] when it is not the URL of a policy server that may be called.
     fn check_server(&self, url: &str) -> Result<CheckedServer, IntakeFailure>;
 }
 
-/// A checked address of a policy server.
+/// The checked URL of a policy server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckedServer {
-    /// The address without user, password and query.
+    /// The URL without user, password and query.
     pub name: String,
 }
 
@@ -135,10 +135,10 @@ pub trait SigningKeys: Send + Sync + fmt::Debug {
     fn published(&self) -> std::io::Result<PublishedKeys>;
 }
 
-/// Sends webhooks to addresses given by clients.
+/// Sends webhooks to URLs given by clients.
 #[async_trait]
 pub trait WebhookSender: Send + Sync + fmt::Debug {
-    /// Checks an address without connecting to anything. Returns the address in the form to store.
+    /// Checks a URL without connecting to anything. Returns the URL in the form to store.
     ///
     /// # Errors
     /// The reason for the client, as a clause that follows the name of the request's part ("callback_url ...").
@@ -261,7 +261,7 @@ pub enum DraftFailure {
 /// The reason why a preflight could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum PreflightFailure {
-    /// The archive or the address is invalid.
+    /// The archive or the URL is invalid.
     #[error(transparent)]
     Policy(#[from] IntakeFailure),
     /// The service is stopping.

@@ -13,7 +13,7 @@ const MAX_EVENTS: u32 = 2000;
 /// The public message of a FAILED submission.
 const FAILED: &str = "the service could not run the submission; its host can read the reason in the log";
 
-/// A submission as it is published at a given time.
+/// A submission in the state that is published at a given time.
 #[derive(Debug, Clone)]
 pub(crate) struct PublishedSubmission {
     record: JobRecord,
@@ -39,7 +39,7 @@ pub(crate) struct Change {
 }
 
 impl PublishedSubmission {
-    /// Returns the submission as it is published at `now`.
+    /// Returns the submission in the state that is published at `now`.
     ///
     /// # Errors
     /// The records failed.

@@ -14,11 +14,11 @@ pub(crate) struct LeaderboardEntry {
     /// Rank, counted from 1; tied entries share a rank. `null` for entries that are no better than the idle policy,
     /// and, on a board of several scenarios, for accounts without a SAFE entry.
     pub(super) rank: Option<u32>,
-    /// Lower end of the rank's interval: 1 plus the number of entries that are significantly ahead, judged by their
-    /// lead in the worlds that both ran in and by the board's order.
+    /// Best rank of the interval: 1 plus the number of entries that are significantly ahead, judged by their lead in
+    /// the worlds that both ran in and by the board's order.
     pub(super) rank_low: Option<u32>,
-    /// Upper end of the rank's interval: the number of entries minus those that are significantly behind. Both ends
-    /// hold with a confidence of 95 %.
+    /// Worst rank of the interval: the number of entries minus those that are significantly behind. Both ends hold
+    /// with a confidence of 95 %.
     pub(super) rank_high: Option<u32>,
     /// Id of the submission; `null` on a board of several scenarios.
     pub(super) submission_id: Option<JobId>,

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_two_lines_and_an_empty_one() {
+    fn an_event_is_two_lines_followed_by_an_empty_line() {
         let estimate = JobEstimate { queue_position: Some(2), eta_s: Some(1.5), eta_reason: None };
         let kept = EventFrame::recorded(&event(JobStatus::Failed), estimate);
         let text = std::str::from_utf8(&kept.bytes).unwrap();

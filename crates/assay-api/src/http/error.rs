@@ -65,7 +65,7 @@ pub(crate) struct ErrorResponse {
     error: ErrorBody,
 }
 
-/// An error.
+/// Description of an error.
 #[derive(schemars::JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct ErrorBody {

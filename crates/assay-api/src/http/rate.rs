@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_begin_with_the_minute_and_forget_the_last_one() {
+    fn windows_start_with_the_minute_and_discard_past_counts() {
         let windows = RateWindows::default();
         let limits = RateLimits::all(2);
         let (a, b) = (KeyId::parse("a").unwrap(), KeyId::parse("b").unwrap());

@@ -1,7 +1,7 @@
 //! The endpoints: a folder per resource, a file per endpoint.
 //!
-//! Start with `list.rs`, the list of all endpoints. The router, the OpenAPI document, the scopes and the rate classes
-//! come from it.
+//! Where to begin: `list.rs`, the list of all endpoints. The router, the OpenAPI document, the scopes and the rate
+//! classes come from it.
 
 mod access;
 mod arena;

@@ -23,7 +23,7 @@ const NEVER: Duration = Duration::from_secs(86_400);
 pub(super) struct BodyTimer {
     began: Instant,
     received: Arc<AtomicU64>,
-    /// Longest pause between two pieces; the rate is not checked for as long at the beginning.
+    /// Maximum pause between two pieces, and length of the grace period before the rate is checked.
     idle: Duration,
     /// Minimum bytes per second, on average since the end of the grace period.
     min_rate: u64,

@@ -47,7 +47,7 @@ const VERIFY_TEXTS: &[&str] = &[
     "callback_url",
 ];
 
-/// The error for a submission with the address of a policy server.
+/// The error for a submission with the URL of a policy server.
 const NO_SERVERS: &str = "a submission is an archive: a policy server would see every secret episode of the season; send \
                           the zip in policy, or evaluate the server with POST /verify";
 

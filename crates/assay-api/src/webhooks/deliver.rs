@@ -22,7 +22,7 @@ const MAX_IN_FLIGHT: usize = 16;
 const MAX_OF_ACCOUNT: usize = 2;
 /// Interval between queries for due deliveries.
 const TICK: Duration = Duration::from_secs(1);
-/// Lease of a claimed delivery; longer than an address may take to respond ([`crate::WebhookSettings::answer_s`]).
+/// Lease of a claimed delivery; longer than a receiver may take to respond ([`crate::WebhookSettings::answer_s`]).
 const LEASE: SignedDuration = SignedDuration::from_secs(60);
 /// Maximum length of a stored error of a failed attempt, in bytes.
 const MAX_ERROR_BYTES: usize = 300;
@@ -67,7 +67,7 @@ impl Deliveries {
     /// Starts due deliveries up to the limit.
     async fn start_due(&mut self) -> Result<(), StoreError> {
         while self.in_flight.len() < MAX_IN_FLIGHT {
-            // Accounts without a delivery in flight come first: unresponsive addresses delay only themselves.
+            // Accounts without a delivery in flight come first: unresponsive receivers delay only themselves.
             let delivery = match self.claim(1).await? {
                 Some(delivery) => delivery,
                 None => match self.claim(MAX_OF_ACCOUNT).await? {

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_have_the_length_that_the_specification_requires() {
+    fn secrets_have_the_required_length() {
         let made = new_secret(&crate::OsEntropy);
         let bytes = STANDARD.decode(made.reveal().strip_prefix("whsec_").unwrap()).unwrap();
         assert!((24..=64).contains(&bytes.len()));

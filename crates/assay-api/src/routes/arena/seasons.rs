@@ -17,7 +17,7 @@ pub(in crate::routes) struct SeasonList {
     seasons: Vec<SeasonView>,
 }
 
-/// A season.
+/// A season of the arena on one scenario.
 #[derive(Serialize, schemars::JsonSchema)]
 #[schemars(rename = "Season")]
 pub(in crate::routes) struct SeasonView {

@@ -65,7 +65,7 @@ pub(in crate::routes) fn error(meaning: &str) -> Value {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_file_is_read() {
+    fn the_examples_file_parses() {
         assert!(super::ANSWERS.contains_key("JobReport"));
     }
 }

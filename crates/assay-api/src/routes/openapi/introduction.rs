@@ -13,7 +13,7 @@ const TEXT: &str = include_str!("introduction.md");
 const DEFAULT_BASE: &str = "http://127.0.0.1:8080";
 const MIB: u64 = 1 << 20;
 
-/// Returns the description in Markdown, with the addresses and limits of this service.
+/// Returns the description in Markdown, with the URLs and limits of this service.
 pub(in crate::routes) fn description(settings: &ApiSettings) -> String {
     let base = settings.address("");
     let base = if base.is_empty() { DEFAULT_BASE } else { base.trim_end_matches('/') };
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_introduction_begins_with_what_a_client_needs_first() {
+    fn the_introduction_starts_with_the_first_steps() {
         let text = description(&ApiSettings::default());
         let headings: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
         let first = ["Authentication", "A first request", "Limits", "Errors", "Events"];
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn each_place_holder_is_filled() {
+    fn placeholders_are_filled() {
         let settings = ApiSettings { public_url: Some("https://x.org/assay/".into()), ..ApiSettings::default() };
         let text = description(&settings);
         assert!(text.contains("https://x.org/assay/scenarios") && !text.contains(DEFAULT_BASE), "{text}");

@@ -1,5 +1,4 @@
-//! `GET /submissions/{id}/events`: the progress of a submission as it is published, without anything about single
-//! episodes.
+//! `GET /submissions/{id}/events`: the published progress of a submission, without anything about single episodes.
 
 use axum::Extension;
 use axum::extract::State;

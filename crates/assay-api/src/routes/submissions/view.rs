@@ -39,7 +39,7 @@ pub(in crate::routes) struct SubmissionEntry {
     erased_at: Option<Timestamp>,
 }
 
-/// A submission.
+/// A submission, with its state and result.
 #[derive(Serialize, schemars::JsonSchema)]
 #[schemars(rename = "Submission")]
 pub(crate) struct SubmissionDetail {

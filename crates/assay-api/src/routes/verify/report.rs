@@ -74,13 +74,13 @@ pub(in crate::routes) async fn page_of(app: &App, record: JobRecord) -> Result<R
 
 /// Get the report of a verification
 ///
-/// Returns exactly the bytes that the statement's hash covers. Until the job is COMPLETED, the response is 409.
+/// Returns the report as it was signed: exactly the bytes that the statement's hash covers, with relative paths and
+/// hashes, and without URLs. Every request returns the same bytes. Until the job is COMPLETED, the response is 409.
 #[utoipa::path(
     get, path = "/verify/{job_id}/report.json", operation_id = "verification_report", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
     responses((status = 200, description = "The job as it was signed, with relative paths", body = ref(schema_of::<JobView>())), (status = 400), (status = 404), (status = 409), (status = 410)),
 )]
-/// The document as it was signed: relative paths and hashes, no addresses, the same bytes whenever it is asked for.
 pub(in crate::routes) async fn document(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
