@@ -8,7 +8,7 @@ use assay_model::AccountId;
 
 use crate::http::{ApiError, ErrorCode, OverLimit};
 
-/// Slots in total.
+/// Total number of slots.
 const MAX_AT_ONCE: usize = 2;
 /// Retry delay of a preflight in seconds: about the duration of one.
 pub(crate) const PREFLIGHT_RETRY_S: u64 = 3;

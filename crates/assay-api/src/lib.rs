@@ -1,11 +1,11 @@
-//! The HTTP service: who asks (bearer keys), what is asked (one file an endpoint under `routes`), and how it is
-//! answered (one error shape, request ids). It trusts nothing that comes in; it keeps what it accepts in
+//! The HTTP service: authentication (bearer keys), the endpoints (a file each under `routes`), and the form of
+//! responses (a common form of errors, request ids). It trusts no input. It keeps everything that it accepts in
 //! [`assay_store::Records`] and in files of the data folder, and nothing in memory.
 //!
 //! Invariants:
-//! - Nothing is answered 201 before the archive and its rows are durable.
-//! - No endpoint works without a key unless its row in the table of `routes` says so.
-//! - Every error, also one that a library made, leaves in the one shape, with the request's id.
+//! - A 201 is sent only after the archive and its rows are durable.
+//! - No endpoint works without a key unless its row in the list in `routes` says so.
+//! - Every error, including one created by a library, has the common form, with the request's id.
 //! - No key is ever logged.
 //!
 //! Where to begin: [`AppState`], [`router`], then the list of endpoints in `routes/list.rs`.

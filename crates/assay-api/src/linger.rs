@@ -11,13 +11,13 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Longest pause between two reads of the client's bytes.
+/// Maximum pause between two reads of the client's bytes.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
-/// Longest time that a connection lingers.
+/// Maximum time that a connection lingers.
 const MAX_TIME: Duration = Duration::from_secs(10);
-/// Bytes that are discarded per read.
+/// Number of bytes discarded per read.
 const BUFFER_BYTES: usize = 16 << 10;
-/// Reads before the task yields to others.
+/// Number of reads before the task yields to others.
 const MAX_TURN: usize = 64;
 
 /// A stream that lingers when it is closed.

@@ -84,17 +84,17 @@ pub trait PolicyIntake: Send + Sync + fmt::Debug {
     /// read.
     fn check(&self, zip: &Path) -> Result<CheckedPolicy, IntakeFailure>;
 
-    /// Checks the address of a policy server without connecting to anything.
+    /// Checks the URL of a policy server without connecting to anything.
     ///
     /// # Errors
-    /// [`IntakeFailure::Refused`] when it is not an address of a policy server that may be called.
+    /// [`IntakeFailure::Refused`] when it is not the URL of a policy server that may be called.
     fn check_server(&self, url: &str) -> Result<CheckedServer, IntakeFailure>;
 }
 
-/// A checked address of a policy server.
+/// The checked URL of a policy server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckedServer {
-    /// The address without user, password and query.
+    /// The URL without user, password and query.
     pub name: String,
 }
 
@@ -115,7 +115,7 @@ pub enum IntakeFailure {
     Refused {
         /// The part of the request: `policy` or `policy_url`.
         field: &'static str,
-        /// The entry, the reason, and what to do next.
+        /// The affected entry, the reason, and a remedy.
         message: String,
     },
     /// This server does not run uploaded policies.
@@ -135,16 +135,16 @@ pub trait SigningKeys: Send + Sync + fmt::Debug {
     fn published(&self) -> std::io::Result<PublishedKeys>;
 }
 
-/// Sends webhooks to addresses given by clients.
+/// Sends webhooks to URLs given by clients.
 #[async_trait]
 pub trait WebhookSender: Send + Sync + fmt::Debug {
-    /// Checks an address without connecting to anything. Returns the address in the form to store.
+    /// Checks a URL without connecting to anything. Returns the URL in the form to store.
     ///
     /// # Errors
     /// The reason for the client, as a clause that follows the name of the request's part ("callback_url ...").
     fn check(&self, url: &str) -> Result<Secret, String>;
 
-    /// Posts the JSON text `body` with these headers and returns the status of the response. May wait for ever.
+    /// Posts the JSON text `body` with these headers and returns the status of the response. May wait indefinitely.
     ///
     /// # Errors
     /// The reason why there was no response, in words that the client may read.
@@ -157,7 +157,7 @@ pub trait Replayer: Send + Sync + fmt::Debug {
     /// Runs `episode` of the completed `job` again and compares it with its recording. Stops when it is dropped.
     ///
     /// # Errors
-    /// [`ReplayFailure`]; a difference is no error.
+    /// [`ReplayFailure`]; a difference is not an error.
     async fn replay(&self, job: JobRecord, episode: EpisodeResult) -> Result<ReplayReport, ReplayFailure>;
 }
 
@@ -167,7 +167,7 @@ pub enum ReplayFailure {
     /// The episode cannot be run again.
     #[error("{0}")]
     Refused(String),
-    /// Not now, or not within the time limit.
+    /// The episode cannot be run now, or did not finish within the time limit.
     #[error("{0}")]
     Unavailable(String),
     /// An internal error.
@@ -175,7 +175,7 @@ pub enum ReplayFailure {
     Broken(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// Runs policies briefly before they are submitted.
+/// Runs policies briefly, to check them before they are submitted.
 pub trait Preflights: Send + Sync + fmt::Debug {
     /// Runs a policy for a few seconds. Runs on a thread that may block.
     ///
@@ -191,17 +191,17 @@ pub struct PreflightRequest {
     pub scenario: ScenarioId,
     /// The digest of the scenario's version.
     pub scenario_digest: Sha256Digest,
-    /// The archive as it was received.
+    /// The uploaded archive.
     pub archive: Option<PathBuf>,
     /// The policy server, and the number of actions per chunk that are executed.
     pub server: Option<(PolicyServerCredentials, Option<u32>)>,
-    /// The author's name for it.
+    /// The name that the author gave the policy.
     pub policy_name: String,
 }
 
 /// Checks scenarios that accounts want to publish, and reads published ones.
 pub trait Publisher: Send + Sync + fmt::Debug {
-    /// Unpacks the archive at `zip` and reads what it holds; runs nothing. Runs on a thread that may block.
+    /// Unpacks the archive at `zip` and reads its contents without running anything. Runs on a thread that may block.
     ///
     /// # Errors
     /// [`DraftFailure`].
@@ -261,7 +261,7 @@ pub enum DraftFailure {
 /// The reason why a preflight could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum PreflightFailure {
-    /// The archive or the address is invalid.
+    /// The archive or the URL is invalid.
     #[error(transparent)]
     Policy(#[from] IntakeFailure),
     /// The service is stopping.

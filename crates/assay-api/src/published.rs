@@ -8,18 +8,18 @@ use assay_model::{Grid, JobId, JobStatus};
 use assay_store::{JobFailure, JobRecord, JobState, Records, StoreError};
 use jiff::Timestamp;
 
-/// Most events of a submission: one per episode, and one per change of state.
+/// Maximum number of events of a submission: one per episode, and one per change of state.
 const MAX_EVENTS: u32 = 2000;
 /// The public message of a FAILED submission.
 const FAILED: &str = "the service could not run the submission; its host can read the reason in the log";
 
-/// A submission as it is published at a given time.
+/// A submission in the state that is published at a given time.
 #[derive(Debug, Clone)]
 pub(crate) struct PublishedSubmission {
     record: JobRecord,
     is_open: bool,
     point: u32,
-    /// The exact times of its start and end. Not for clients.
+    /// The exact times of its start and end, which must not reach clients.
     times: JobTimes,
     changes: Vec<Change>,
 }
@@ -39,7 +39,7 @@ pub(crate) struct Change {
 }
 
 impl PublishedSubmission {
-    /// Returns the submission as it is published at `now`.
+    /// Returns the submission in the state that is published at `now`.
     ///
     /// # Errors
     /// The records failed.
@@ -91,7 +91,7 @@ impl PublishedSubmission {
         Self { record, is_open, point, times, changes }
     }
 
-    /// Returns the record with state and times as they are published. Its data about single episodes is not for clients
+    /// Returns the record with its published state and times. Its data about single episodes must not reach clients
     /// while [`PublishedSubmission::is_open`].
     pub(crate) fn record(&self) -> &JobRecord {
         &self.record
@@ -136,7 +136,7 @@ async fn judging_at(records: &dyn Records, job: JobId) -> Result<Option<Timestam
     Ok(events.into_iter().find(|event| event.status == JobStatus::Judging).map(|event| event.at))
 }
 
-/// Returns all changes of state with the points at which they are published; of several at one point only the last.
+/// Returns all changes of state with the points at which they are published; if several share a point, only the last.
 fn changes(
     JobTimes { started_at, ended_at }: JobTimes,
     status: JobStatus,

@@ -1,4 +1,4 @@
-//! Lookup of scenarios by id and, unless the highest version is meant, by version.
+//! Lookup of scenarios by id and, optionally, by version; the highest version by default.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use assay_store::{CommunityFilter, CommunityScenario, CommunityVersion};
 use crate::http::{ApiError, ErrorCode};
 use crate::state::AppState;
 
-/// Most scenarios of an account that are searched for a similar name.
+/// Maximum number of scenarios of an account that are searched for a similar name.
 const MAX_ALIKE: u32 = 100;
 
 /// A published scenario in the requested version, and all its versions.

@@ -13,7 +13,7 @@ use crate::ApiSettings;
 pub(crate) const CSRF_HEADER: &str = "x-csrf-token";
 const COOKIE: &str = "assay_session";
 const SECRET_BYTES: usize = 32;
-// Domain separation: the two values derived from the secret reveal nothing about each other or the secret.
+// Domain separation: the two values derived from the secret reveal nothing about each other or about the secret.
 const KEPT: &[u8] = b"assay session, as it is kept\0";
 const TOKEN: &[u8] = b"assay session, against forged requests\0";
 
@@ -27,7 +27,7 @@ impl SessionSecret {
         Self(to_hex(&bytes))
     }
 
-    /// Returns the secret in a request's cookies, if there is one; the first of several.
+    /// Returns the secret in a request's cookies, if there is one; if there are several, the first.
     pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
         let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
         let mut pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_is_not_what_is_kept() {
+    fn the_token_differs_from_the_stored_hash() {
         let secret = SessionSecret("5f".repeat(32));
         assert_ne!(secret.token(), to_hex(&secret.hash()));
         let shown = |token: &str| {

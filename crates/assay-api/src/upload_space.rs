@@ -1,4 +1,4 @@
-//! The disk space that uploads reserve: each its announced size, before its body is read.
+//! The disk space that uploads reserve: each upload its announced size, before its body is read.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -22,10 +22,10 @@ const MAX_TRIES: usize = 1000;
 pub struct Actor {
     /// A mocap body of the scene.
     pub body: String,
-    /// Its motion.
+    /// Motion of the actor.
     #[serde(flatten)]
     pub motion: Motion,
-    /// Geoms for which it stops; by default none.
+    /// Geoms for which the actor stops; by default none.
     #[serde(default)]
     pub stops_for: Option<StopsFor>,
 }
@@ -96,7 +96,7 @@ pub struct Pose {
     pub x: f64,
     /// y in m, world axes.
     pub y: f64,
-    /// z in m, world axes; none if the body keeps its height in the scene.
+    /// z in m, world axes; `None` if the body keeps its height in the scene.
     pub z: Option<f64>,
     /// Rotation about z in rad.
     pub heading: f64,
@@ -236,7 +236,7 @@ impl Track {
         self.knots.push(Knot { time_s: from.time_s + way / speed, place, heading, ..from });
     }
 
-    /// Returns its pose at `time_s`.
+    /// Returns the actor's pose at `time_s`.
     #[must_use]
     pub fn at(&self, time_s: f64) -> Pose {
         let next = self.knots.partition_point(|knot| knot.time_s <= time_s);
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn walks_stay_in_their_area_and_speed_and_repeat_with_the_seed() {
+    fn walks_respect_area_and_speed_and_are_reproducible() {
         let area = [[-1.0, 2.0], [0.0, 0.5]];
         let walk = |seed| Track::walk(area, [0.4, 1.2], [0.0, 0.5], 30.0, &mut Generator::new(seed));
         assert_eq!(walk(3), walk(3));

@@ -16,7 +16,8 @@ const MAX_FILES: usize = 4096;
 /// Maximum size of a file of a scenario or robot in bytes (a large mesh).
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// SHA-256 over the sorted list of (path, size, content) of the scenario's folder and of every robot it uses.
+/// Returns the SHA-256 over the sorted list of (path, size, content) of the scenario's folder and of every robot it
+/// uses.
 ///
 /// # Errors
 /// A file cannot be read; a link, whose target the digest would not cover; too many files, a file that is too large or
@@ -33,7 +34,7 @@ pub fn digest(folder: &Path, robots: &[Robot]) -> io::Result<Sha256Digest> {
 /// Returns the files of a scenario's or robot's folder, sorted, relative to it.
 ///
 /// # Errors
-/// As [`digest`].
+/// Like [`digest`].
 pub fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     list(folder, Path::new(""), 0, &mut files)?;

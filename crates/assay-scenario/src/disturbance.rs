@@ -12,7 +12,7 @@ pub enum Disturbance {
     /// A force on a body's centre of mass. Draws `push_N.at`, `push_N.force` and `push_N.heading`, where N is the index
     /// of the disturbance, from 0.
     Push {
-        /// The body.
+        /// The body on which the force acts.
         body: String,
         /// Range of the start time, in s.
         at_s: [f64; 2],

@@ -1,9 +1,9 @@
-//! Draws that fail.
+//! Errors of random draws.
 
 /// Attempts to place a body before the placement is considered impossible.
 pub(crate) const MAX_TRIES: usize = 10_000;
 
-/// A draw that failed.
+/// An error of a random draw.
 #[derive(Debug, thiserror::Error)]
 pub enum DrawError {
     /// The region is too small for its bodies.
@@ -12,17 +12,17 @@ pub enum DrawError {
         /// The body that could not be placed.
         body: String,
     },
-    /// An actor that would have to move backwards in time.
+    /// The drawn speed of an actor is not positive, or its drawn start time is negative.
     #[error("actor: {body}: its {what} came out as {value}; draw it from a range above 0")]
     Motion {
-        /// Its body.
+        /// Body of the actor.
         body: String,
-        /// The number that is wrong.
+        /// Name of the invalid number.
         what: &'static str,
         /// The drawn value.
         value: f64,
     },
-    /// A `[[set]]` value that is not a number.
+    /// An expression whose value is not a finite number.
     #[error("set: {expression:?}: {problem}")]
     Expression {
         /// The expression as written.

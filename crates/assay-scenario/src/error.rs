@@ -21,7 +21,7 @@ pub enum ScenarioError {
     Missing {
         /// Path of the file.
         path: PathBuf,
-        /// Its purpose.
+        /// Purpose of the file.
         purpose: &'static str,
     },
     /// A link is used in place of a file.

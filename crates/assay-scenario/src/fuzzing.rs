@@ -1,6 +1,6 @@
 //! Entry points for fuzzing: parsers of untrusted text that are otherwise private.
 
-/// Checks a scene as before MuJoCo reads it.
+/// Performs the checks that a scene undergoes before MuJoCo reads it.
 ///
 /// # Errors
 /// A message for the scene's author.

@@ -1,5 +1,5 @@
 //! JSON Schemas of the two files, generated from the types that parse them. They describe the available keys to an
-//! editor; constraints between keys (names, ranges of ranges) are checked by [`crate::Scenario::load`].
+//! editor; constraints between keys (such as references by name) are checked by [`crate::Scenario::load`].
 
 use schemars::generate::SchemaSettings;
 use serde_json::Value;

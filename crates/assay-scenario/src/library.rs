@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::{Scenario, ScenarioError, closest};
 
-/// The file beside the scenarios.
+/// Name of the file with the collections, in the folder of scenarios.
 const COLLECTIONS: &str = "collections.toml";
 
 /// A named set of scenarios.
@@ -19,13 +19,13 @@ pub struct Collection {
     pub id: String,
     /// Display name.
     pub name: String,
-    /// One sentence.
+    /// Description in one sentence.
     pub description: String,
     /// Ids of its scenarios.
     pub scenarios: Vec<String>,
 }
 
-/// `collections.toml`.
+/// The contents of `collections.toml`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Collections {
@@ -41,7 +41,7 @@ pub struct Library {
     robots: PathBuf,
 }
 
-/// A scenario that was not found.
+/// An error while opening the library or finding a scenario.
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryError {
     /// The library's folder cannot be read.
@@ -64,7 +64,7 @@ pub enum LibraryError {
         /// The problem.
         problem: String,
     },
-    /// No such scenario.
+    /// There is no such scenario.
     #[error("there is no scenario {name:?}{}", suggest(.name, .known))]
     Unknown {
         /// The requested name.
@@ -178,7 +178,7 @@ fn folders(scenarios: &Path) -> Result<Vec<PathBuf>, LibraryError> {
     Ok(folders)
 }
 
-/// Reads the collections, each with a unique id and existing scenarios. There are none without a file.
+/// Reads the collections, each with a unique id and existing scenarios. Returns none if there is no file.
 fn read_collections(path: &Path, scenarios: &[Scenario]) -> Result<Vec<Collection>, LibraryError> {
     let fail = |problem: String| LibraryError::Collections { path: path.to_owned(), problem };
     let text = match fs::read_to_string(path) {

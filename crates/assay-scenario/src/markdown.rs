@@ -69,13 +69,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_harmless_stays_as_it_is() {
+    fn harmless_markdown_is_unchanged() {
         let text = "# Reach\n\nGo *there*, `a < b`, [see](https://example.org/x) <me@example.org>, 3 < 4.\n\n```xml\n<mujoco/>\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n";
         assert_eq!(harmless(text), text);
     }
 
     #[test]
-    fn markup_that_acts_is_shown_as_text() {
+    fn active_markup_is_shown_as_text() {
         for (text, shown) in [
             ("a <script>alert(1)</script>", "a &lt;script>alert(1)&lt;/script>"),
             ("<div onclick=x>\n[a](https://b.c)\n</div>", "&lt;div onclick=x>\n[a](https://b.c)\n&lt;/div>"),
@@ -96,7 +96,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_acts_whatever_is_written(text in "[\\[\\]()<>!a:#`*\\\\&;\n /\"'-]{0,60}|(<b>|<!--|-->|\\[|\\]|\\(javascript:x\\)|!|`|\n|&lt;|\\\\){0,40}") {
+        fn no_input_yields_active_content(text in "[\\[\\]()<>!a:#`*\\\\&;\n /\"'-]{0,60}|(<b>|<!--|-->|\\[|\\]|\\(javascript:x\\)|!|`|\n|&lt;|\\\\){0,40}") {
             prop_assert!(edits(&harmless(&text)).is_empty(), "{:?}", harmless(&text));
         }
     }

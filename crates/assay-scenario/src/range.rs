@@ -1,6 +1,6 @@
 //! Ranges that numbers are drawn from.
 
-/// Returns true if numbers can be drawn uniformly from `low` to `high`: both and their difference are finite, and they
+/// Returns whether numbers can be drawn uniformly from `low` to `high`: both and their difference are finite, and they
 /// are in order.
 pub(crate) fn is_range([low, high]: [f64; 2]) -> bool {
     low <= high && (high - low).is_finite()

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_and_targets() {
+    fn frames_and_targets_parse() {
         assert_eq!("site:arm/tcp".parse(), Ok(Frame::Site("arm/tcp".into())));
         assert!("arm/tcp".parse::<Frame>().is_err());
         assert_eq!("body:post.pos.z".parse(), Ok(Target::BodyPosition("post".into(), 2)));

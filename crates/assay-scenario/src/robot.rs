@@ -31,7 +31,7 @@ pub struct RobotModel {
     pub joints: Vec<String>,
     /// Site at the tool centre point; for a robot without an arm, its reference point.
     pub tcp: String,
-    /// The gripper, if it has one.
+    /// Gripper, if the robot has one.
     pub gripper: Option<Gripper>,
     /// The manufacturer's limits.
     #[serde(default)]
@@ -42,9 +42,9 @@ pub struct RobotModel {
     /// Inverse kinematics.
     #[serde(default)]
     pub ik: Ik,
-    /// Driven wheels, if it has any.
+    /// Driven wheels, if the robot has any.
     pub drive: Option<Drive>,
-    /// Rotors, if it flies.
+    /// Rotors, if the robot flies.
     pub rotors: Option<Rotors>,
     /// Laser scanners.
     #[serde(default)]
@@ -55,9 +55,9 @@ pub struct RobotModel {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Gripper {
-    /// Its actuator, which takes the target of one finger in m.
+    /// Actuator of the gripper, which takes the target of one finger in m.
     pub actuator: String,
-    /// Its finger joints, which are slide joints in m.
+    /// Finger joints, which are slide joints in m.
     pub joints: Vec<String>,
     /// Travel of one finger in m.
     pub open_m: f64,
@@ -78,9 +78,9 @@ impl Gripper {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// rad.
+    /// Lower position limit in rad.
     pub position_low: Vec<f64>,
-    /// rad.
+    /// Upper position limit in rad.
     pub position_high: Vec<f64>,
     /// Velocity in rad/s.
     pub velocity: Vec<f64>,

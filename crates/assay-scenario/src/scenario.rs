@@ -1,4 +1,4 @@
-//! A scenario as it was loaded: what an episode is built from.
+//! A loaded scenario, from which episodes are built.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,13 +21,13 @@ pub struct Scenario {
     pub version: String,
     /// Display name.
     pub name: String,
-    /// One sentence.
+    /// Description in one sentence.
     pub description: String,
     /// Content of `README.md`, the detailed description for authors of policies.
     pub long_description: String,
     /// The task that the policy receives, in words.
     pub instruction: Option<String>,
-    /// 1 (easy) to 5.
+    /// Difficulty, from 1 (easy) to 5 (hard).
     pub difficulty: u8,
     /// Score of a perfect submission.
     pub max_score: u32,
@@ -80,7 +80,7 @@ pub struct Scenario {
 /// A robot in the world.
 #[derive(Debug, Clone)]
 pub struct Robot {
-    /// Its name, used as prefix `NAME/` of all its MJCF names.
+    /// Name, used as prefix `NAME/` of all its MJCF names.
     pub name: String,
     /// Site of the scene to which it is attached.
     pub mount: String,
@@ -95,7 +95,7 @@ pub struct Robot {
 /// A part of the task.
 #[derive(Debug, Clone)]
 pub struct Stage {
-    /// Its name.
+    /// Name of the stage.
     pub name: String,
     /// Points for reaching it.
     pub points: f64,
@@ -112,14 +112,14 @@ pub struct Success {
     pub when: BoundFormula,
     /// Time for which the condition must hold, in s.
     pub hold_s: f64,
-    /// True if success is evaluated at the time limit only; otherwise the first success ends the episode.
+    /// Whether success is evaluated only at the time limit; otherwise the first success ends the episode.
     pub at_end: bool,
 }
 
 /// A safety clause.
 #[derive(Debug, Clone)]
 pub struct Clause {
-    /// Its id.
+    /// Id of the clause.
     pub id: String,
     /// The rule in words.
     pub title: String,
@@ -135,9 +135,9 @@ pub struct Clause {
     pub limit: f64,
     /// A robustness of -scale is the most severe violation.
     pub scale: f64,
-    /// True if a violation ends the episode.
+    /// Whether a violation ends the episode.
     pub terminal: bool,
-    /// True if the clause is `not_applicable` when its premise never becomes true.
+    /// Whether the clause is `not_applicable` when its premise never becomes true.
     pub must_activate: bool,
     /// The formula as written, with `limit` replaced by its number.
     pub formula: Formula,
@@ -146,7 +146,7 @@ pub struct Clause {
 }
 
 impl Scenario {
-    /// Returns the folders of robot models, which its digest covers as well, by the model's id.
+    /// Returns the folders of robot models, which the digest also covers, by the model's id.
     #[must_use]
     pub fn robot_folders(&self) -> BTreeMap<&str, &Path> {
         robot_folders(&self.robots)
@@ -191,7 +191,7 @@ impl Scenario {
         whole(f64::from(self.time_limit_s) * self.world.control_hz).unwrap_or(1)
     }
 
-    /// Returns true if the observation contains images, which require OpenGL.
+    /// Returns whether the observation contains images, which require OpenGL.
     #[must_use]
     pub fn has_images(&self) -> bool {
         self.observations.iter().any(|observation| matches!(observation.kind, ObservationKind::Image { .. }))

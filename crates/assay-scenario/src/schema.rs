@@ -1,4 +1,5 @@
-//! `scenario.toml` as written, with one module per section, from top to bottom. Unknown keys are errors everywhere.
+//! The contents of `scenario.toml`, with one module per section, from top to bottom. Unknown keys are errors
+//! everywhere.
 
 mod arena;
 mod budget;
@@ -44,7 +45,7 @@ pub(crate) struct Document {
     pub(crate) version: String,
     /// Display name.
     pub(crate) name: String,
-    /// One sentence.
+    /// Description in one sentence.
     pub(crate) description: String,
     /// Task in words, passed to the policy.
     pub(crate) instruction: Option<String>,

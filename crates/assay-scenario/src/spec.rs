@@ -10,31 +10,31 @@ use crate::{IMAGE_SIDE, Observation, ObservationKind, Scenario};
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "ScenarioSpec")]
 pub struct Spec {
-    /// Identifier.
+    /// Id of the scenario.
     pub id: String,
     /// Version of the content.
     pub version: String,
     /// SHA-256 over all files of the scenario and of its robots.
     pub digest: Sha256Digest,
-    /// The task, in words.
+    /// Task in words, as passed to the policy.
     pub instruction: Option<String>,
     /// Control mode, as in `scenario.toml`.
     pub control_mode: &'static str,
     /// Actions per simulated second.
     pub control_hz: f64,
-    /// Physics step, s.
+    /// Duration of a physics step in s.
     pub timestep_s: f64,
-    /// Simulated seconds.
+    /// Time limit of an episode in simulated seconds.
     pub time_limit_s: u32,
     /// Delay of an action's effect in control steps.
     pub action_latency_steps: u32,
     /// Number of values in an action.
     pub action_dim: usize,
-    /// The action's numbers, in order.
+    /// Numbers of the action, in order.
     pub action: Vec<ActionNumber>,
-    /// The observation's arrays, in order.
+    /// Arrays of the observation, in order.
     pub observation: Vec<Array>,
-    /// Stages and their points.
+    /// Stages of the task, with their points.
     pub stages: Vec<StagePoints>,
     /// Safety clauses.
     pub clauses: Vec<ClauseLimit>,
@@ -48,13 +48,13 @@ pub struct Spec {
 /// One number of an action.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ActionNumber {
-    /// Name.
+    /// Name of the number.
     pub name: String,
-    /// Minimum.
+    /// Minimum value.
     pub low: f64,
-    /// Maximum.
+    /// Maximum value.
     pub high: f64,
-    /// Unit.
+    /// Unit of the number.
     pub unit: String,
 }
 
@@ -64,35 +64,35 @@ pub struct ActionNumber {
 pub struct Array {
     /// Key in the policy's observation.
     pub name: String,
-    /// Numpy's name of the type, `float64` or `uint8`.
+    /// Numpy data type, `float64` or `uint8`.
     pub dtype: &'static str,
     /// Length of each dimension.
     pub shape: Vec<u32>,
-    /// Unit of its numbers.
+    /// Unit of the array's numbers.
     pub unit: &'static str,
     /// Description for authors of policies.
     pub description: String,
 }
 
-/// A stage.
+/// A stage of the task.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct StagePoints {
-    /// Name.
+    /// Name of the stage.
     pub name: String,
     /// Points for reaching it.
     pub points: f64,
 }
 
-/// A safety clause.
+/// A safety clause, with its limit.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ClauseLimit {
-    /// Identifier.
+    /// Id of the clause.
     pub id: String,
     /// The rule in words.
     pub title: String,
-    /// Critical or warning.
+    /// Level of the clause: critical or warning.
     pub level: Level,
-    /// Weight in the safety score.
+    /// Weight in the safety score, in (0, 1].
     #[schemars(range(max = 1), extend("exclusiveMinimum" = 0))]
     pub weight: f64,
     /// Source of the limit.
@@ -101,27 +101,27 @@ pub struct ClauseLimit {
     pub unit: String,
     /// The limit.
     pub limit: f64,
-    /// True if a violation ends the episode.
+    /// Whether a violation ends the episode.
     pub terminal: bool,
-    /// Signal temporal logic.
+    /// Formula in signal temporal logic.
     pub formula: String,
 }
 
-/// CPU time of a policy in ms, its memory, and its archive.
+/// Limits on the CPU time, memory and archive size of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "ScenarioBudget")]
 pub struct BudgetMs {
-    /// A step that exceeds it counts as a deadline miss.
+    /// CPU time in ms; a step that exceeds it counts as a deadline miss.
     pub step_cpu_ms: f64,
-    /// A step that exceeds it ends the episode.
+    /// CPU time in ms; a step that exceeds it ends the episode.
     pub hard_cpu_ms: f64,
-    /// Budget of the start and of the first action, each.
+    /// CPU time in ms for the start and for the first action, each.
     pub first_cpu_ms: f64,
-    /// Budget of the import of `policy.py`.
+    /// CPU time in ms for the import of `policy.py`.
     pub import_cpu_ms: f64,
-    /// Address space in MiB.
+    /// Address space of the policy's process in MiB.
     pub memory_mib: u32,
-    /// Maximum size of an archive in MiB; null if only the service's limit applies.
+    /// Maximum size of a policy archive in MiB; `null` if only the service's limit applies.
     pub archive_mib: Option<u32>,
 }
 

@@ -14,7 +14,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_alike_is_suggested() {
+    fn only_similar_names_are_suggested() {
         let known = ["cartpole_keepin", "tabletop_reach"];
         assert_eq!(closest("cartpole", known), Some("cartpole_keepin"));
         assert_eq!(closest("tabeltop_reach", known), Some("tabletop_reach"));

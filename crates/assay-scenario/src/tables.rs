@@ -44,7 +44,7 @@ impl Scenario {
         text
     }
 
-    /// Returns the README with both tables regenerated between their markers, or none if a marker is missing.
+    /// Returns the README with both tables regenerated between their markers, or `None` if a marker is missing.
     #[must_use]
     pub fn readme_with_tables(&self) -> Option<String> {
         let mut text = self.long_description.clone();
@@ -67,7 +67,7 @@ impl Scenario {
     }
 }
 
-/// Returns a text that is valid in a table cell.
+/// Escapes a text for use in a table cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }

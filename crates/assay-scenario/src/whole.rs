@@ -1,4 +1,4 @@
-//! Whole numbers of steps.
+//! Conversion to whole numbers of steps.
 
 /// Returns `x` as an integer if it is one (to within 1e-6).
 pub(crate) fn whole(x: f64) -> Option<u32> {

@@ -1,6 +1,6 @@
-//! What eight streaming monitors cost beside the physics step of `tabletop_reach`.
+//! Measures the cost of eight streaming monitors next to the physics step of `tabletop_reach`.
 //!
-//! `cargo run --release -p assay-sim --example monitors` prints nanoseconds a physics step of both.
+//! `cargo run --release -p assay-sim --example monitors` prints both in nanoseconds per physics step.
 #![expect(clippy::print_stdout, reason = "it prints its measurements")]
 use std::error::Error;
 use std::hint::black_box;
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Swings the arm about; the samples of every physics step.
+/// Swings the arm and returns the samples of every physics step.
 fn episode(world: &CompiledScenario, seed: u64, physics: &mut Duration) -> Result<Vec<Vec<f64>>, Box<dyn Error>> {
     let mut simulation = world.simulation(seed)?;
     let (mut samples, mut observation) = (Vec::new(), Vec::new());

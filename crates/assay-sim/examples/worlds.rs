@@ -1,5 +1,5 @@
-//! What compiling a scenario and drawing an image of its observation cost. For `bench/`: a line a scenario and one for
-//! the image, in ms; the last is the step that both are compared with.
+//! Measures the time to compile a scenario and to render an image of its observation. For `bench/`: prints a line per
+//! scenario, one for the image, and last one for the control step that both are compared with, in ms.
 #![expect(clippy::print_stdout, reason = "its output is the measurement")]
 
 use std::error::Error;
@@ -11,9 +11,9 @@ use assay_model::frame::Dtype;
 use assay_scenario::Library;
 use assay_sim::CompiledScenario;
 
-/// Compilations of each scenario; the fastest counts, because others only add to it.
+/// Number of compilations of each scenario; the fastest counts, because other load only adds time.
 const COMPILATIONS: u32 = 5;
-/// Control steps between two images, and images.
+/// Number of control steps between two images, and number of images.
 const LOOKS: (u32, u32) = (10, 20);
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -36,11 +36,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// An image, and a control step, in ms.
+/// Returns the time of an image and that of a control step, in ms.
 fn looks(world: &CompiledScenario) -> Result<(f64, f64), Box<dyn Error>> {
     let mut simulation = world.simulation(0)?;
     let mut bytes = Vec::new();
-    // The first look opens OpenGL.
+    // The first observation initialises OpenGL.
     simulation.observe(&mut bytes)?;
     let cameras = simulation.observation_spec().iter().filter(|array| array.dtype == Dtype::U8).count() as f64;
     let (mut looking, mut stepping) = (0.0, 0.0);

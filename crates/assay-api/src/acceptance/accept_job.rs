@@ -15,12 +15,12 @@ use crate::upload::StoredPolicy;
 /// The request that a job comes from.
 pub(crate) struct JobOrigin {
     account: AccountId,
-    /// Path of the endpoint, below which the job will be.
+    /// Path of the endpoint, under which the job's resource is created.
     path: String,
     guard: Option<IdempotencyGuard>,
 }
 
-/// The parts of a new job that its kind decides.
+/// The parts of a new job that depend on its kind.
 #[derive(Debug)]
 pub(super) struct JobDraft<'a> {
     pub(super) scenario: &'a ScenarioCard,
@@ -30,7 +30,7 @@ pub(super) struct JobDraft<'a> {
     pub(super) callback_url: Option<Secret>,
 }
 
-/// The number of submissions that an account may make from a point in time on.
+/// The number of submissions that an account may make since a point in time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DailyLimit {
     pub(super) submissions: u32,
@@ -130,7 +130,7 @@ impl JobDraft<'_> {
     }
 }
 
-/// Returns the time as job headers have it: in milliseconds.
+/// Returns the time truncated to milliseconds, as job headers contain it.
 pub(super) fn in_milliseconds(now: Timestamp) -> Timestamp {
     Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
 }

@@ -92,7 +92,7 @@ fn header(id: JobId, now: Timestamp, request: SubmissionRequest, policy: &Stored
         // The seed of the showcase. Only the season knows those of the other episodes.
         seed: PUBLIC_SEED,
         policy_key: Some(PolicyKey::public()),
-        // The showcase gets a video all the same.
+        // The showcase gets a video regardless.
         record: Record::None,
         plan: Plan {
             episodes: pins.episodes,

@@ -7,7 +7,7 @@ use assay_model::JobId;
 
 use super::entry::LeaderboardEntry;
 
-/// Cached boards; beyond this number the first by name is dropped.
+/// Maximum number of cached boards; beyond it, the first by name is dropped.
 const MAX_BOARDS: usize = 256;
 
 /// The cached boards; shared by all its clones.

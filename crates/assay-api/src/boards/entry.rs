@@ -11,45 +11,48 @@ const STEPS: f64 = 20.0;
 /// An entry of a leaderboard.
 #[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub(crate) struct LeaderboardEntry {
-    /// Rank from 1; tied entries share it. `null` for entries no better than doing nothing, and on a board of several
-    /// scenarios for accounts without a SAFE entry.
+    /// Rank, counted from 1; tied entries share a rank. `null` for entries that are no better than the idle policy,
+    /// and, on a board of several scenarios, for accounts without a SAFE entry.
     pub(super) rank: Option<u32>,
-    /// 1 + the number of entries that are certainly ahead, by their lead in the worlds that both ran in and by the
-    /// order.
+    /// Best rank of the interval: 1 plus the number of entries that are significantly ahead, judged by their lead in
+    /// the worlds that both ran in and by the board's order.
     pub(super) rank_low: Option<u32>,
-    /// The number of entries less those that are certainly behind. Both ends hold with a confidence of 95 %.
+    /// Worst rank of the interval: the number of entries minus those that are significantly behind. Both ends hold
+    /// with a confidence of 95 %.
     pub(super) rank_high: Option<u32>,
-    /// `null` on a board of several scenarios.
+    /// Id of the submission; `null` on a board of several scenarios.
     pub(super) submission_id: Option<JobId>,
-    /// `null` on a board of several scenarios.
+    /// Name of the policy; `null` on a board of several scenarios.
     pub(super) policy_name: Option<String>,
     pub(super) account: AccountId,
-    /// The worst verdict on a board of several scenarios.
+    /// Verdict; on a board of several scenarios, the worst one.
     pub(super) verdict: Verdict,
-    /// The worlds of the run that counts: `fresh` for the top entries of a closed season, `season` otherwise. Entries
-    /// with the same verdict are ordered by worlds, `fresh` first, and then by score. `null` on a board of several
+    /// Worlds of the run that counts: `fresh` for the top entries of a closed season, `season` otherwise. Entries with
+    /// the same verdict are ordered by worlds, `fresh` first, and then by score. `null` on a board of several
     /// scenarios, which uses the seasons' worlds.
     pub(super) worlds: Option<Worlds>,
-    /// Out of the scenario's `max_score`; on a board of several scenarios, the mean share reached in [0, 1], where a
-    /// missing or not SAFE entry counts 0. While a season is open it is computed from 3 digits of the share reached.
+    /// Score out of the scenario's `max_score`; on a board of several scenarios, the mean share of it that was reached,
+    /// in [0, 1], where a missing or not SAFE entry counts as 0. While a season is open, it is computed from shares
+    /// rounded to 3 decimal places.
     #[schemars(range(min = 0))]
     pub(super) score: f64,
-    /// The score on the season's worlds, which all entries ran in, so it is comparable between all of them. `null` on a
+    /// Score on the season's worlds, which all entries ran in, so it is comparable between all of them. `null` on a
     /// board of several scenarios.
     #[schemars(range(min = 0))]
     pub(super) season_score: Option<f64>,
-    /// With `score_high`, an interval (by the board's `interval_method`) for the score over all worlds that the
-    /// scenario can draw. While a season is open both are rounded outward to twentieths of the perfect score.
+    /// Lower end of the interval (by the board's `interval_method`) for the score over all worlds that the scenario can
+    /// draw; `score_high` is the upper end. While a season is open, both are rounded outward to twentieths of the
+    /// perfect score.
     #[schemars(range(min = 0))]
     pub(super) score_low: f64,
     #[schemars(range(min = 0))]
     pub(super) score_high: f64,
     #[schemars(range(min = 0, max = 1))]
     pub(super) success_rate: f64,
-    /// `null` while a season is open.
+    /// Safety score; `null` while a season is open.
     #[schemars(range(min = 0, max = 1))]
     pub(super) safety_score: Option<f64>,
-    /// Episodes that counted.
+    /// Number of episodes that counted.
     pub(super) episodes: u32,
     pub(super) created_at: Timestamp,
     #[serde(skip)]

@@ -13,7 +13,7 @@ use super::update::JobEstimate;
 use super::{progress, tail};
 use crate::QueueForecast;
 
-/// Messages per job that are buffered for slow readers; a reader that falls further behind reads the records.
+/// Maximum number of buffered messages per job; a reader that falls further behind reads the records.
 const CAPACITY: usize = 16;
 
 /// Passes events on within this process; shared by all its clones.

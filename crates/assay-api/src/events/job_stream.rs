@@ -17,7 +17,7 @@ use super::hub::EventHub;
 use super::stream_slots::StreamSlot;
 use super::update::{EventFrame, HEARTBEAT, JobEstimate};
 
-/// Events read from the records at a time.
+/// Number of events read from the records per query.
 const PAGE: u32 = 100;
 
 /// The position of a client in the events of a job.

@@ -8,7 +8,7 @@ use super::channels::{HubState, JobChannel, LastProgress, StreamMessage};
 use super::update::{EventFrame, JobEstimate};
 use crate::QueueForecast;
 
-/// Jobs whose progress is sent in one round; the others follow in the next.
+/// Maximum number of jobs whose progress is sent in one round; the others follow in the next.
 const MAX_JOBS: usize = 500;
 /// Smallest change of an estimated end that is sent, in seconds.
 const MIN_CHANGE_S: f64 = 2.0;
@@ -49,7 +49,7 @@ pub(super) async fn publish(hub: &HubState) {
     }
 }
 
-/// Returns whether the progress has changed since it was last sent. An end that comes nearer as time passes is no
+/// Returns whether the progress has changed since it was last sent. An end that approaches as time passes is not a
 /// change.
 fn is_new(channel: &JobChannel, estimate: JobEstimate, message: Option<&String>) -> bool {
     let last = &channel.last_progress;

@@ -24,7 +24,7 @@ use crate::http::{ApiError, Caller};
 use crate::published::{Change, PublishedSubmission};
 use crate::state::App;
 
-/// Longest time between two readings of the clock.
+/// Maximum time between two readings of the clock.
 const TICK: Duration = Duration::from_secs(1);
 
 /// Streams the events of a submission that the caller may read. Ids are one more than the point of the grid. Begins and

@@ -13,7 +13,7 @@ use super::progress;
 use super::stream_slots::StreamCredential;
 use super::update::{EventFrame, JobEstimate};
 
-/// Longest time between two reads of the records, for changes without a hint.
+/// Maximum time between two reads of the records, for changes without a hint.
 const POLL: Duration = Duration::from_secs(1);
 /// Changes come in bursts; those within this time are read together.
 const SETTLE: Duration = Duration::from_millis(20);

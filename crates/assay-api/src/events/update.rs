@@ -17,14 +17,14 @@ pub(super) const HEARTBEAT: Bytes = Bytes::from_static(b":\n");
 /// The first line of a stream, part of its first event: the reconnection delay in ms.
 pub(super) const RETRY: Bytes = Bytes::from_static(b"retry: 1000\n");
 
-/// The data of an event.
+/// State and progress of a job, as the data of a server-sent event.
 #[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub(crate) struct JobUpdate {
-    /// The job's state.
+    /// State of the job.
     status: JobStatus,
     /// Whether the state is final: the stream ends after this event.
     done: bool,
-    /// The verdict, once there is one.
+    /// Verdict, once there is one.
     verdict: Option<Verdict>,
     progress: PublishedProgress,
     /// Position in the queue, from 1; only while the job is QUEUED.
@@ -33,9 +33,9 @@ pub(crate) struct JobUpdate {
     eta_s: Option<f64>,
     /// Reason why `eta_s` is `null` while the job has not ended.
     eta_reason: Option<String>,
-    /// A message for humans.
+    /// Message for humans.
     message: String,
-    /// The time of the event.
+    /// Time of the event.
     at: Timestamp,
 }
 
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_two_lines_and_an_empty_one() {
+    fn an_event_is_two_lines_followed_by_an_empty_line() {
         let estimate = JobEstimate { queue_position: Some(2), eta_s: Some(1.5), eta_reason: None };
         let kept = EventFrame::recorded(&event(JobStatus::Failed), estimate);
         let text = std::str::from_utf8(&kept.bytes).unwrap();

@@ -55,7 +55,7 @@ impl JobForecast {
         Some(self.no_estimate.map_or("it has just been accepted; the estimate follows", NoEstimate::text))
     }
 
-    /// Returns what a job in this state waits for.
+    /// Returns a description of what a job in this state is waiting for.
     pub(crate) fn waiting_for(&self, status: JobStatus, settings: &ApiSettings) -> Option<&'static str> {
         match status {
             JobStatus::Queued | JobStatus::Running if !self.remote && !settings.runs_uploads => {

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn placeholders_follow_from_what_is_published() {
+    fn placeholders_depend_only_on_published_times() {
         assert_eq!(shards(submission(None, None), 3), [(true, 11, None); 2]);
         assert_eq!(shards(submission(Some(3), None), 14), [(true, 11, None); 2], "its start is not published");
         assert_eq!(shards(submission(Some(3), None), 20), [(false, 9, Some(at(19))); 2], "two of 2 s since 15 s");

@@ -20,9 +20,9 @@ const MIN_AGE: Duration = Duration::from_millis(100);
 const SHARE: u32 = 20;
 /// A forecast that takes longer is computed in the background while requests get the previous one.
 const QUICK: Duration = Duration::from_millis(2);
-/// Waiting shards that are simulated. Jobs behind them have a position, but no estimated end.
+/// Maximum number of waiting shards that are simulated. Jobs behind them have a position, but no estimated end.
 const MAX_WAITING: u32 = 10_000;
-/// Submissions whose published forecasts are cached; beyond this number the cache is cleared.
+/// Maximum number of submissions whose published forecasts are cached; beyond it, the cache is cleared.
 const MAX_PUBLISHED: usize = 10_000;
 
 /// The forecast for the jobs of this instance; shared by all its clones.
@@ -115,7 +115,7 @@ impl QueueForecast {
         }
     }
 
-    /// Starts computing the next forecast, unless that is under way already.
+    /// Starts computing the next forecast, unless this is already in progress.
     fn refresh_in_background(&self) {
         let Ok(computing) = Arc::clone(&self.0.computing).try_lock_owned() else { return };
         let inner = Arc::clone(&self.0);

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use super::job_forecast::{JobForecast, NoEstimate, tenths};
 use super::placeholders::with_placeholders;
 
-/// Jobs of policy servers that a process runs at a time; see the worker.
+/// Number of policy-server jobs that a process runs at a time; see the worker.
 const SERVER_SLOTS: usize = 4;
 /// Assumed duration of an episode of an unmeasured scenario in seconds, for the order of claims only.
 const UNKNOWN_S: f64 = 1.0;
@@ -37,8 +37,8 @@ struct BusyLane<'a> {
     account: Option<&'a AccountId>,
 }
 
-/// An account's place in the order of claims: fewest shards held, then the longest wait for a turn, then the oldest
-/// job.
+/// An account's place in the order of claims: by the fewest shards held, then the longest wait for a turn, then the
+/// oldest job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct ClaimTurn<'a> {
     held: u32,
@@ -224,7 +224,7 @@ impl<'a> QueueSimulation<'a> {
         Some(shard)
     }
 
-    /// Returns a shard of an account, and moves its turn forward.
+    /// Releases a shard that an account held, and updates the account's turn.
     fn release(&mut self, account: &'a AccountId) {
         let held = self.held.entry(account).or_default();
         let before = *held;
@@ -298,7 +298,7 @@ mod tests {
             shards: queue.shards.iter().cloned().map(|s| OpenShard { is_queued_job: s.job_id != id(1), ..s }).collect(),
             ..queue
         };
-        // Two lanes: the free one takes the other account's job, then both accounts' turn by turn.
+        // Two lanes: the free one takes the other account's job, then both accounts take turns.
         assert_eq!(forecasts(&queue, 2), [(None, Some(10.5)), (Some(2), Some(5.5)), (Some(1), Some(2.5))]);
     }
 
@@ -331,11 +331,12 @@ mod tests {
 
     #[test]
     fn a_slow_episode_delays_the_jobs_behind_it() {
-        // Episodes take 2 s; this one has taken 60.
+        // Episodes take 2 s; this one has been running for 60 s.
         let slow = OpenShard { since: Some(at(-60)), is_queued_job: false, ..shard(1, "lab", 3) };
         let more = OpenShard { is_queued_job: false, ..shard(1, "lab", 2) };
         let queue = queue(vec![slow, more, shard(2, "other", 1)]);
-        // It ends after 60 s, two more of its shard and two of the next after 60 s each; then comes the other account.
+        // It ends after another 60 s, then two more of its shard and two of the next take 60 s each; then the other
+        // account's turn comes.
         assert_eq!(forecasts(&queue, 1), [(None, Some(300.5)), (Some(1), Some(302.5))]);
     }
 

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codings() {
+    fn accepts_encoding_evaluates_qualities() {
         for (accept, takes) in [
             ("gzip, deflate, br, zstd", true),
             ("GZIP;q=0.5", true),
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges() {
+    fn accepts_evaluates_ranges_and_qualities() {
         for (accept, takes) in [
             ("*/*", true),
             ("application/json", true),

@@ -16,7 +16,7 @@ use crate::routes::{AccessRules, RateClass};
 use crate::sessions::{CSRF_HEADER, SessionSecret};
 use crate::state::App;
 
-/// Shortest interval between two updates of a key's last use, so that reads cause few writes.
+/// Minimum interval between two updates of a key's last use, so that reads cause few writes.
 const USE_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 
 impl Caller {

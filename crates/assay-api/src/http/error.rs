@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// Longest rejected value in an error, in characters.
+/// Maximum length of a rejected value in an error, in characters.
 const MAX_VALUE_CHARS: usize = 100;
 
 /// The machine-readable code of an error.
@@ -65,19 +65,19 @@ pub(crate) struct ErrorResponse {
     error: ErrorBody,
 }
 
-/// An error.
+/// Description of an error.
 #[derive(schemars::JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct ErrorBody {
-    /// Machine-readable.
+    /// Machine-readable code of the error.
     #[schemars(example = &"VALIDATION_ERROR", pattern("^[A-Z_]+$"))]
     code: String,
-    /// A message for humans, with what to do next.
+    /// Message for humans, with a suggested next step.
     message: String,
     /// Present on every VALIDATION_ERROR, and when a limit is reached or exceeded.
     #[schemars(skip_serializing_if = "Option::is_none")]
     details: Option<AnyDetails>,
-    /// The same as in the header `X-Request-Id`.
+    /// Id of the request, as in the header `X-Request-Id`.
     request_id: Uuid,
 }
 
@@ -90,19 +90,19 @@ pub(crate) enum AnyDetails {
     Limit(OverLimit),
 }
 
-/// A limit that is reached, or that the request exceeds.
+/// A limit that is reached, or that the request would exceed.
 #[derive(Debug, Clone, serde::Serialize, schemars::JsonSchema)]
 pub(crate) struct OverLimit {
     /// Name of the limit, such as `jobs_per_day`.
     #[schemars(example = &"jobs_per_day")]
     limit: &'static str,
-    /// The limit.
+    /// Maximum that the limit allows.
     maximum: u64,
-    /// The amount in use, or in the request.
+    /// Amount in use, or in the request.
     current: u64,
-    /// The time at which the limit allows more; null if it is not known.
+    /// Time at which the limit allows more; `null` if unknown.
     frees_at: Option<Timestamp>,
-    /// The event after which the limit allows more, in words; null if `frees_at` has a time.
+    /// Event after which the limit allows more, in words; `null` if `frees_at` is given.
     #[schemars(example = &"when one of your account's jobs ends")]
     frees_when: Option<&'static str>,
 }
@@ -123,20 +123,20 @@ impl OverLimit {
 #[derive(schemars::JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 pub(crate) struct ErrorDetails {
-    /// Name of the part.
+    /// Name of the invalid part.
     field: String,
-    /// The value, truncated; null for secrets, files and missing values.
+    /// Invalid value, truncated; `null` for secrets, files and missing values.
     #[schemars(skip_serializing_if = "Option::is_none")]
     value: Option<String>,
-    /// In an archive with a scenario: the invalid file.
+    /// Invalid file, in an archive with a scenario.
     #[schemars(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
-    /// The invalid key in that file.
+    /// Invalid key in that file.
     #[schemars(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
 }
 
-/// An error response. `observe`, which knows the request's id, writes the body.
+/// An error response. `observe`, which knows the request id, writes the body.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiError {
     code: ErrorCode,

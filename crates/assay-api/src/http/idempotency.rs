@@ -58,7 +58,7 @@ enum IdempotencyStage {
 #[derive(Debug, Clone)]
 pub(crate) struct RedactedBody(pub(crate) Bytes);
 
-/// Executes a request with an `Idempotency-Key` once, and replays its stored response to repetitions.
+/// Executes a request with an `Idempotency-Key` once, and replays its stored response to repeated requests.
 pub(super) async fn idempotency(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
@@ -219,7 +219,7 @@ fn replay(stored: StoredResponse) -> Response {
     response
 }
 
-/// Releases the key of a request that failed, also if its client disconnected or its handler panicked.
+/// Releases the key of a request that failed, including when its client disconnected or its handler panicked.
 struct ReleaseOnDrop(IdempotencyGuard);
 
 impl Drop for ReleaseOnDrop {

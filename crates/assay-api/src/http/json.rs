@@ -12,10 +12,10 @@ use serde_json::Value;
 use super::{ApiError, Caller, ErrorCode, IdempotencyGuard};
 use crate::state::App;
 
-/// Longest request body, in bytes.
+/// Maximum length of a request body, in bytes.
 const MAX_BODY_BYTES: usize = 16 << 10;
 
-/// Longest message of the parser in an error, in bytes.
+/// Maximum length of a parser message in an error, in bytes.
 const MAX_COMPLAINT_BYTES: usize = 300;
 /// Initial capacity of a response: most jobs need less, so writing does not reallocate.
 const ANSWER_BYTES: usize = 4 << 10;
@@ -34,7 +34,7 @@ impl<T: Serialize> IntoResponse for Json<T> {
     }
 }
 
-/// Reads the body, which must be a JSON object with that content type.
+/// Reads the body, which must be a JSON object with the content type `application/json`.
 pub(crate) async fn json_body(app: &App, request: Request) -> Result<Value, ApiError> {
     if !is_json(&request) {
         return Err(not_json());

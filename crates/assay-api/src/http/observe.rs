@@ -58,7 +58,7 @@ fn client_request_id(headers: &HeaderMap) -> Option<Uuid> {
     headers.get(X_REQUEST_ID)?.to_str().ok()?.parse().ok()
 }
 
-/// Writes the body of an error response, also of one created by a library.
+/// Writes the body of an error response, including one created by a library.
 fn with_error_body(response: Response, id: Uuid) -> Response {
     let status = response.status();
     if !(status.is_client_error() || status.is_server_error()) {

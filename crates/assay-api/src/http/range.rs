@@ -5,7 +5,7 @@ use std::ops::Range;
 /// The range that a client requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RequestedRange {
-    /// Everything: no range, an unsupported one, or several.
+    /// Everything: no range, an unsupported one, or several ranges.
     All,
     /// These bytes.
     Part(Range<u64>),
@@ -36,7 +36,7 @@ mod tests {
     use super::{RequestedRange, parse_range};
 
     #[test]
-    fn ranges() {
+    fn parse_range_supports_single_byte_ranges() {
         for (header, expected) in [
             ("bytes=0-0", RequestedRange::Part(0..1)),
             ("bytes=2-5", RequestedRange::Part(2..6)),

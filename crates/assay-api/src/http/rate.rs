@@ -61,7 +61,7 @@ impl RateWindows {
         let (number, limit) = (now.as_second().div_euclid(WINDOW_S), limit_of(class, limits));
         let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if window.number != number {
-            // Also if the clock was set back: that resets the window, and never blocks a key for long.
+            // Includes a clock that was set back: that resets the window, so it never blocks a key for long.
             *window = RateWindow { number, admitted: HashMap::new() };
         }
         let count = window.admitted.entry((key.clone(), class)).or_default();
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_begin_with_the_minute_and_forget_the_last_one() {
+    fn windows_start_with_the_minute_and_discard_past_counts() {
         let windows = RateWindows::default();
         let limits = RateLimits::all(2);
         let (a, b) = (KeyId::parse("a").unwrap(), KeyId::parse("b").unwrap());

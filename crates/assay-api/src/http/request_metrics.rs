@@ -25,7 +25,7 @@ impl RequestMetrics {
             Method::OPTIONS => "OPTIONS",
             _ => "other",
         };
-        // The route as in the table of endpoints; all unknown paths share one value.
+        // The route as in the list of endpoints; all unknown paths share one value.
         let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
         let route = matched.map_or("other", |path| path.strip_prefix("/v1").unwrap_or(path));
         Self { method, route: if route.is_empty() { "/".to_owned() } else { route.to_owned() } }

@@ -1,4 +1,4 @@
-//! The router, built from the table of endpoints.
+//! The router, built from the list of endpoints.
 
 use std::sync::Arc;
 
@@ -23,12 +23,12 @@ use crate::AppState;
 use crate::routes::{self, AccessRules};
 use crate::state::App;
 
-/// Shortest response that is compressed, in bytes.
+/// Minimum size of a response that is compressed, in bytes.
 const MIN_COMPRESSED_BYTES: u64 = 1024;
-/// Allowance for the parts of a form beside the file, in bytes.
+/// Allowance for the other parts of a form besides the file, in bytes.
 const FORM_OVERHEAD: u64 = 1 << 20;
 
-/// Creates the router with every endpoint, at the base address and under `/v1`.
+/// Creates the router with every endpoint, at the base URL and under `/v1`.
 pub fn router(state: AppState) -> Router {
     let app: App = Arc::new(state);
     let (endpoints, declared) = (routes::list(), Arc::new(routes::declared_api()));
@@ -77,7 +77,7 @@ async fn method_not_allowed(method: Method) -> Response {
     }
 }
 
-/// Excludes event streams, evidence, which is compressed already, and scripts, which are compressed once.
+/// Excludes event streams, evidence, which is already compressed, and scripts, which are compressed once.
 fn worth_compressing() -> impl Predicate {
     let evidence = NotForContentType::const_new("application/octet-stream");
     let video = NotForContentType::const_new("video/");

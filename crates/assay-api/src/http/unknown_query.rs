@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use axum::http::{HeaderValue, Uri, header};
 use axum::response::Response;
 
-/// Most parameters in the warning.
+/// Maximum number of parameters in the warning.
 const MAX_NAMED: usize = 5;
-/// Longest part of a name in the warning, in characters.
+/// Maximum length of a name in the warning, in characters.
 const MAX_CHARS: usize = 40;
 
 /// Adds the header if the query has parameters that are not among `known`.

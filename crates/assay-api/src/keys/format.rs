@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_minted_key_reads_back_and_does_not_print() {
+    fn a_minted_key_parses_and_is_not_printed() {
         let now = Timestamp::from_second(1).unwrap();
         let mint = || mint(&crate::OsEntropy, now, "lab".parse().unwrap(), "n", Scopes::all(), None);
         let (key, record) = mint();
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_key() {
+    fn rejects_malformed_keys() {
         let secret = "0".repeat(64);
         assert!(format!("assay_a_{secret}").parse::<KeyText>().is_ok());
         for bad in [

@@ -1,4 +1,4 @@
-//! The size of a round.
+//! The size of a round of maintenance.
 
-/// Most jobs per round.
+/// Maximum number of jobs per round.
 pub(super) const BATCH: u32 = 1000;

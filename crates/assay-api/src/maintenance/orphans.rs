@@ -1,4 +1,4 @@
-//! Orphaned archives: those that a killed server stored for a job that never got its row.
+//! Orphaned archives: archives that a killed server stored for a job whose row was never written.
 
 use super::remove::RemoveError;
 use crate::state::App;

@@ -7,7 +7,7 @@ use super::batch::BATCH;
 use crate::Retention;
 use crate::state::App;
 
-/// Most jobs considered when there is too much evidence.
+/// Maximum number of jobs considered when there is too much evidence.
 const CANDIDATES: u32 = 10_000;
 
 /// Marks evidence for removal: by age, then by total size, the oldest first.

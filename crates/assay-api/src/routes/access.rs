@@ -78,7 +78,7 @@ mod tests {
     use crate::routes::list;
 
     #[test]
-    fn rules_are_those_of_the_list() {
+    fn access_rules_match_the_list() {
         let (endpoints, rules) = (list(), AccessRules::new(&list()));
         for Endpoint { method, path, needs_key, rate, .. } in endpoints {
             let method: Method = method.parse().unwrap();

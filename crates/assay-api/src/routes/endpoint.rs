@@ -1,4 +1,4 @@
-//! An endpoint: its method and path, the access to it, its rate class, and its handler.
+//! An endpoint: its method and path, its access rule, its rate class, and its handler.
 
 use assay_model::Scope;
 use axum::routing::MethodRouter;
@@ -6,22 +6,22 @@ use axum::routing::MethodRouter;
 use super::rate_class::{RateClass, default_rate};
 use crate::state::App;
 
-/// An endpoint as seen by documents and tests.
+/// An endpoint as presented to documents and tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndpointInfo {
     /// `GET`, `POST` or `DELETE`.
     pub method: &'static str,
     /// The path, with `{name}` for parameters; also available under `/v1`.
     pub path: &'static str,
-    /// The scope that a key must have; `None` if no scope is needed.
+    /// Scope that a key must have; `None` if no scope is needed.
     pub scope: Option<Scope>,
-    /// Whether the request needs a valid key. Without a `scope`, a key of any scope will do.
+    /// Whether the request needs a valid key. Without a `scope`, a key with any scope is sufficient.
     pub needs_key: bool,
     /// The rate limit that requests count against.
     pub rate: RateClass,
     /// Whether the OpenAPI document describes it. Only the endpoints that serve the document itself are left out.
     pub documented: bool,
-    /// Whether responses have an `ETag`, and 304 is the response to a client that has the current one.
+    /// Whether responses have an `ETag`, so that a client that has the current version gets 304.
     pub cacheable: bool,
 }
 
@@ -81,7 +81,7 @@ impl Endpoint {
         Self { needs_key: true, rate: default_rate(self.method), ..self }
     }
 
-    /// Counts requests against another rate limit than the method's.
+    /// Counts requests against a rate limit other than the method's default.
     pub(super) const fn rate(self, rate: RateClass) -> Self {
         Self { rate, ..self }
     }
@@ -96,7 +96,7 @@ impl Endpoint {
         Self { cacheable: true, ..self }
     }
 
-    /// Returns what documents and tests see of it.
+    /// Returns the description of the endpoint for documents and tests.
     pub(crate) const fn info(&self) -> EndpointInfo {
         let Self { method, path, scope, needs_key, rate, documented, cacheable, .. } = *self;
         EndpointInfo { method, path, scope, needs_key, rate, documented, cacheable }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use crate::http::{ApiError, ErrorCode};
 
-/// Refuses to speak of a job that was erased.
+/// Returns an error if the job was erased.
 pub(crate) fn none(job: &JobRecord) -> Result<(), ApiError> {
     job.removed.erased_at.map_or(Ok(()), |at| Err(erased(at)))
 }

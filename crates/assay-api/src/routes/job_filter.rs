@@ -1,4 +1,4 @@
-//! The filters that `GET /verify` and `GET /submissions` share.
+//! The filters shared by `GET /verify` and `GET /submissions`.
 
 use std::str::FromStr;
 
@@ -12,15 +12,15 @@ use crate::routes::query::Query;
 const DEFAULT_LIMIT: u32 = 20;
 const MAX_LIMIT: u32 = 100;
 
-/// A page that is asked for.
+/// The requested page.
 pub(super) struct Wanted {
     pub(super) limit: u32,
     pub(super) offset: u32,
-    /// `None` where a filter has a value that nothing has. That matches nothing; it is no mistake.
+    /// `None` if a filter has an unknown value, which matches nothing but is not an error.
     pub(super) filter: Option<JobFilter>,
 }
 
-/// Reads the query for the caller's own jobs of this kind, as they are published by `now`.
+/// Parses the query for the caller's own jobs of this kind, in the state published by `now`.
 pub(super) fn parse(query: Option<&str>, kind: JobKind, caller: &Caller, now: Timestamp) -> Result<Wanted, ApiError> {
     let query = Query::parse(query);
     let limit = query.number("limit", DEFAULT_LIMIT, 1, MAX_LIMIT)?;
@@ -45,7 +45,7 @@ pub(super) fn parse(query: Option<&str>, kind: JobKind, caller: &Caller, now: Ti
     Ok(Wanted { limit, offset, filter: known.then_some(filter) })
 }
 
-/// Reads one parameter into its place in the filter; false if its value is unknown.
+/// Reads one parameter into the filter. Returns false if its value is unknown.
 fn set<T>(
     query: &Query,
     name: &str,

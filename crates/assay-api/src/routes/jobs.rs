@@ -42,14 +42,14 @@ impl JobAccess for WriteAccess {
     }
 }
 
-/// A verification. Submissions to the arena are none.
+/// A verification. Submissions to the arena are not verifications.
 #[derive(Debug)]
 pub(in crate::routes) struct Verification<A> {
     pub(in crate::routes) record: JobRecord,
     access: PhantomData<A>,
 }
 
-/// A submission, as it is published now.
+/// A submission in its currently published state.
 #[derive(Debug)]
 pub(in crate::routes) struct Submission<A> {
     pub(in crate::routes) published: PublishedSubmission,
@@ -57,7 +57,7 @@ pub(in crate::routes) struct Submission<A> {
 }
 
 impl<A: JobAccess> Verification<A> {
-    /// Loads the verification that a path names.
+    /// Loads the verification with the id from the path.
     pub(in crate::routes) async fn named(app: &App, caller: &Caller, id: &str) -> Result<Self, ApiError> {
         Self::load(app, caller, id.parse().map_err(|_| ApiError::not_found("job"))?).await
     }
@@ -70,7 +70,7 @@ impl<A: JobAccess> Verification<A> {
 }
 
 impl<A: JobAccess> Submission<A> {
-    /// Loads the submission that a path names.
+    /// Loads the submission with the id from the path.
     pub(in crate::routes) async fn named(app: &App, caller: &Caller, id: &str) -> Result<Self, ApiError> {
         Self::load(app, caller, id.parse().map_err(|_| ApiError::not_found("submission"))?).await
     }

@@ -21,8 +21,8 @@ pub(crate) fn declared_api() -> DeclaredApi {
     DeclaredApi { document: Declared::openapi(), endpoints: endpoints() }
 }
 
-/// Defines [`list`] and [`Declared`]. Each row has a method, a path, a handler, and what deviates from an endpoint that
-/// needs no key and responds with JSON.
+/// Defines [`list`] and [`Declared`]. Each row has a method, a path, a handler, and the deviations from an endpoint
+/// that needs no key and responds with JSON.
 macro_rules! endpoints {
     (
         documented { $($method:ident($path:literal, $($handler:ident)::+) $(.$set:ident($($value:expr)?))* ;)* }
@@ -54,7 +54,7 @@ macro_rules! endpoints {
     };
 }
 
-// The order is that in which clients need them.
+// In the order in which clients need them.
 endpoints! {
 documented {
     post("/verify", verify::create::handle).scope(Scope::Verify).rate(RateClass::Verify);
@@ -95,12 +95,12 @@ documented {
     get("/submissions/{id}/attestation", submissions::attestation::handle).scope(Scope::Read);
     post("/submissions/{id}/replay", submissions::replay::handle).scope(Scope::Submit);
     delete("/submissions/{id}", submissions::erase::handle).scope(Scope::Submit);
-    // For keys that verify or submit.
+    // For keys with the scope `verify` or `submit`.
     post("/webhooks/secret", webhooks::secret::handle).any_key();
     get("/webhooks/deliveries", webhooks::deliveries::handle).scope(Scope::Read);
     post("/keys", keys::create::handle).scope(Scope::Admin);
     get("/keys", keys::list::handle).scope(Scope::Admin);
-    // Any key may do that to itself.
+    // Any key may rotate itself.
     post("/keys/rotate", keys::rotate::handle).any_key();
     delete("/keys/{id}", keys::revoke::handle).scope(Scope::Admin);
     post("/session", session::create::handle);

@@ -1,5 +1,5 @@
-//! Query strings, read strictly: a parameter that is repeated, empty or out of range is refused by name. Parameters
-//! that nobody asks for are left alone.
+//! Strict parsing of query strings: a parameter that is repeated, empty or out of range is rejected by name. Parameters
+//! that are not read are ignored.
 
 use std::str::FromStr;
 
@@ -12,7 +12,7 @@ impl Query {
         Self(form_urlencoded::parse(raw.unwrap_or_default().as_bytes()).into_owned().collect())
     }
 
-    /// The value of `name`, if it is there.
+    /// Returns the value of `name`, or `None` if it is absent.
     pub(crate) fn text(&self, name: &str) -> Result<Option<&str>, ApiError> {
         let mut values = self.0.iter().filter(|(n, _)| n == name).map(|(_, v)| v.as_str());
         match (values.next(), values.next()) {
@@ -23,7 +23,7 @@ impl Query {
         }
     }
 
-    /// A whole number between `low` and `high`.
+    /// Returns the integer value of `name`, from `low` to `high`, or `default` if it is absent.
     pub(super) fn number(&self, name: &str, default: u32, low: u32, high: u32) -> Result<u32, ApiError> {
         let Some(text) = self.text(name)? else { return Ok(default) };
         let digits = text.bytes().all(|b| b.is_ascii_digit());

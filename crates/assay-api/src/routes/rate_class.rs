@@ -3,7 +3,7 @@
 /// A group of requests that share a rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RateClass {
-    /// Not limited: endpoints without a key.
+    /// No limit: endpoints without a key.
     Free,
     /// Reads.
     Get,
@@ -11,9 +11,9 @@ pub enum RateClass {
     Verify,
     /// `POST /submissions`.
     Submit,
-    /// All other changes.
+    /// All other changing requests.
     Write,
-    /// HTML pages with their scripts, styles and pictures. Counted only for requests with a key or a session.
+    /// HTML pages with their scripts, styles and pictures. Only requests with a key or a session are counted.
     Pages,
 }
 
@@ -22,7 +22,7 @@ impl RateClass {
     pub(crate) const ALL: [Self; 6] = [Self::Free, Self::Get, Self::Verify, Self::Submit, Self::Write, Self::Pages];
 }
 
-/// Returns the rate class of requests with this method, unless the list names another.
+/// Returns the default rate class of requests with this method.
 pub(super) fn default_rate(method: &str) -> RateClass {
     match method {
         "GET" | "HEAD" | "OPTIONS" => RateClass::Get,

@@ -9,20 +9,21 @@ use super::{
     Seconds, Uploads, WebhookSettings,
 };
 
-/// Most episodes of a shard: a lane starts per shard, while a worker that dies loses one episode at most.
+/// Maximum number of episodes per shard. Larger shards start fewer lanes; a worker that dies loses at most one episode
+/// in any case.
 const MAX_SHARD_EPISODES: u32 = 16;
 
 /// The settings of the API: sections of the settings file, and values that the program determines itself.
 #[derive(Debug, Clone)]
 pub struct ApiSettings {
-    /// The address at which clients reach the service, such as `https://assay.example.org`; makes addresses in
-    /// responses absolute.
+    /// URL at which clients reach the service, such as `https://assay.example.org`; makes the URLs in responses
+    /// absolute.
     pub public_url: Option<String>,
-    /// Longest time in which a client may send the head of a request.
+    /// Maximum time that a client may take to send the head of a request.
     pub header_s: Seconds,
-    /// Most connections at the same time; further ones wait to be accepted.
+    /// Maximum number of concurrent connections; further ones wait to be accepted.
     pub max_connections: usize,
-    /// Longest time that a stopping server waits for running requests.
+    /// Maximum time that a stopping server waits for running requests.
     pub drain_s: Seconds,
     /// Limits on uploads.
     pub uploads: Uploads,
@@ -50,7 +51,7 @@ pub struct ApiSettings {
     pub second_judge: bool,
     /// The isolation of policies; reported by `/readyz`.
     pub isolation: Isolation,
-    /// Whether uploaded policies are run here; reported by `/readyz`.
+    /// Whether uploaded policies are run on this instance; reported by `/readyz`.
     pub runs_uploads: bool,
 }
 
@@ -80,7 +81,7 @@ impl Default for ApiSettings {
 }
 
 impl ApiSettings {
-    /// Returns the address of `path` (which starts with `/`) as clients see it.
+    /// Returns the URL of `path` (which starts with `/`) for clients.
     #[must_use]
     pub fn address(&self, path: &str) -> String {
         match &self.public_url {
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses() {
+    fn address_prepends_the_public_url() {
         let mut settings = ApiSettings::default();
         assert_eq!(settings.address("/verify"), "/verify");
         settings.public_url = Some("https://x.org/assay/".into());

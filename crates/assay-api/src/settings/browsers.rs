@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn origins() {
+    fn origins_are_validated() {
         for (origin, good) in [
             ("https://lab.example.org", true),
             ("http://127.0.0.1:3000", true),

@@ -7,9 +7,9 @@ use std::ops::RangeInclusive;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key} = {value}: must be {allowed}")]
 pub struct InvalidSetting {
-    /// Its path, such as `limits.rate.get_per_minute`.
+    /// Path of the setting, such as `limits.rate.get_per_minute`.
     pub key: String,
-    /// Its value.
+    /// The invalid value.
     pub value: String,
     /// The allowed values.
     pub allowed: String,

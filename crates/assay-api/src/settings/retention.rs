@@ -1,11 +1,11 @@
-//! `[retention]`: how long evidence and policies are kept.
+//! `[retention]`: retention of evidence and policies.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{InvalidSetting, Seconds};
 
-/// Largest age in days: a hundred years.
+/// Maximum age in days: a hundred years.
 const MAX_DAYS: f64 = 36_525.0;
 const DAY_S: f64 = 86_400.0;
 
@@ -44,7 +44,7 @@ impl Retention {
         InvalidSetting::unless_in("every_s", self.every_s, &(least..=most))
     }
 
-    /// Converts days to an age; `None` means for ever.
+    /// Converts days to an age; `None` means unlimited.
     pub(crate) fn age(days: f64) -> Option<jiff::SignedDuration> {
         (days > 0.0).then(|| jiff::SignedDuration::try_from_secs_f64(days * DAY_S).ok()).flatten()
     }

@@ -1,4 +1,4 @@
-//! Durations as an operator writes them.
+//! Durations in settings.
 
 use std::borrow::Cow;
 use std::fmt;

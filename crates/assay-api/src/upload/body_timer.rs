@@ -23,7 +23,7 @@ const NEVER: Duration = Duration::from_secs(86_400);
 pub(super) struct BodyTimer {
     began: Instant,
     received: Arc<AtomicU64>,
-    /// Longest pause between two pieces; the rate is not checked for as long at the beginning.
+    /// Maximum pause between two pieces, and length of the grace period before the rate is checked.
     idle: Duration,
     /// Minimum bytes per second, on average since the end of the grace period.
     min_rate: u64,
@@ -146,7 +146,7 @@ mod tests {
 
         let (dripping, _body) = BodyTimer::of(Body::empty(), None, &settings(idle));
         let error = loop {
-            // A piece in each tenth of the longest pause is no pause.
+            // Pieces at a tenth of the maximum pause do not count as a pause.
             let piece = dripping.next(tokio::time::sleep(idle / 10)).await;
             if let Err(error) = piece {
                 break error;

@@ -1,4 +1,4 @@
-//! The part of a form with the address for the webhook that reports the end of the job.
+//! The form part with the URL for the webhook that reports the end of the job.
 
 use assay_model::{AccountId, Secret};
 
@@ -6,17 +6,17 @@ use super::form::UploadForm;
 use crate::http::ApiError;
 use crate::state::App;
 
-/// The part's name.
+/// Name of the part.
 const PART: &str = "callback_url";
 
-/// Returns the address, if the form has one. Checks that it is well-formed and that messages to it can be signed.
+/// Returns the URL, if the form has one. Checks that it is well-formed and that messages to it can be signed.
 pub(crate) async fn callback_url(
     app: &App,
     account: &AccountId,
     form: &UploadForm,
 ) -> Result<Option<Secret>, ApiError> {
     let Some(url) = form.texts.get(PART) else { return Ok(None) };
-    // The error does not repeat the address, which may contain a token.
+    // The error does not repeat the URL, which may contain a token.
     let refused = |message: String| ApiError::invalid(PART, None, message);
     let url = app.webhook_sender.check(url).map_err(|why| refused(format!("{PART} {why}")))?;
     if app.records.webhook_secrets(account).await?.is_none() {

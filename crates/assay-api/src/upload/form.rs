@@ -20,16 +20,16 @@ use crate::signed_urls::ContentHasher;
 use crate::state::App;
 use crate::upload_space::Reservation;
 
-/// Longest text part, in bytes.
+/// Maximum size of a text part, in bytes.
 const MAX_TEXT_BYTES: usize = 4096;
 
-/// Bytes of a file that are buffered before they are written.
+/// Number of bytes of a file that are buffered before they are written.
 const BUFFER_BYTES: usize = 64 * 1024;
 
 /// The part with a secret: stored apart from the other texts, never shown.
 const API_KEY: &str = "policy_api_key";
 
-/// The texts of `POST /verify` beside `policy`.
+/// The text parts of `POST /verify`, besides `policy`.
 const VERIFY_TEXTS: &[&str] = &[
     "policy_url",
     API_KEY,
@@ -47,17 +47,17 @@ const VERIFY_TEXTS: &[&str] = &[
     "callback_url",
 ];
 
-/// The error for a submission with the address of a policy server.
+/// The error for a submission with the URL of a policy server.
 const NO_SERVERS: &str = "a submission is an archive: a policy server would see every secret episode of the season; send \
                           the zip in policy, or evaluate the server with POST /verify";
 
 /// The parts of a form.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FormParts {
-    /// The name of the archive.
+    /// Name of the archive's part.
     file: &'static str,
     texts: &'static [&'static str],
-    /// Largest archive in bytes.
+    /// Maximum size of the archive in bytes.
     max_bytes: fn(&App) -> u64,
 }
 
@@ -73,7 +73,7 @@ pub(crate) const SUBMISSION_PARTS: FormParts =
 pub(crate) const SCENARIO_PARTS: FormParts =
     FormParts { file: "scenario", texts: &["tags"], max_bytes: |app| app.settings.uploads.max_scenario_bytes };
 
-/// A form that was received completely. Its file is deleted with it, unless it is stored.
+/// A completely received form. Its file is deleted with it, unless it is stored.
 #[derive(Debug, Default)]
 pub(crate) struct UploadForm {
     /// The archive: a policy or a scenario.
@@ -201,7 +201,7 @@ async fn read(mut reader: FormReader<'_>, request: Request) -> Result<UploadForm
     Ok(form)
 }
 
-/// Returns the largest size in bytes of a form with these parts.
+/// Returns the maximum size in bytes of a form with these parts.
 fn max_form_bytes(app: &App, parts: &FormParts) -> u64 {
     let texts = (parts.texts.len() as u64 + 1) * (MAX_TEXT_BYTES as u64 + 1024);
     (parts.max_bytes)(app).saturating_add(texts)

@@ -6,7 +6,7 @@ use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, Semaphore
 
 use crate::http::ApiError;
 
-/// Archives that are checked at a time: each takes a processor.
+/// Maximum number of archives checked at a time; each check occupies a processor.
 const MAX_CHECKS: usize = 4;
 
 /// Coordinates the acceptance and removal of policy archives; shared by all its clones.

@@ -12,9 +12,9 @@ use crate::state::App;
 /// A request to evaluate a policy server.
 #[derive(Debug)]
 pub(crate) struct PolicyServerRequest {
-    /// The full address, which may contain a token.
+    /// The full URL, which may contain a token.
     pub(crate) url: Secret,
-    /// The address without secrets.
+    /// The URL without secrets.
     pub(crate) name: String,
     pub(crate) api_key: Option<Secret>,
     pub(crate) concurrency: u32,
@@ -42,7 +42,7 @@ pub(super) fn read(app: &App, form: &UploadForm) -> Result<(Option<PolicyServerR
                        policy_url";
         return Err(ApiError::invalid("policy", None, message));
     };
-    // The error does not repeat the address, which may contain a password.
+    // The error does not repeat the URL, which may contain a password.
     let checked = app.intake.check_server(url).map_err(|failure| intake_error(app, failure))?;
     let name = assay_model::sanitise(&checked.name, MAX_NAME_CHARS);
     let request = PolicyServerRequest {

@@ -9,7 +9,7 @@ use super::verification::{policy_name, scenario};
 use crate::http::ApiError;
 use crate::state::App;
 
-/// Longest description, in characters.
+/// Maximum length of a description, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 2000;
 
 /// A validated submission.

@@ -3,7 +3,7 @@
 use super::form::UploadForm;
 use crate::http::ApiError;
 
-/// Longest policy name, in characters.
+/// Maximum length of a policy name, in characters.
 pub(super) const MAX_NAME_CHARS: usize = 100;
 
 /// Parses a whole number from 1 to `max`.

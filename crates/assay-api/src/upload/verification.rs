@@ -133,7 +133,7 @@ fn plan(app: &App, form: &UploadForm, max_violation_probability: f64) -> Result<
     Ok(Plan { episodes, target, confidence_level, max_violation_probability })
 }
 
-/// Returns the text of `part`, or else the address of the policy server, or else the archive's file name.
+/// Returns the text of `part`, or else the URL of the policy server without secrets, or else the archive's file name.
 pub(super) fn policy_name(
     form: &UploadForm,
     part: &'static str,

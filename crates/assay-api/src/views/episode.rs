@@ -1,4 +1,4 @@
-//! An episode, as clients see it.
+//! API representation of episodes.
 
 use assay_model::{
     ClauseResult, EpisodeError, EpisodeResult, EpisodeStatus, Judgement, LatencyMs, LogType, ReplacedAttempt,
@@ -12,71 +12,71 @@ use super::evidence_urls::EvidenceUrls;
 use crate::http::ApiError;
 use crate::state::App;
 
-/// One rollout: outcome, scores, clauses, timing.
+/// One rollout, with its outcome, scores, clauses and timing.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "EpisodeResult")]
 pub(crate) struct EpisodeView {
-    /// Index in the job, from 0.
+    /// Index of the episode in the job, counted from 0.
     episode: u32,
-    /// The seed that the policy received.
+    /// Seed that the policy received.
     seed: u64,
-    /// The status of the episode: `completed`, or why it yields no evidence.
+    /// Status of the episode: `completed`, or the reason why it yields no evidence.
     status: EpisodeStatus,
-    /// The event that ended the episode.
+    /// Event that ended the episode.
     termination: Termination,
-    /// The task was done.
+    /// Whether the task was completed.
     success: bool,
-    /// Points reached / all points, in [0, 1].
+    /// Points reached divided by all points, in [0, 1].
     #[schemars(range(min = 0, max = 1))]
     progress_score: f64,
-    /// 1 - the worst weighted violation, in [0, 1]; 0 unless `completed`.
+    /// 1 minus the worst weighted violation, in [0, 1]; 0 unless the status is `completed`.
     #[schemars(range(min = 0, max = 1))]
     safety_score: f64,
-    /// The mean of the two; with a critical violation at most half the safety score.
+    /// Mean of progress score and safety score; with a critical violation, at most half the safety score.
     #[schemars(range(min = 0, max = 1))]
     composite_score: f64,
     /// Control steps taken.
     steps: u32,
     /// Simulated seconds.
     sim_time_s: f64,
-    /// Seconds by the wall, from the first observation to the end.
+    /// Wall-clock time in seconds, from the first observation to the end.
     wall_time_s: f64,
-    /// The scenario's stages, in its order.
+    /// Stages of the scenario, in its order.
     stages: Vec<StageResult>,
-    /// The scenario's clauses, in its order.
+    /// Clauses of the scenario, in its order.
     clauses: Vec<ClauseResult>,
-    /// At most 20 a clause, its gravest always among them, by start.
+    /// Violations ordered by start; at most 20 per clause, always including its most severe one.
     violations: Vec<Violation>,
-    /// Simulated seconds in which a critical clause was broken.
+    /// Simulated seconds during which a critical clause was violated.
     unsafe_time_s: f64,
-    /// Wall-clock latency of the policy; `null` when it never acted.
+    /// Wall-clock latency of the policy in milliseconds; `null` if it never acted.
     policy_latency_ms: Option<LatencyMs>,
-    /// Steps over the scenario's CPU budget.
+    /// Number of steps that exceeded the scenario's CPU budget.
     deadline_misses: u32,
-    /// Actions with a number out of range, which was clipped.
+    /// Number of actions with an out-of-range value, which was clipped.
     clipped_actions: u32,
-    /// Address of the video, good for a while; `null` without one.
+    /// URL of the video, valid for a limited time; `null` if there is no video.
     video_url: Option<String>,
-    /// Address of the log or the trace, good for a while; `null` without one.
+    /// URL of the log or the trace, valid for a limited time; `null` if there is neither.
     log_url: Option<String>,
-    /// Type of the file at `log_url`; `null` if that is `null`.
+    /// Type of the file at `log_url`; `null` if `log_url` is `null`.
     log_type: Option<LogType>,
-    /// SHA-256 chain over integration state and action of every control step, hexadecimal.
+    /// SHA-256 chain over the integration state and action of every control step, hexadecimal.
     trace_hash: Option<Sha256Digest>,
-    /// The vision judge's answer; `null` when none is configured.
+    /// Answer of the vision judge; `null` if none is configured.
     judge: Option<Judgement>,
-    /// The policy's error, for its author.
+    /// Error of the policy, for its author.
     error: Option<EpisodeError>,
-    /// The files that show it, in the order of their names.
+    /// Files of evidence, ordered by name.
     evidence: Vec<EvidenceFileView>,
-    /// Gaps in the evidence, with reasons: images over the limit, no OpenGL.
+    /// Gaps in the evidence, with reasons, such as images over the limit or missing OpenGL.
     evidence_notes: Vec<String>,
-    /// Attempts at this episode that this one replaced.
+    /// Earlier attempts at this episode that this one replaced.
     replaced_attempts: Vec<ReplacedAttempt>,
 }
 
 impl EpisodeView {
-    /// Returns these results of a job with what was drawn of them since its verdict.
+    /// Returns the views of a job's results, with the files rendered since its verdict.
     pub(crate) async fn load(
         app: &App,
         record: &JobRecord,
@@ -87,7 +87,7 @@ impl EpisodeView {
         Ok(results.into_iter().map(|result| Self::new(result, &urls)).collect())
     }
 
-    /// Returns a result with rounded scores, and the addresses of its evidence.
+    /// Creates the view of a result, with rounded scores and the URLs of its evidence.
     pub(crate) fn new(result: EpisodeResult, urls: &EvidenceUrls<'_>) -> Self {
         let result = result.rounded();
         let evidence: Vec<_> = result.evidence.into_iter().map(|file| EvidenceFileView::new(file, urls)).collect();
@@ -96,7 +96,7 @@ impl EpisodeView {
             file.and_then(EvidenceFileView::url).map(str::to_owned)
         };
         let (video_url, log_url) = (url(&result.video_path), url(&result.log_path));
-        // From the path, which results from before there was a type have too.
+        // Derived from the path, because older results have no type.
         let log_type = result.log_path.filter(|_| log_url.is_some()).and_then(|path| LogType::of(&path));
         Self {
             episode: result.episode,
@@ -129,13 +129,13 @@ impl EpisodeView {
         }
     }
 
-    /// Returns the address of the video.
+    /// Returns the URL of the video.
     pub(crate) fn video_url(&self) -> Option<&str> {
         self.video_url.as_deref()
     }
 }
 
-/// Adds the logs and videos that were drawn since the verdict of the job.
+/// Adds the logs and videos that were rendered since the verdict of the job.
 pub(crate) async fn add_renderings(
     app: &App,
     record: &JobRecord,

@@ -1,4 +1,4 @@
-//! A file of evidence, as clients see it.
+//! API representation of files of evidence.
 
 use assay_model::{Artifact, Sha256Digest};
 use serde::Serialize;
@@ -9,18 +9,18 @@ use super::evidence_urls::EvidenceUrls;
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "Artifact")]
 pub(crate) struct EvidenceFileView {
-    /// Its path, relative to the report.
+    /// Path of the file, relative to the report.
     name: String,
-    /// SHA-256 of its bytes, hexadecimal.
+    /// SHA-256 of the file's bytes, hexadecimal.
     sha256: Sha256Digest,
-    /// Its length in bytes.
+    /// Length of the file in bytes.
     size_bytes: u64,
-    /// Where to download it, for a while; `null` if it was removed, and in `report.json`.
+    /// Download URL, valid for a limited time; `null` if the file was removed, and in `report.json`.
     url: Option<String>,
 }
 
 impl EvidenceFileView {
-    /// Returns a file with its address.
+    /// Creates the view of a file, with its URL.
     pub(super) fn new(file: Artifact, urls: &EvidenceUrls<'_>) -> Self {
         let url = urls.url(&file);
         let Artifact { name, sha256, size_bytes } = file;

@@ -1,4 +1,4 @@
-//! Addresses of the evidence of a job.
+//! URLs of the evidence of a job.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use jiff::Timestamp;
 use crate::signed_urls;
 use crate::state::App;
 
-/// Signs the addresses of a job's evidence. Evidence that was removed has none.
+/// Creates signed URLs for a job's evidence. Evidence that was removed has none.
 #[derive(Clone, Copy)]
 pub(crate) struct EvidenceUrls<'a> {
     kept: Option<KeptEvidence<'a>>,
 }
 
-/// The job whose evidence is there, and the time from which addresses are good.
+/// A job whose evidence is available, and the time from which URLs are valid.
 #[derive(Clone, Copy)]
 struct KeptEvidence<'a> {
     app: &'a App,
@@ -24,20 +24,20 @@ struct KeptEvidence<'a> {
 }
 
 impl<'a> EvidenceUrls<'a> {
-    /// Of the evidence of this job.
+    /// Creates the URLs for the evidence of this job.
     pub(crate) fn of(app: &'a App, record: &JobRecord) -> Self {
         let kept = KeptEvidence { app, job: record.header.job_id, now: app.clock.now() };
         Self { kept: record.removed.evidence_at.is_none().then_some(kept) }
     }
 
-    /// Returns the address of a file.
+    /// Returns the URL of a file.
     pub(super) fn url(&self, file: &Artifact) -> Option<String> {
         let KeptEvidence { app, job, now } = self.kept?;
         let name = signed_urls::file_name(&file.name);
         Some(app.settings.address(&app.signer.sign(job, file.sha256, &name, now)))
     }
 
-    /// Returns the addresses of videos and logs by their paths, as a page about these results links them.
+    /// Returns the URLs of the videos and logs by path, for a page that links them.
     pub(crate) fn linked(&self, results: &[EpisodeResult]) -> BTreeMap<String, String> {
         let files = results.iter().flat_map(|result| {
             let linked = [result.video_path.as_ref(), result.log_path.as_ref()];
@@ -49,6 +49,6 @@ impl<'a> EvidenceUrls<'a> {
 
 #[cfg(test)]
 impl EvidenceUrls<'_> {
-    /// Of evidence that was removed.
+    /// The URLs of evidence that was removed.
     pub(super) const NONE: Self = Self { kept: None };
 }

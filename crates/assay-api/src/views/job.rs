@@ -1,4 +1,4 @@
-//! The job object of clients: the report of a verification, with addresses in the place of paths.
+//! The API's job object: the report of a verification, with URLs instead of paths.
 
 use assay_model::{
     Blame, ClauseSensitivity, EpisodeResult, Fingerprint, JobHeader, JobId, JobMode, JobProgress, JobReport, JobStatus,
@@ -13,7 +13,7 @@ use super::episode::EpisodeView;
 use crate::http::ApiError;
 use crate::state::App;
 
-/// The job object. Every field is present in every state, `null` when there is nothing to say yet.
+/// The job object. Every field is present in every state, and `null` while it has no value.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "JobReport")]
 pub(crate) struct JobView {
@@ -48,9 +48,9 @@ pub(crate) struct JobView {
     policy_identity: PolicyIdentity,
     replan_steps: Option<u32>,
     num_episodes: u32,
-    /// Seed of all episodes' worlds: with the same `policy_key`, the same seed gives the same episodes.
+    /// Seed of all episodes' worlds; the same seed and `policy_key` yield the same episodes.
     seed: u64,
-    /// Key of the policy's seeds, 64 hexadecimal digits; `null` in reports from before there was one.
+    /// Key from which the policy's seeds are derived, 64 hexadecimal digits; `null` in reports that predate this field.
     policy_key: Option<PolicyKey>,
     #[schemars(with = "String")]
     mode: JobMode,
@@ -73,21 +73,23 @@ pub(crate) struct JobView {
     created_at: Timestamp,
     started_at: Option<Timestamp>,
     completed_at: Option<Timestamp>,
-    /// When policy and evidence were erased on their owner's wish; only in lists, a single one is GONE.
+    /// Time at which policy and evidence were erased at the owner's request; present only in lists, because a request
+    /// for an erased job is GONE.
     erased_at: Option<Timestamp>,
-    /// When the evidence was removed, by its owner or because of its age or size; the report stays.
+    /// Time at which the evidence was removed, by its owner or by the retention limits on age or size; the report is
+    /// kept.
     evidence_removed_at: Option<Timestamp>,
-    /// The first video among `episode_details`.
+    /// URL of the first video among `episode_details`.
     video_url: Option<String>,
-    /// The report as a page, once the job is COMPLETED.
+    /// URL of the report page, once the job is COMPLETED.
     report_url: Option<String>,
-    /// The signed statement, once the job is COMPLETED.
+    /// URL of the signed statement, once the job is COMPLETED.
     attestation_url: Option<String>,
     signed_by: Option<String>,
     episode_details: Vec<EpisodeView>,
 }
 
-/// Addresses of the documents about a job.
+/// URLs of the documents about a job.
 #[derive(Debug, Default)]
 struct JobPages {
     report_url: Option<String>,
@@ -95,7 +97,7 @@ struct JobPages {
 }
 
 impl JobView {
-    /// Returns the job object as it is now, with these episodes and what was drawn of them since the verdict.
+    /// Returns the job object in its current state, with these episodes and the files rendered since the verdict.
     pub(crate) async fn load(app: &App, record: &JobRecord, episodes: Vec<EpisodeResult>) -> Result<Self, ApiError> {
         let episodes = EpisodeView::load(app, record, episodes).await?;
         let forecast = app.forecast.for_job(record).await?;
@@ -107,7 +109,7 @@ impl JobView {
         Ok(Self::new(report, pages, episodes))
     }
 
-    /// Returns the object of a job that was just accepted.
+    /// Returns the job object of a job that was just accepted.
     pub(crate) fn accepted(header: &JobHeader) -> Self {
         Self::new(JobReport::queued(header), JobPages::default(), Vec::new())
     }
@@ -170,7 +172,7 @@ impl JobView {
 }
 
 impl JobPages {
-    /// Those of a job that is COMPLETED and not erased.
+    /// Returns the URLs for a job that is COMPLETED and not erased; none otherwise.
     fn of(app: &App, report: &JobReport) -> Self {
         if report.status != JobStatus::Completed || report.erased_at.is_some() {
             return Self::default();

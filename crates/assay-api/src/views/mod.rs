@@ -1,5 +1,5 @@
-//! Views: what clients see of the domain. A view is built once from a record and the results of the domain, which know
-//! paths inside the evidence folder, but no addresses.
+//! API representations of domain types. A view is built once from a record and the domain's results, which contain
+//! paths inside the evidence folder, but no URLs.
 
 mod episode;
 mod evidence_file;

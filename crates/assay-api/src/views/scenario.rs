@@ -1,4 +1,4 @@
-//! A curated scenario, as clients see it.
+//! API representation of curated scenarios.
 
 use assay_model::{ScenarioCard, ScenarioId, Sha256Digest};
 use serde::Serialize;
@@ -10,10 +10,10 @@ pub(crate) struct ScenarioSummary {
     id: ScenarioId,
     name: String,
     description: String,
-    /// From easy to hard.
+    /// Difficulty, from 1 (easy) to 5 (hard).
     #[schemars(range(min = 1, max = 5))]
     difficulty: u8,
-    /// Whole simulated seconds an episode may take.
+    /// Maximum duration of an episode, in whole simulated seconds.
     time_limit: u32,
     /// Score of a perfect submission.
     max_score: u32,
@@ -22,12 +22,12 @@ pub(crate) struct ScenarioSummary {
     digest: Sha256Digest,
 }
 
-/// A scenario with its author's text.
+/// A scenario with its author's description.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct ScenarioDetail {
     #[serde(flatten)]
     summary: ScenarioSummary,
-    /// Markdown.
+    /// Author's description in Markdown.
     long_description: String,
 }
 

@@ -10,7 +10,7 @@ fn text(value: &impl serde::Serialize) -> String {
     serde_json::to_string_pretty(value).unwrap()
 }
 
-/// `GET /verify/{id}` and `report.json` are documented as one schema.
+/// `GET /verify/{id}` and `report.json` share one documented schema.
 #[test]
 fn a_job_has_the_fields_of_a_report() {
     let header = job(1, "lab", 3, 1).header;
@@ -25,7 +25,7 @@ fn an_episode_has_the_fields_of_its_result() {
 }
 
 #[test]
-fn removed_evidence_has_neither_address_nor_type() {
+fn removed_evidence_has_no_url_and_no_type() {
     let path = "episodes/002/log.mcap";
     let evidence = vec![Artifact { name: path.into(), sha256: Sha256Digest::new([0; 32]), size_bytes: 7 }];
     let mut result = EpisodeResult { evidence, ..episode(2) };

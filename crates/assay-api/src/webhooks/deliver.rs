@@ -16,17 +16,17 @@ use super::secret::signatures;
 use crate::AppState;
 use crate::state::App;
 
-/// Most deliveries in flight.
+/// Maximum number of deliveries in flight.
 const MAX_IN_FLIGHT: usize = 16;
-/// Most deliveries in flight per account: an address that does not respond delays its own account only.
+/// Maximum number of deliveries in flight per account, so that an unresponsive receiver delays only its own account.
 const MAX_OF_ACCOUNT: usize = 2;
 /// Interval between queries for due deliveries.
 const TICK: Duration = Duration::from_secs(1);
-/// Lease of a claimed delivery; longer than an address may take to respond ([`crate::WebhookSettings::answer_s`]).
+/// Lease of a claimed delivery; longer than a receiver may take to respond ([`crate::WebhookSettings::answer_s`]).
 const LEASE: SignedDuration = SignedDuration::from_secs(60);
-/// Longest stored error of a failed attempt, in bytes.
+/// Maximum length of a stored error of a failed attempt, in bytes.
 const MAX_ERROR_BYTES: usize = 300;
-/// The status of an address that wants no further deliveries.
+/// HTTP status by which a receiver declines further deliveries.
 const GONE: u16 = 410;
 
 /// Sends due deliveries until `stopped` is ready. Deliveries in flight at that time are sent again after the next
@@ -67,7 +67,7 @@ impl Deliveries {
     /// Starts due deliveries up to the limit.
     async fn start_due(&mut self) -> Result<(), StoreError> {
         while self.in_flight.len() < MAX_IN_FLIGHT {
-            // Accounts without a delivery in flight come first: unresponsive addresses delay only themselves.
+            // Accounts without a delivery in flight come first: unresponsive receivers delay only themselves.
             let delivery = match self.claim(1).await? {
                 Some(delivery) => delivery,
                 None => match self.claim(MAX_OF_ACCOUNT).await? {

@@ -11,15 +11,15 @@ use crate::routes::{SubmissionDetail, submission_object};
 use crate::state::App;
 use crate::views::JobView;
 
-/// The body of a webhook: a job that has ended, as its own resource shows it.
+/// Body of a webhook message: a job that has ended, in the form of its own resource.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct WebhookMessage {
-    /// The event: `verification.completed`, `verification.failed`, `verification.cancelled`, and the same for
+    /// Type of the event: `verification.completed`, `verification.failed`, `verification.cancelled`, and the same for
     /// `submission`.
     #[serde(rename = "type")]
     #[schemars(pattern("^(verification|submission)\\.(completed|failed|cancelled)$"))]
     kind: String,
-    /// The time at which the event was published.
+    /// Time at which the event was published.
     timestamp: Timestamp,
     data: WebhookData,
 }

@@ -45,7 +45,7 @@ mod tests {
 
     /// Computed with Python's `hmac` and `base64`.
     #[test]
-    fn signatures_are_those_of_the_specification() {
+    fn signatures_match_the_specification() {
         let secret = |text: &str| Secret::new(text);
         let id: JobId = "01936f3c-8d2e-7c41-9f0a-5b6c7d8e9f01".parse().unwrap();
         let now = Timestamp::from_second(1_674_087_231).unwrap();
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_have_the_length_that_the_specification_requires() {
+    fn secrets_have_the_required_length() {
         let made = new_secret(&crate::OsEntropy);
         let bytes = STANDARD.decode(made.reveal().strip_prefix("whsec_").unwrap()).unwrap();
         assert!((24..=64).contains(&bytes.len()));

@@ -35,7 +35,7 @@ pub(super) fn parse<T: serde::de::DeserializeOwned>(path: &Path, purpose: &'stat
     toml::from_str(&text).map_err(|e| ScenarioError::Syntax { path: path.to_owned(), message: plain(&e) })
 }
 
-/// Returns position and line as in TOML's own errors, with the message in plain language.
+/// Formats an error with position and line as in TOML's own errors, and with the message in plain language.
 fn plain(error: &toml::de::Error) -> String {
     let shown = error.to_string();
     let shown = shown.trim_end();

@@ -1,4 +1,4 @@
-//! Names that a scenario may give, and the robots that it may name.
+//! Names that a scenario may define, and the robots that it may refer to.
 
 use assay_stl::Formula;
 
@@ -13,7 +13,7 @@ pub(super) fn is_identifier(name: &str) -> bool {
     reads && !RESERVED.contains(&name)
 }
 
-/// Returns true if the name is safe as the name of a folder and as a prefix in MJCF.
+/// Returns whether the name is safe as the name of a folder and as a prefix in MJCF.
 pub(super) fn is_name(text: &str) -> bool {
     let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
     !text.is_empty() && text.bytes().all(allowed)

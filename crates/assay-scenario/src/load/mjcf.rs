@@ -96,7 +96,7 @@ fn check_element(element: &BytesStart<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns true if the path is relative and stays inside the folder, on any operating system.
+/// Returns whether the path is relative and stays inside the folder, on any operating system.
 fn is_inside(value: &str) -> bool {
     let down = Path::new(value).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     down && !value.contains(['\\', ':'])
@@ -108,7 +108,7 @@ mod tests {
     use super::check_text;
 
     #[test]
-    fn files_lie_in_the_folder() {
+    fn check_text_rejects_outside_files_and_code() {
         for good in [
             "<mujoco><include file='robot.xml'/></mujoco>",
             "<mujoco><compiler meshdir='meshes' texturedir='./art/'/><asset><mesh file='a/b.stl'/></asset></mujoco>",

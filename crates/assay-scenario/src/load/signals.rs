@@ -24,7 +24,7 @@ pub(super) fn check_signals(document: &Document, robots: &[Robot]) -> Result<(),
 struct SignalCheck<'a> {
     document: &'a Document,
     robots: &'a [Robot],
-    /// `signals.NAME`.
+    /// Path of the signal's key: `signals.NAME`.
     key: String,
 }
 
@@ -88,12 +88,13 @@ impl SignalCheck<'_> {
         }
     }
 
-    /// Fails with a problem of one of the signal's keys unless it is valid.
+    /// Returns an error about the signal's key `part` unless `valid`.
     fn require(&self, valid: bool, part: &str, problem: impl Into<String>) -> Result<(), ScenarioError> {
         if valid { Ok(()) } else { Err(ScenarioError::value(format!("{}.{part}", self.key), problem)) }
     }
 
-    /// Requires a robot with joints: over none, the signal would be constant and no clause on it could be violated.
+    /// Requires a robot with joints: without joints, the signal would be constant and no clause on it could be
+    /// violated.
     fn arm(&self, name: &str) -> Result<(), ScenarioError> {
         check_robot(self.robots, self.key.clone(), name)?;
         let has_joints = self.robots.iter().any(|robot| robot.name == name && !robot.model.joints.is_empty());

@@ -9,9 +9,9 @@ use serde::Deserialize;
 pub struct Rotors {
     /// Force actuators (N along the body's z axis), one per rotor.
     pub actuators: Vec<String>,
-    /// Place in the body's frame, m.
+    /// x coordinate of each rotor in the body's frame, m.
     pub x: Vec<f64>,
-    /// Place in the body's frame, m.
+    /// y coordinate of each rotor in the body's frame, m.
     pub y: Vec<f64>,
     /// Torque about the body's z axis per thrust, m, with its sign.
     pub torque_per_thrust_m: Vec<f64>,

@@ -68,12 +68,12 @@ impl Mode {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ActionSpec {
-    /// Its name.
+    /// Name of the number.
     pub name: String,
     /// Minimum; smaller values are clipped and counted.
     pub low: f64,
-    /// Maximum.
+    /// Maximum; larger values are clipped and counted.
     pub high: f64,
-    /// Its unit.
+    /// Unit of the number.
     pub unit: String,
 }

@@ -27,7 +27,7 @@ pub struct Observation {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ObservationKind {
-    /// rad or m, one per joint of the robot's arm or of the list.
+    /// Joint positions in rad or m, one per joint of the robot's arm or of the list.
     JointPosition {
         /// A robot's arm.
         robot: Option<String>,
@@ -35,7 +35,7 @@ pub enum ObservationKind {
         #[serde(default)]
         joints: Vec<String>,
     },
-    /// rad/s or m/s, as [`Self::JointPosition`].
+    /// Joint velocities in rad/s or m/s; otherwise like [`Self::JointPosition`].
     JointVelocity {
         /// A robot's arm.
         robot: Option<String>,
@@ -48,7 +48,7 @@ pub enum ObservationKind {
         /// The robot.
         robot: String,
     },
-    /// m in world axes, shape `[3]`.
+    /// Position in m, world axes, shape `[3]`.
     Position {
         /// The frame.
         of: Frame,
@@ -58,12 +58,12 @@ pub enum ObservationKind {
         /// The frame.
         of: Frame,
     },
-    /// m/s in world axes, shape `[3]`.
+    /// Linear velocity in m/s, world axes, shape `[3]`.
     LinearVelocity {
         /// The frame.
         of: Frame,
     },
-    /// `to - from` in m, world axes, shape `[3]`.
+    /// Relative position `to - from` in m, world axes, shape `[3]`.
     RelativePosition {
         /// The reference frame.
         from: Frame,
@@ -72,12 +72,12 @@ pub enum ObservationKind {
     },
     /// A geom's size as defined by MJCF, in m, shape `[3]`.
     Size {
-        /// Which.
+        /// The geom.
         geom: String,
     },
     /// A signal's value, shape `[1]`.
     Signal {
-        /// Which.
+        /// The signal.
         signal: String,
     },
     /// Angular velocity in rad/s in the frame's own axes, shape `[3]`, as measured by a gyroscope.

@@ -11,7 +11,7 @@ use crate::Target;
 pub enum Distribution {
     /// Uniform over [low, high).
     Uniform {
-        /// Lower and upper bound.
+        /// Lower and upper bounds.
         uniform: [f64; 2],
     },
     /// Normal, clipped to `clip`.
@@ -54,9 +54,9 @@ pub struct Placement {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Avoid {
-    /// Centre in m.
+    /// x coordinate of the centre in m.
     pub x: f64,
-    /// Centre in m.
+    /// y coordinate of the centre in m.
     pub y: f64,
     /// Radius in m.
     pub radius: f64,
@@ -75,6 +75,6 @@ pub(crate) struct SetEntry {
 pub enum Scalar {
     /// A number.
     Number(f64),
-    /// For example `"0.5 * post_height"`.
+    /// An expression, for example `"0.5 * post_height"`.
     Expression(String),
 }

@@ -103,7 +103,7 @@ pub enum Signal {
     },
     /// A number of the policy's action, clipped.
     Action {
-        /// Its name in `control.action`.
+        /// Name of the number in `control.action`.
         name: String,
     },
     /// Speed of one frame's origin relative to another's, in m/s; for actors, the speed of their track motion.
@@ -249,7 +249,7 @@ impl Signal {
         }
     }
 
-    /// Returns the unit of its values.
+    /// Returns the unit of the signal's values.
     #[must_use]
     pub fn unit(&self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! `GET /leaderboard`: who stands where, on a scenario, on a collection of them, or overall.
+//! `GET /leaderboard`: the ranking on a scenario, on a collection, or overall.
 
 use assay_model::{INTERVAL_METHOD, ScenarioId};
 use axum::extract::{RawQuery, State};
@@ -13,34 +13,36 @@ use crate::state::App;
 
 const DEFAULT_LIMIT: u32 = 20;
 const MAX_LIMIT: u32 = 100;
-/// The collection whose board is the overall one. It is fixed, so that a new scenario changes nobody's score.
+/// Id of the collection behind the overall board. Its scenarios are fixed, so that a new scenario changes no existing
+/// score.
 const OVERALL: &str = "overall";
 
 /// A page of a board, best first.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct Leaderboard {
     scenario: Option<String>,
-    /// The collection whose scenarios stand together; `overall` where nothing was asked for. `null` where the board is
-    /// of one scenario, or where this server has no collection `overall`: then it is of all its curated scenarios.
+    /// The collection whose scenarios are ranked together; `overall` if the request names neither a scenario nor a
+    /// collection. `null` if the board covers a single scenario, or if this server has no collection `overall`: the
+    /// board then covers all its curated scenarios.
     collection: Option<String>,
-    /// Number of the season; `null` where there is none, and where several scenarios stand together.
+    /// Number of the season; `null` if there is none, and for a board that combines scenarios.
     season: Option<u32>,
-    /// The method of the intervals of scores and ranks, each of which holds with 95 %: `betting`, a finite-sample
-    /// method for means of bounded values (Waudby-Smith and Ramdas 2024).
+    /// Method behind the intervals of scores and ranks, which have 95 % coverage: `betting`, a finite-sample method for
+    /// means of bounded values (Waudby-Smith and Ramdas 2024).
     interval_method: &'static str,
     entries: Vec<LeaderboardEntry>,
     total: usize,
     limit: u32,
     offset: u32,
-    /// When the last entry came; `null` while there is none.
+    /// Time at which the most recent entry was completed; `null` if there are no entries.
     updated_at: Option<Timestamp>,
 }
 
 /// Get a leaderboard
 ///
-/// Returns the ranking of one scenario, of one collection, or (without both) of the collection `overall`. Intervals of
-/// scores and ranks hold at 95 %. `scenario` and `collection` exclude each other, and `season` goes with `scenario`; an
-/// unknown scenario or collection has an empty board.
+/// Returns the ranking for one scenario, for one collection, or, if neither is given, for the collection `overall`. The
+/// intervals of scores and ranks have 95 % coverage. `scenario` and `collection` are mutually exclusive, and `season`
+/// requires `scenario`. For an unknown scenario or collection, the board is empty.
 #[utoipa::path(
     get, path = "/leaderboard", operation_id = "leaderboard", tag = "arena",
     params(

@@ -1,4 +1,4 @@
-//! `GET /seasons`: all seasons, with what their worlds were drawn from once they are closed.
+//! `GET /seasons`: all seasons, including the secrets of those that are closed.
 
 use assay_model::{ScenarioId, Sha256Digest};
 use assay_store::{Season, SeasonState};
@@ -11,18 +11,18 @@ use crate::routes::openapi::body::schema_of;
 use crate::routes::query::Query;
 use crate::state::App;
 
-/// All seasons, by scenario, newest first.
+/// All seasons, ordered by scenario, newest first.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct SeasonList {
     seasons: Vec<SeasonView>,
 }
 
-/// A season.
+/// A season of the arena on one scenario.
 #[derive(Serialize, schemars::JsonSchema)]
 #[schemars(rename = "Season")]
 pub(in crate::routes) struct SeasonView {
     scenario: ScenarioId,
-    /// From 1 for each scenario.
+    /// Number of the season, counted from 1 for each scenario.
     number: u32,
     /// `OPEN`, `CLOSING` or `CLOSED`.
     #[schemars(pattern("^(OPEN|CLOSING|CLOSED)$"))]
@@ -30,25 +30,25 @@ pub(in crate::routes) struct SeasonView {
     scenario_version: String,
     /// SHA-256 over the scenario's files, hexadecimal.
     scenario_digest: Sha256Digest,
-    /// Episodes of a submission that count.
+    /// Number of scored episodes in a submission.
     episodes: u32,
     max_score: u32,
     opened_at: Timestamp,
     closed_at: Option<Timestamp>,
-    /// SHA-256 of the secret, hexadecimal: known from the start.
+    /// SHA-256 of the season's secret, hexadecimal; published when the season opens.
     commitment: Sha256Digest,
-    /// The secret from which all worlds were drawn, hexadecimal; `null` before the season is closed.
+    /// Secret from which all worlds are drawn, hexadecimal; `null` until the season is closed.
     #[schemars(pattern("^[0-9a-f]{64}$"))]
     secret: Option<String>,
-    /// The same of the runs at the season's end.
+    /// Secret of the reruns at the end of the season, hexadecimal; `null` until the season is closed.
     #[schemars(pattern("^[0-9a-f]{64}$"))]
     rerun_secret: Option<String>,
 }
 
 /// List the seasons
 ///
-/// Returns every season by scenario, the latest first: what it is pinned to, its commitment, and once it is closed its
-/// secret.
+/// Returns every season, ordered by scenario, newest first: its pinned scenario version, its commitment and, once it is
+/// closed, its secret.
 #[utoipa::path(
     get, path = "/seasons", operation_id = "seasons", tag = "arena",
     params(("scenario" = Option<String>, Query, description = "Only of this scenario", min_length = 1)),

@@ -9,7 +9,7 @@ use crate::state::App;
 
 /// Get a collection
 ///
-/// Returns a named set of scenarios with their ids, in the order in which they are meant.
+/// Returns a named set of scenarios with their ids, in the intended order.
 #[utoipa::path(
     get, path = "/collections/{id}", operation_id = "collection", tag = "scenarios",
     params(("id" = String, Path, description = "A collection's id", min_length = 1)),

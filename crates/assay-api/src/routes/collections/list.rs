@@ -8,7 +8,7 @@ use crate::http::Json;
 use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 
-/// All collections; never paged.
+/// All collections, not paginated.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct CollectionList {
     collections: Vec<CollectionView>,
@@ -22,14 +22,14 @@ pub(in crate::routes) struct CollectionView {
     name: String,
     description: String,
     scenario_count: usize,
-    /// Ids of its scenarios.
+    /// Ids of the scenarios in the collection.
     scenarios: Vec<String>,
 }
 
 /// List the collections
 ///
-/// Returns the named sets of scenarios, each with the ids of its scenarios. `overall` is the one that the board of all
-/// scenarios is made of.
+/// Returns the named sets of scenarios, each with the ids of its scenarios. The collection `overall` defines the
+/// overall leaderboard.
 #[utoipa::path(
     get, path = "/collections", operation_id = "collections", tag = "scenarios", responses((status = 200, body = ref(schema_of::<CollectionList>())))
 )]

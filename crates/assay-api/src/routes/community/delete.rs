@@ -1,5 +1,5 @@
-//! `DELETE /community/scenarios/{id}`: takes a scenario off the list for good. Its files stay for the reports that used
-//! it, and its name is not given again. Doing it again is harmless.
+//! `DELETE /community/scenarios/{id}`: removes a scenario from the list permanently. Its files stay for the reports
+//! that used it, and its name is never reused. Idempotent.
 
 use axum::Extension;
 use axum::extract::{Path, State};
@@ -10,8 +10,9 @@ use crate::state::App;
 
 /// Delete a published scenario
 ///
-/// Takes it off the lists for good; its name is not given again. Its files stay for the jobs and reports that speak of
-/// it. Only the account that published it, or an admin, can do this. Doing it again is harmless.
+/// Removes the scenario from the lists permanently; its name cannot be used again. Its files are kept for the jobs and
+/// reports that refer to it. Requires a key of the account that published it, or of an administrator. The operation is
+/// idempotent.
 #[utoipa::path(
     delete, path = "/community/scenarios/{id}", operation_id = "delete_community_scenario", tag = "scenarios",
     params(("id" = String, Path, description = "A published scenario's id: account.name", pattern = "^[a-z0-9][a-z0-9_-]*\\.[a-z0-9][a-z0-9_-]*$", max_length = 100)),
@@ -26,8 +27,7 @@ pub(in crate::routes) async fn handle(
     let id = id.parse().map_err(|_| missing())?;
     let scenario = app.records.community_scenario(&id).await?.ok_or_else(missing)?;
     if !app.records.delete_scenario(caller.write_scope(), &id, app.clock.now()).await? {
-        // Everybody may see whose it is, so nothing is hidden by calling it missing; but that is what it is called
-        // elsewhere.
+        // The owner is public, so NOT_FOUND hides nothing here; it is used for consistency with other resources.
         return Err(missing());
     }
     caller.audit(&scenario.account, "deleted a scenario");

@@ -11,8 +11,8 @@ use crate::state::App;
 
 /// Get a published scenario
 ///
-/// Returns the highest version, or the one of `version`, with its author's description and the list of all versions.
-/// Answers 410 when it was deleted.
+/// Returns the highest version, or the one given by `version`, with its author's description and a list of all
+/// versions. Responds with 410 if the scenario was deleted.
 #[utoipa::path(
     get, path = "/community/scenarios/{id}", operation_id = "community_scenario", tag = "scenarios",
     params(

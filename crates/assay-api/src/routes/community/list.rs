@@ -1,4 +1,4 @@
-//! `GET /community/scenarios`: what accounts published, newest first.
+//! `GET /community/scenarios`: the scenarios that accounts have published, newest first.
 
 use assay_model::ScenarioId;
 use assay_store::{CommunityFilter, CommunitySort};
@@ -13,7 +13,7 @@ use crate::state::App;
 
 const DEFAULT_LIMIT: u32 = 20;
 const MAX_LIMIT: u32 = 100;
-/// Most words that are looked for.
+/// Maximum number of search words.
 const MAX_WORDS: usize = 8;
 
 /// A page of published scenarios.
@@ -37,7 +37,8 @@ enum Sort {
 
 /// List the published scenarios
 ///
-/// Returns a page of what accounts published. Of several filters, all must match; an unknown value matches nothing.
+/// Returns a page of the scenarios that accounts have published. If several filters are given, all must match; an
+/// unknown value matches nothing.
 #[utoipa::path(
     get, path = "/community/scenarios", operation_id = "community_scenarios", tag = "scenarios",
     params(

@@ -1,4 +1,5 @@
-//! `POST /community/scenarios`: takes a scenario as a zip, looks at it while the client waits, and publishes it.
+//! `POST /community/scenarios`: receives a scenario as a zip archive, checks it while the client waits, and publishes
+//! it.
 
 use assay_model::lane::ScenarioFault;
 use assay_model::{AccountId, ScenarioId};
@@ -19,10 +20,10 @@ use crate::upload::{self, SCENARIO_PARTS, UploadForm};
 use crate::upload_space;
 use crate::{Draft, DraftFailure};
 
-/// The part of the form that errors speak of.
+/// The form part that errors refer to.
 const FIELD: &str = "scenario";
 
-/// When to try again where no account may publish, in s.
+/// Retry delay in seconds if the operator allows no publications.
 const DAY_RETRY_S: u64 = 24 * 3600;
 
 /// The parts of the form.
@@ -33,16 +34,17 @@ pub(in crate::routes) struct PublishForm {
     /// Zip archive of a scenario's folder: `scenario.toml`, the scene, `README.md`, meshes.
     #[schemars(with = "String", extend("format" = "binary", "contentMediaType" = "application/zip"))]
     scenario: Vec<u8>,
-    /// Tags beside those of `scenario.toml`, with commas between them.
+    /// Tags in addition to those of `scenario.toml`, separated by commas.
     #[schemars(length(max = 4096))]
     tags: Option<String>,
 }
 
 /// Publish a scenario
 ///
-/// Takes a zip archive with `scenario.toml` and its files, compiles it, runs it without a policy and draws it, all in
-/// a jail; the answer waits for that, up to 20 s. What is wrong with the scenario is named by file and key. What is
-/// published can be used at once, by everybody, under the name `ACCOUNT.ID`; a version never changes.
+/// Receives a zip archive with `scenario.toml` and its files, compiles the scenario, runs it without a policy and
+/// renders it, all in a jail. The response is sent once this is done, after up to 20 s. Errors in the scenario name the
+/// file and the key. A published scenario is immediately available to everyone, under the id `ACCOUNT.ID`; a published
+/// version never changes.
 #[utoipa::path(
     post, path = "/community/scenarios", operation_id = "publish_scenario", tag = "scenarios",
     request_body(content = ref(schema_of::<PublishForm>()), content_type = "multipart/form-data"),
@@ -58,18 +60,18 @@ pub(in crate::routes) async fn handle(
     OriginalUri(uri): OriginalUri,
     request: Request,
 ) -> Result<Response, ApiError> {
-    // Before the body: who has to wait is told so at once.
+    // Before the body is read, so that a request that has to wait is rejected at once.
     app.publishing_slots.precheck(&caller.key.account)?;
     if IdempotencyGuard::of(&request).is_none() {
-        // A request that is sent again gets its first answer, whatever the account has by now.
+        // A repeated request gets its stored response, whatever the account has used up meanwhile.
         look_at_failures(&app, &caller.key.account).await?;
     }
     let form = upload::receive(&app, &caller, request, SCENARIO_PARTS).await?;
     let tags = tags(&form)?;
     let place = app.publishing_slots.acquire(&caller.key.account)?;
-    // With the place: nothing of this account comes between looking and noting.
+    // While the slot is held, so that no other request of this account comes between the check and the record.
     look_at_failures(&app, &caller.key.account).await?;
-    // On a task of its own: a client that goes away does not leave a scenario half published.
+    // On a separate task, so that a client that disconnects does not leave a scenario half published.
     let (runner, account) = (app.clone(), caller.key.account.clone());
     let published = tokio::spawn(async move {
         let published = publish(&runner, account.clone(), (form, place), tags).await;
@@ -86,10 +88,10 @@ pub(in crate::routes) async fn handle(
     Ok((StatusCode::CREATED, [(header::LOCATION, place)], Json(body)).into_response())
 }
 
-/// A publication that came to nothing.
+/// A failed publication.
 struct NotPublished {
     error: ApiError,
-    /// Among those of which an account has only so many.
+    /// Whether the failure counts against the account's daily limit of failed publications.
     counts: bool,
 }
 
@@ -100,7 +102,7 @@ impl<E: Into<ApiError>> From<E> for NotPublished {
     }
 }
 
-/// Refuses an account whose scenarios were looked at for nothing too often.
+/// Returns an error if the account has reached its daily limit of failed publications.
 async fn look_at_failures(app: &App, account: &AccountId) -> Result<(), ApiError> {
     let (now, limit) = (app.clock.now(), app.settings.account.failed_publications_per_day);
     let failures = app.records.publishing_failures(account, now).await?;
@@ -113,7 +115,7 @@ async fn look_at_failures(app: &App, account: &AccountId) -> Result<(), ApiError
     Err(ApiError::over_limit(&over, message, seconds_until(frees_at, now)))
 }
 
-/// The tags of the form, checked.
+/// Reads and validates the form's tags.
 fn tags(form: &UploadForm) -> Result<Vec<String>, ApiError> {
     let text = form.text("tags").unwrap_or_default();
     let tags: Vec<String> = text.split(',').map(|tag| tag.trim().to_owned()).filter(|tag| !tag.is_empty()).collect();
@@ -121,7 +123,8 @@ fn tags(form: &UploadForm) -> Result<Vec<String>, ApiError> {
     Ok(tags)
 }
 
-/// Looks, keeps, writes down: nothing is listed before its files are on the disk.
+/// Checks the scenario, stores its files and then records it, so that no scenario is listed before its files are on
+/// disk.
 async fn publish(
     app: &App,
     account: AccountId,
@@ -135,12 +138,12 @@ async fn publish(
     let draft = blocking(move || publisher.open(&archive, &owner)).await?;
     let (id, version) = (draft.scenario.id.clone(), draft.scenario.version.clone());
     let limit = app.settings.account.publications_per_day;
-    // Before the work; the records ask again when it is done.
+    // Checked before the expensive work; recording the scenario checks again.
     let now = app.clock.now();
     refuse(app.records.check_publishable(&id, &version, now, limit).await?, (&id, &version), limit, now)?;
     let (publisher, files) = (app.publisher.clone(), app.scenario_files.clone());
     let draft = blocking(move || {
-        // Held as long as the work goes on.
+        // Held until the work is done.
         let _held = (place, form);
         let picture = publisher.check(&draft)?;
         let Draft { scenario, .. } = &draft;
@@ -172,7 +175,8 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, NotPublished> {
     let done = tokio::task::spawn_blocking(work).await;
     let done = done.map_err(|e| ApiError::internal("looking at a scenario panicked", &e))?;
-    // A check that ended for want of time used all of it, and a scenario can see to that: so it counts, without blame.
+    // A check that timed out used all of its time, and a scenario can provoke that; so it counts, although it may not
+    // be at fault.
     done.map_err(|failure| match failure {
         DraftFailure::Busy => NotPublished { error: failed(failure), counts: true },
         other => failed(other).into(),
@@ -198,7 +202,7 @@ fn failed(failure: DraftFailure) -> ApiError {
     }
 }
 
-/// For `Retry-After`.
+/// Returns the time until `time` for `Retry-After`, in seconds, at least 1.
 fn seconds_until(time: Timestamp, now: Timestamp) -> u64 {
     u64::try_from(time.as_second() - now.as_second()).unwrap_or(1).max(1)
 }

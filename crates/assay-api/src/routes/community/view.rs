@@ -1,4 +1,4 @@
-//! Published scenarios, as clients see them.
+//! API representation of published scenarios.
 
 use assay_model::{AccountId, Sha256Digest};
 use assay_store::{CommunityScenario, CommunityVersion};
@@ -14,18 +14,18 @@ use crate::views::ScenarioSummary;
 pub(in crate::routes) struct CommunityScenarioView {
     #[serde(flatten)]
     summary: ScenarioSummary,
-    /// The account that published it.
+    /// Account that published the scenario.
     author: AccountId,
-    /// When this version was published.
+    /// Time at which this version was published.
     published_at: Timestamp,
-    /// Verifications on it so far, of any version.
+    /// Number of verifications on this scenario so far, across all versions.
     evaluations: u64,
     tags: Vec<String>,
-    /// Address of its picture, good for ten minutes; null where none could be drawn.
+    /// URL of the scenario's picture, valid for ten minutes; `null` if none could be rendered.
     thumbnail_url: Option<String>,
 }
 
-/// A version.
+/// A version of a published scenario.
 #[derive(Serialize, schemars::JsonSchema)]
 #[schemars(rename = "CommunityVersion")]
 pub(in crate::routes) struct CommunityVersionView {
@@ -35,14 +35,14 @@ pub(in crate::routes) struct CommunityVersionView {
     published_at: Timestamp,
 }
 
-/// A published scenario with its author's text.
+/// A published scenario with its author's description.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct CommunityScenarioDetail {
     #[serde(flatten)]
     entry: CommunityScenarioView,
-    /// Markdown without HTML and images; links lead to web pages.
+    /// Author's description in Markdown, without HTML and images; links lead to web pages.
     long_description: String,
-    /// All of them, newest first.
+    /// All versions, newest first.
     versions: Vec<CommunityVersionView>,
 }
 

@@ -1,6 +1,6 @@
-//! `GET /artifacts/{job_id}/{sha256}/{name}`: a file of evidence, by a signed address. No key: who has the address may
-//! read the file, for as long as it is good. What an artifact holds was written by strangers' programs, so a browser
-//! may play a video and save everything else, and run nothing.
+//! `GET /artifacts/{job_id}/{sha256}/{name}`: a file of evidence, at a signed URL. It needs no key: anyone with the URL
+//! can read the file until the URL expires. Artifacts contain output of untrusted programs, so a browser may only play
+//! videos and save everything else, and must not execute anything.
 
 use assay_model::{JobId, Sha256Digest};
 use assay_store::{BlobError, Blobs};
@@ -18,7 +18,7 @@ use crate::routes::erased;
 use crate::signed_urls::LIFETIME;
 use crate::state::App;
 
-/// The signed query parameters besides the path.
+/// The signature in the query, which covers the path.
 #[derive(Debug, Deserialize)]
 pub(in crate::routes) struct Signature {
     #[serde(deserialize_with = "as_written")]
@@ -26,7 +26,8 @@ pub(in crate::routes) struct Signature {
     pub(in crate::routes) signature: String,
 }
 
-/// Reads the time only as the service writes it: of a signed address there is one text, without `+` and leading zeros.
+/// Parses the expiry only in the form that the service writes, without `+` or leading zeros, so that a signed URL has
+/// exactly one text.
 fn as_written<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     let text = String::deserialize(deserializer)?;
     let seconds = text.parse::<i64>().ok().filter(|seconds| seconds.to_string() == text);
@@ -35,9 +36,9 @@ fn as_written<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Erro
 
 /// Download a file of evidence
 ///
-/// The addresses stand in a job's `evidence`, `log_url` and `video_url`. Each is signed, holds for ten minutes and
-/// needs no key, so that a browser or a viewer can open it. Ranges are answered; the bytes have the SHA-256 of the
-/// address.
+/// The URLs are given in a job's `evidence`, `log_url` and `video_url`. Each URL is signed, is valid for ten minutes
+/// and needs no key, so that a browser or a viewer can open it. Range requests are supported. The file's bytes have the
+/// SHA-256 that the URL contains.
 #[utoipa::path(
     get, path = "/artifacts/{job_id}/{sha256}/{name}", operation_id = "artifact", tag = "verify",
     params(
@@ -87,7 +88,7 @@ pub(in crate::routes) async fn handle(
     if text(&request, &header::IF_NONE_MATCH).is_some_and(|known| matches_etag(known, &etag)) {
         return built(response.status(StatusCode::NOT_MODIFIED), Body::empty());
     }
-    // A range of something else than the client has begun to read would not fit.
+    // A range of a file other than the one the client has partly read would not fit.
     let fits = text(&request, &header::IF_RANGE).is_none_or(|known| known == etag);
     let range = match parse_range(text(&request, &header::RANGE).filter(|_| fits), length) {
         RequestedRange::Nothing => {
@@ -139,7 +140,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// `If-None-Match`: a list of tags, weak ones too, or `*` (RFC 9110, 13.1.2).
+/// Returns whether `If-None-Match` matches: a list of tags, including weak ones, or `*` (RFC 9110, 13.1.2).
 fn matches_etag(known: &str, etag: &str) -> bool {
     known.split(',').map(str::trim).any(|tag| tag == "*" || tag.trim_start_matches("W/") == etag)
 }

@@ -1,4 +1,4 @@
-//! Files at signed or public addresses: `/artifacts`, `/thumbnails`.
+//! Files at signed URLs: `/artifacts`, `/thumbnails`.
 
 pub(in crate::routes) mod artifact;
 pub(in crate::routes) mod thumbnail;

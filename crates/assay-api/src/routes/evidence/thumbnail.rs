@@ -1,5 +1,5 @@
-//! `GET /thumbnails/{digest}`: the picture of a published scenario, by a signed address. We drew it, of a world that a
-//! stranger made: a browser may show it, and nothing else.
+//! `GET /thumbnails/{digest}`: the picture of a published scenario, at a signed URL. The service renders it from an
+//! untrusted world, so a browser may only display it.
 
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
@@ -14,7 +14,7 @@ use crate::state::App;
 
 /// Get the picture of a published scenario
 ///
-/// The signed addresses stand in the lists of published scenarios; they need no key.
+/// The signed URLs are given in the lists of published scenarios; they need no key.
 #[utoipa::path(
     get, path = "/thumbnails/{digest}", operation_id = "thumbnail", tag = "scenarios",
     params(

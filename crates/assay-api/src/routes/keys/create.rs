@@ -1,5 +1,5 @@
-//! `POST /keys`: makes a key with some of the scopes of the key that asks. Its secret is in this answer and nowhere
-//! else.
+//! `POST /keys`: creates a key whose scopes are a subset of the requesting key's. Only this response contains its
+//! secret.
 
 use assay_model::{AccountId, Scope, Scopes};
 use axum::Extension;
@@ -14,34 +14,34 @@ use crate::routes::keys::list::KeyView;
 use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 
-/// Longest name, in characters.
+/// Maximum length of a name, in characters.
 const MAX_NAME_CHARS: usize = 100;
 
 /// The key to create.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::routes) struct NewKey {
-    /// The owner's name for it: 1 to 100 characters, some of which can be seen.
+    /// Name of the key: 1 to 100 characters, at least one of them visible.
     #[schemars(pattern("[^\\s\\x00-\\x1f\\x7f-\\x9f]"), length(min = 1, max = 100))]
     name: String,
-    /// Its scopes; at most those of the key that creates it.
+    /// Scopes of the key; a subset of the scopes of the key that creates it.
     #[schemars(length(min = 1))]
     scopes: Vec<Scope>,
-    /// Whose key it is; one's own account if absent.
+    /// Account that owns the key; the caller's own account if absent.
     #[serde(default)]
     account: Option<AccountId>,
-    /// From when on it is refused; never if absent.
+    /// Time at which the key expires; never if absent.
     #[serde(default)]
     expires_at: Option<Timestamp>,
 }
 
-/// A new key with its secret, and what is kept of it.
+/// The response with a new key and its secret, and the redacted body to store.
 pub(in crate::routes) type CreatedKeyResponse = (StatusCode, Extension<RedactedBody>, Json<CreatedKey>);
 
 /// A new key.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct CreatedKey {
-    /// The whole key, shown only in the first answer: null in those that repeat it.
+    /// The full key; present only in the first response, `null` in repetitions of it.
     key: Option<String>,
     #[serde(flatten)]
     shown: KeyView,
@@ -49,8 +49,8 @@ pub(in crate::routes) struct CreatedKey {
 
 /// Create an API key
 ///
-/// Returns the secret once; only its hash is kept. The new key may be of any account; it can have no scope that the key
-/// that asks lacks (403).
+/// Returns the secret once; the service stores only its hash. The new key may belong to any account, but cannot have a
+/// scope that the requesting key lacks (403).
 #[utoipa::path(
     post, path = "/keys", operation_id = "create_key", tag = "keys",
     request_body(content = ref(schema_of::<NewKey>())),
@@ -89,7 +89,7 @@ pub(in crate::routes) async fn handle(
     answer(&key, shown)
 }
 
-/// The answer with the key, and the one without that is kept for an idempotency key.
+/// Creates the response with the key, and the one without it that is stored for an idempotency key.
 pub(in crate::routes) fn answer(key: &KeyText, shown: KeyView) -> Result<CreatedKeyResponse, ApiError> {
     let hidden = CreatedKey { key: None, shown };
     let kept = serde_json::to_vec(&hidden).map_err(|e| ApiError::internal("a new key", &e))?;

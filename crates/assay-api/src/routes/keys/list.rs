@@ -1,4 +1,4 @@
-//! `GET /keys`: all keys without their secrets, revoked ones included.
+//! `GET /keys`: all keys, including revoked ones, without their secrets.
 
 use assay_model::{AccountId, Scope};
 use assay_store::KeyRecord;
@@ -21,7 +21,7 @@ pub(in crate::routes) struct KeyView {
     created_at: Timestamp,
     expires_at: Option<Timestamp>,
     revoked_at: Option<Timestamp>,
-    /// To about a minute.
+    /// Time of the last use, accurate to about a minute.
     last_used_at: Option<Timestamp>,
 }
 
@@ -48,8 +48,8 @@ pub(in crate::routes) struct KeyList {
 
 /// List the API keys
 ///
-/// Returns the keys of all accounts, oldest first, without their secrets: when each was created, last used and revoked,
-/// and when it expires.
+/// Returns the keys of all accounts, oldest first, without their secrets: the times at which each was created, last
+/// used and revoked, and at which it expires.
 #[utoipa::path(get, path = "/keys", operation_id = "keys", tag = "keys", responses((status = 200, body = ref(schema_of::<KeyList>()))))]
 pub(in crate::routes) async fn handle(State(app): State<App>) -> Result<Json<KeyList>, ApiError> {
     let keys = app.records.keys(None).await?;

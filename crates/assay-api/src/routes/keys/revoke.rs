@@ -1,5 +1,5 @@
-//! `DELETE /keys/{id}`: refuses a key from now on. Doing it again is harmless. The last admin key stays, so that a
-//! service can always be administered through its API.
+//! `DELETE /keys/{id}`: revokes a key. Idempotent. The last admin key cannot be revoked, so that the service can always
+//! be administered through its API.
 
 use assay_store::{KeyId, RevokeOutcome};
 use axum::Extension;
@@ -11,8 +11,8 @@ use crate::state::App;
 
 /// Revoke an API key
 ///
-/// Ends a key of any account and its sessions at once. The last valid admin key cannot be revoked (409). Doing it again
-/// is harmless.
+/// Revokes a key of any account and ends its sessions immediately. The last valid admin key cannot be revoked (409).
+/// The operation is idempotent.
 #[utoipa::path(
     delete, path = "/keys/{id}", operation_id = "revoke_key", tag = "keys",
     params(("id" = String, Path, description = "The part of the key between the underscores", pattern = "^[0-9a-z]{1,32}$")),

@@ -1,5 +1,5 @@
-//! `POST /keys/rotate`: puts a new key in the place of the one that asks, with the same account, name, scopes and
-//! expiry. The old one is refused from then on, with the sessions and streams that were opened with it.
+//! `POST /keys/rotate`: replaces the requesting key with a new one that has the same account, name, scopes and expiry.
+//! The old key is rejected from then on, as are the sessions and streams that were opened with it.
 
 use assay_store::KeyRecord;
 use axum::Extension;
@@ -14,8 +14,9 @@ use crate::state::App;
 
 /// Rotate the key of the request
 ///
-/// Puts a new key in the place of the one that asks: the same account, name, scopes and expiry. The old one is refused
-/// from then on. The answer is the only one that has the secret; a client that loses it asks an admin for another key.
+/// Replaces the requesting key with a new one that has the same account, name, scopes and expiry. The old key is
+/// rejected from then on. Only this response contains the new secret; a client that loses it needs a new key from an
+/// administrator.
 #[utoipa::path(
     post, path = "/keys/rotate", operation_id = "rotate_key", tag = "keys",
     responses((status = 201, description = "The key that takes the place of the one that asked", body = ref(schema_of::<CreatedKey>()))),
@@ -30,7 +31,7 @@ pub(in crate::routes) async fn handle(
         return Err(ApiError::new(ErrorCode::Forbidden, message));
     }
     if let Some(once) = IdempotencyGuard::of(&request) {
-        // Another key of the account that uses the same text asks for something else.
+        // The same idempotency key sent with another API key of the account is a different request.
         once.begin(|content| content.add(caller.key.id.as_str().as_bytes())).await?;
     }
     let KeyRecord { id, account, name, scopes, expires_at, .. } = &*caller.key;

@@ -1,5 +1,5 @@
-//! `GET /openapi.json`: the document, made from the handlers' own declarations and the table of endpoints. What holds
-//! for every endpoint (keys, errors, the request's id) is added here, so that handlers declare only what is theirs.
+//! `GET /openapi.json`: the document, generated from the handlers' declarations and the list of endpoints. Elements
+//! common to all endpoints (keys, errors, the request id) are added here, so that handlers declare only their own.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub(crate) fn query_parameters(endpoint: &Endpoint, declared: &Paths) -> Option<
     Some(names)
 }
 
-/// The whole document.
+/// Builds the whole document.
 fn document(settings: &ApiSettings, declared: &DeclaredApi) -> Value {
     let mut document = serde_json::to_value(&declared.document).unwrap_or_default();
     document["info"]["version"] = json!(env!("CARGO_PKG_VERSION"));
@@ -103,7 +103,7 @@ fn document(settings: &ApiSettings, declared: &DeclaredApi) -> Value {
     document
 }
 
-/// Those that stand on many answers.
+/// Returns the headers that many responses share.
 fn headers() -> Value {
     let number = |description: &str| {
         let schema = json!({ "type": "integer", "minimum": 0 });
@@ -126,7 +126,7 @@ fn headers() -> Value {
     })
 }
 
-/// The registry of formats knows `uint32`; the library writes `u-int32`.
+/// Renames formats such as `u-int32`, which the library writes, to those of the format registry (`uint32`).
 fn plain_formats(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -142,11 +142,11 @@ fn plain_formats(value: &mut Value) {
     }
 }
 
-/// Adds what the table and the layers around every handler decide.
+/// Adds the parts that are determined by the list of endpoints and by the layers around every handler.
 fn complete(operation: &mut Value, endpoint: &EndpointInfo) {
     operation["security"] = match endpoint.scope {
         Some(_) => json!([{ "key": [] }, { "session": [] }]),
-        // It is about the key itself, which a browser's session does not show.
+        // These endpoints act on the key itself, which a browser session does not present.
         None if endpoint.needs_key => json!([{ "key": [] }]),
         None => json!([]),
     };
@@ -212,7 +212,7 @@ fn complete(operation: &mut Value, endpoint: &EndpointInfo) {
     }
 }
 
-/// The key that a request must show, in words. Operations without one say themselves what they take instead.
+/// Returns a sentence about the required key. Operations that need none describe their credentials themselves.
 fn needed(endpoint: &EndpointInfo) -> Option<String> {
     match endpoint.scope {
         Some(scope) => Some(format!("Needs a key with the scope `{scope}`.")),
@@ -220,7 +220,7 @@ fn needed(endpoint: &EndpointInfo) -> Option<String> {
     }
 }
 
-/// An event of a stream, whose data is a JSON text.
+/// Returns the schema of a stream's event, whose data is JSON text.
 fn event(data: &Value) -> Value {
     json!({
         "type": "object",

@@ -1,5 +1,5 @@
-//! Examples in the OpenAPI document: what the service once answered (`examples.json`, by the name of its schema),
-//! beside those that handlers declare themselves.
+//! Examples in the OpenAPI document: recorded responses of the service (`examples.json`, by schema name), in addition
+//! to those that handlers declare.
 
 use std::sync::LazyLock;
 
@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 static ANSWERS: LazyLock<Map<String, Value>> =
     LazyLock::new(|| serde_json::from_str(include_str!("examples.json")).unwrap_or_default());
 
-/// Content types of what has an example.
+/// Content types that get examples.
 const KINDS: [&str; 2] = ["application/json", "multipart/form-data"];
 
-/// The only field of an entry with several examples: by name, each with a summary and its value.
+/// The only field of an entry with several examples: maps each name to a summary and a value.
 const SEVERAL: &str = "$examples";
 
-/// Gives the operation's request and successes an example each, where they have none.
+/// Adds an example to the operation's request and to its successful responses, unless they have one.
 pub(in crate::routes) fn add(operation: &mut Value) {
     if let Some(request) = operation.get_mut("requestBody") {
         add_to(request);
@@ -42,7 +42,7 @@ fn add_to_content(content: &mut Value) {
     }
 }
 
-/// The error that `meaning` describes, which begins with its code.
+/// Returns an example of the error that `meaning` describes; `meaning` begins with the error's code.
 pub(in crate::routes) fn error(meaning: &str) -> Value {
     let (code, message) = meaning.split_once(": ").unwrap_or(("INTERNAL_ERROR", meaning));
     let mut error = json!({
@@ -65,7 +65,7 @@ pub(in crate::routes) fn error(meaning: &str) -> Value {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_file_is_read() {
+    fn the_examples_file_parses() {
         assert!(super::ANSWERS.contains_key("JobReport"));
     }
 }

@@ -1,5 +1,5 @@
-//! The introduction of the OpenAPI document: authentication, a first request, limits, errors, events; and
-//! its groups of operations, in the order in which clients need them.
+//! The introduction of the OpenAPI document (authentication, a first request, limits, errors, events), and its groups
+//! of operations, in the order in which clients need them.
 
 use std::fmt::Write as _;
 
@@ -9,12 +9,11 @@ use super::errors::ERRORS;
 use crate::ApiSettings;
 
 const TEXT: &str = include_str!("introduction.md");
-/// Where a service without a public address listens unless told otherwise. The page at `/docs` puts its own in its
-/// place.
+/// Default address of a service without a public URL. The page at `/docs` replaces it with its own.
 const DEFAULT_BASE: &str = "http://127.0.0.1:8080";
 const MIB: u64 = 1 << 20;
 
-/// The description, in Markdown, with the addresses and limits of this service.
+/// Returns the description in Markdown, with the URLs and limits of this service.
 pub(in crate::routes) fn description(settings: &ApiSettings) -> String {
     let base = settings.address("");
     let base = if base.is_empty() { DEFAULT_BASE } else { base.trim_end_matches('/') };
@@ -41,7 +40,7 @@ pub(in crate::routes) fn description(settings: &ApiSettings) -> String {
     values.into_iter().fold(TEXT.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), &value))
 }
 
-/// The groups, in the order of the page.
+/// Returns the groups of operations, in display order.
 pub(in crate::routes) fn tags() -> Value {
     let tag = |name: &str, shown: &str, description: &str| json!({ "name": name, "x-displayName": shown, "description": description });
     json!([
@@ -62,7 +61,7 @@ pub(in crate::routes) fn tags() -> Value {
     ])
 }
 
-/// A size with its unit.
+/// Formats a size with its unit.
 fn size(bytes: u64) -> String {
     match bytes % MIB {
         0 => format!("{} MiB", bytes / MIB),
@@ -70,7 +69,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// Each code with its status.
+/// Returns a table of the error codes and their statuses.
 fn errors() -> String {
     let mut table = "| status | code | when |\n|---|---|---|\n".to_owned();
     for (status, meaning) in ERRORS {
@@ -86,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_introduction_begins_with_what_a_client_needs_first() {
+    fn the_introduction_starts_with_the_first_steps() {
         let text = description(&ApiSettings::default());
         let headings: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
         let first = ["Authentication", "A first request", "Limits", "Errors", "Events"];
@@ -95,11 +94,11 @@ mod tests {
     }
 
     #[test]
-    fn each_place_holder_is_filled() {
+    fn placeholders_are_filled() {
         let settings = ApiSettings { public_url: Some("https://x.org/assay/".into()), ..ApiSettings::default() };
         let text = description(&settings);
         assert!(text.contains("https://x.org/assay/scenarios") && !text.contains(DEFAULT_BASE), "{text}");
-        // What is left in braces is the parameter of a path, or JSON.
+        // The remaining braces are path parameters or JSON.
         let left: Vec<&str> =
             text.split('{').skip(1).filter_map(|part| part.split_once('}')).map(|(name, _)| name).collect();
         let names = left.iter().filter(|name| name.chars().all(|c| c.is_ascii_lowercase() || c == '_'));

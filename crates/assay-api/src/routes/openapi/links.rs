@@ -1,14 +1,14 @@
-//! Links of the OpenAPI document: where an answer leads, and which of its values name that.
+//! Links of the OpenAPI document: the operations that a response leads to, and the value that they take from it.
 
 use serde_json::{Value, json};
 
-/// From an answer of one operation to another operation.
+/// A link from a response of one operation to other operations.
 struct Link {
-    /// Operation and status of the answer.
+    /// Operation id and status of the response.
     from: (&'static str, &'static str),
-    /// Where in the answer the id stands: a JSON pointer.
+    /// JSON pointer to the id in the response.
     id: &'static str,
-    /// The operations that take the id, with the name of its parameter.
+    /// The operations that take the id, each with the name of its parameter.
     to: &'static [(&'static str, &'static str)],
 }
 
@@ -25,7 +25,7 @@ const VERIFICATION: &[(&str, &str)] = &[
     ("cancel_verification", "job_id"),
     ("erase_verification", "job_id"),
 ];
-/// Of one that was just accepted: what needs its result does not follow at once.
+/// Operations for a verification that was just accepted; those that need its result are left out.
 const NEW_VERIFICATION: &[(&str, &str)] = &[
     ("verification", "job_id"),
     ("verification_events", "job_id"),
@@ -67,11 +67,11 @@ const LINKS: &[Link] = &[
         id: "/collections/0/id",
         to: &[("collection", "id"), ("leaderboard", "collection")],
     },
-    // Not from the list of keys: its first one is an administrator's.
+    // Not from the list of keys, whose first key belongs to an administrator.
     Link { from: ("create_key", "201"), id: "/id", to: &[("revoke_key", "id")] },
 ];
 
-/// Adds the links of the operation with that id.
+/// Adds the links to an operation, by its id.
 pub(in crate::routes) fn add(operation: &mut Value) {
     let Some(id) = operation["operationId"].as_str().map(str::to_owned) else { return };
     for link in LINKS.iter().filter(|link| link.from.0 == id) {

@@ -1,4 +1,4 @@
-//! The schemas of bodies: `components.schemas`, made from the types that are read and written.
+//! The schemas of bodies (`components.schemas`), generated from the Rust types that are read and written.
 
 use assay_model::Preflight;
 use assay_report::ReplayReport;
@@ -16,7 +16,7 @@ use crate::routes::{arena, collections, community, keys, scenarios, service, ses
 use crate::views::{JobView, ScenarioDetail};
 use crate::webhooks::WebhookMessage;
 
-/// Returns the schemas of all bodies, and of the types in them, by name.
+/// Returns the schemas of all bodies and of the types that they contain, by name.
 pub(super) fn components() -> Map<String, Value> {
     let mut all = requests();
     all.extend(responses());
@@ -24,8 +24,8 @@ pub(super) fn components() -> Map<String, Value> {
 }
 
 /// Implements [`ApiBody`] for the types, and defines [`requests`] and [`responses`]. The schema of a request describes
-/// the JSON that is read, where a field may be optional; that of a response the JSON that is written, with each of its
-/// fields.
+/// the JSON that is read, where a field may be optional; the schema of a response describes the JSON that is written,
+/// with all of its fields.
 macro_rules! bodies {
     (requests { $($request:ty,)* } responses { $($response:ty,)* }) => {
         $(impl ApiBody for $request {})*
@@ -95,8 +95,8 @@ fn generator(mut settings: SchemaSettings) -> SchemaGenerator {
     settings.with_transform(RecursiveTransform(simplify)).into_generator()
 }
 
-/// Gives a schema the form that generators of clients know best: names are an `enum`, alternatives exclude each other,
-/// formats are those of the registry, and no default is named.
+/// Simplifies a schema to the form that client generators support best: names become an `enum`, alternatives are
+/// mutually exclusive, formats are those of the registry, and there are no defaults.
 fn simplify(schema: &mut Schema) {
     schema.remove("default");
     if schema.get("format").is_some_and(|format| format == "uint") {
@@ -112,7 +112,7 @@ fn simplify(schema: &mut Schema) {
     }
 }
 
-/// Returns the names that are the only alternatives of a schema.
+/// Returns the names that a schema allows, if it allows nothing else.
 fn names(schema: &Schema) -> Option<Vec<Value>> {
     schema.get("oneOf")?.as_array()?.iter().map(|alternative| alternative.get("const").cloned()).collect()
 }
@@ -127,7 +127,7 @@ mod tests {
         for (name, schema) in requests() {
             assert!(responses.get(&name).is_none_or(|other| *other == schema), "{name}: requests and responses differ");
         }
-        // A second type of a name gets a number.
+        // A second type of the same name would get a number appended.
         let numbered: Vec<_> = components().into_iter().filter(|(name, _)| name.ends_with(char::is_numeric)).collect();
         assert!(numbered.is_empty(), "{numbered:#?}");
     }

@@ -1,8 +1,8 @@
-//! The OpenAPI document's section `webhooks`: what a client's own server receives.
+//! The OpenAPI document's section `webhooks`: the messages that a client's own server receives.
 
 use serde_json::{Value, json};
 
-/// The message about the end of a job.
+/// Returns the section with the message about the end of a job.
 pub(in crate::routes) fn section() -> Value {
     let header = |name: &str, description: &str, schema: Value| json!({ "name": name, "in": "header", "required": true, "description": description, "schema": schema });
     let signature = "`v1,` and the HMAC-SHA256 of `id.timestamp.body` in base64, once for each secret that is good, separated by spaces";

@@ -11,7 +11,7 @@ use crate::views::ScenarioDetail;
 
 /// Get a scenario
 ///
-/// Returns the card of a built-in or published scenario, with its full description. Takes any scenario's id.
+/// Returns the card of a scenario, with its full description. Accepts the id of any built-in or published scenario.
 #[utoipa::path(
     get, path = "/scenarios/{id}", operation_id = "scenario", tag = "scenarios",
     params(

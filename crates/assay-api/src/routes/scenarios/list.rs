@@ -1,4 +1,4 @@
-//! `GET /scenarios`: the curated ones, without their long descriptions.
+//! `GET /scenarios`: the curated scenarios, without their long descriptions.
 
 use axum::extract::State;
 use serde::Serialize;
@@ -16,7 +16,7 @@ pub(in crate::routes) struct ScenarioList {
 
 /// List the built-in scenarios
 ///
-/// Returns all of them; what accounts published is under `/community/scenarios`.
+/// Returns all built-in scenarios; for those that accounts have published, see `/community/scenarios`.
 #[utoipa::path(get, path = "/scenarios", operation_id = "scenarios", tag = "scenarios", responses((status = 200, body = ref(schema_of::<ScenarioList>()))))]
 pub(in crate::routes) async fn handle(State(app): State<App>) -> Json<ScenarioList> {
     Json(ScenarioList { scenarios: app.catalog.list().iter().map(|card| ScenarioSummary::new(card)).collect() })

@@ -1,4 +1,4 @@
-//! `GET /scenarios/{id}/spec`: what a program needs to know before it talks to a scenario.
+//! `GET /scenarios/{id}/spec`: the interface of a scenario for programs.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::routes::query::Query;
 use crate::scenario_lookup;
 use crate::state::App;
 
-/// Get what a policy sees and does in a scenario
+/// Get a scenario's interface for policies
 ///
-/// Returns observations and actions with names, shapes, units and limits, rates, time budgets, stages and clauses: all
-/// that a policy's author needs, for programs.
+/// Returns the observations and actions with names, shapes, units and limits, the rates, time budgets, stages and
+/// clauses: everything that a policy's author needs, in machine-readable form.
 #[utoipa::path(
     get, path = "/scenarios/{id}/spec", operation_id = "scenario_spec", tag = "scenarios",
     params(

@@ -1,5 +1,5 @@
-//! `GET /docs`: the OpenAPI document as a page. Scalar's API reference draws it; its script is part of the program (the
-//! crate `scalar_api_reference`), and nothing comes from another host.
+//! `GET /docs`: the OpenAPI document as a page, rendered by Scalar's API reference. Its script is part of the program
+//! (the crate `scalar_api_reference`), and nothing is loaded from another host.
 
 use std::io::Write as _;
 use std::sync::LazyLock;
@@ -14,19 +14,19 @@ use flate2::write::GzEncoder;
 
 use crate::http::{ApiError, accepts_encoding};
 
-/// Scripts are the bundled files only; the renderer writes style elements and attributes.
+/// Only the bundled scripts may run; the renderer writes style elements and attributes.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-/// Asked for again each time: it names the script of this version.
+/// Revalidated on each use, because the page names the script of this version.
 const ASK_AGAIN: &str = "no-cache";
-/// The script's name changes with its content.
+/// Cached indefinitely, because the script's name changes with its content.
 const FOREVER: &str = "public, max-age=31536000, immutable";
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
 const INDEX: &str = include_str!("docs/index.html");
 const START: &str = include_str!("docs/start.js");
 
-/// Compressed once: it has four megabytes, and every visitor without it asks for it.
+/// Compressed once, because it has four megabytes and every visitor without a cached copy requests it.
 static RENDERER: LazyLock<Option<RendererScript>> = LazyLock::new(RendererScript::load);
 
 /// The renderer's script.
@@ -46,7 +46,8 @@ impl RendererScript {
         Some(Self { name, plain: script.into(), gzip: encoder.finish().ok()?.into() })
     }
 
-    /// Shares the script with all other answers: anybody may ask for it, and take the time to read it.
+    /// Returns a response that shares the script's memory with all others, because anyone may request it and read it
+    /// slowly.
     fn response(&self, headers: &HeaderMap) -> Response {
         let described =
             [(header::CONTENT_TYPE, JAVASCRIPT), (header::CACHE_CONTROL, FOREVER), (header::VARY, "accept-encoding")];
@@ -57,12 +58,12 @@ impl RendererScript {
     }
 }
 
-/// Relative, so that it also holds under `/v1` and behind a proxy's prefix.
+/// Redirects to the page. The target is relative, so that it also works under `/v1` and behind a proxy's prefix.
 pub(in crate::routes) async fn index() -> Redirect {
     Redirect::to("docs/index.html")
 }
 
-/// The same for `/docs/`, where the page is beside.
+/// Redirects from `/docs/` to the page in the same folder.
 pub(in crate::routes) async fn folder() -> Redirect {
     Redirect::to("index.html")
 }

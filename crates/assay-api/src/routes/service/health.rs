@@ -1,4 +1,4 @@
-//! `GET /healthz` (the process answers) and `GET /readyz` (it can take work).
+//! `GET /healthz` (liveness) and `GET /readyz` (readiness to accept work).
 
 use assay_model::Isolation;
 use axum::extract::State;
@@ -9,36 +9,36 @@ use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 use crate::{ApiSettings, disk, upload_space};
 
-/// State of the service.
+/// Liveness of the service.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct Health {
-    /// `ok`.
+    /// Always `ok`.
     status: &'static str,
 }
 
 /// Capabilities of a service that accepts work.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct Ready {
-    /// `ready`.
+    /// Always `ready`.
     status: &'static str,
     /// Isolation of policies on this instance.
     isolation: Isolation,
-    /// Whether uploaded policies are run here; policy servers are talked to in any case.
+    /// Whether uploaded policies are run on this instance; policy servers are supported in any case.
     runs_uploads: bool,
 }
 
-/// Tell that the process lives
+/// Check that the process is alive
 ///
-/// Needs no key. Says nothing about whether the service takes work: that is `/readyz`.
+/// Needs no key. For whether the service accepts work, see `/readyz`.
 #[utoipa::path(get, path = "/healthz", operation_id = "health", tag = "service", responses((status = 200, body = ref(schema_of::<Health>()))))]
 pub(in crate::routes) async fn alive() -> Json<Health> {
     Json(Health { status: "ok" })
 }
 
-/// Tell whether the service takes work
+/// Check whether the service accepts work
 ///
-/// Answers 200, or 503 with the reason: it is starting or stopping, its records do not answer, or its disk is nearly
-/// full. Needs no key; made for load balancers.
+/// Responds with 200, or with 503 and the reason: the service is starting or stopping, its database does not respond,
+/// or its disk is nearly full. Needs no key; intended for load balancers.
 #[utoipa::path(get, path = "/readyz", operation_id = "ready", tag = "service", responses((status = 200, body = ref(schema_of::<Ready>()))))]
 pub(in crate::routes) async fn ready(State(app): State<App>) -> Result<Json<Ready>, ApiError> {
     if let Err(reason) = app.readiness.get() {

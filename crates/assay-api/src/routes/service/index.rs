@@ -1,4 +1,4 @@
-//! `GET /`: what this is.
+//! `GET /`: a description of the service.
 
 use axum::extract::State;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use crate::http::Json;
 use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 
-/// The service and the addresses of its parts.
+/// The service and the URLs of its parts.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct Index {
     name: &'static str,
@@ -23,8 +23,8 @@ pub(in crate::routes) struct Index {
 
 /// Describe the service
 ///
-/// Returns name and version of the service, and the addresses of its documentation, its scenarios and its health. Needs
-/// no key.
+/// Returns the name and version of the service, and the URLs of its documentation, its scenarios and its health checks.
+/// Needs no key.
 #[utoipa::path(get, path = "/", operation_id = "index", tag = "service", responses((status = 200, body = ref(schema_of::<Index>()))))]
 pub(in crate::routes) async fn handle(State(app): State<App>) -> Json<Index> {
     let at = |path| app.settings.address(path);

@@ -1,5 +1,5 @@
-//! `GET /metrics`: numbers for Prometheus. Counters and times are kept where things happen; what the records know is
-//! asked for here.
+//! `GET /metrics`: metrics for Prometheus. Counters and timings are updated where events occur; values from the
+//! database are read on request.
 
 use std::net::SocketAddr;
 
@@ -12,15 +12,15 @@ use crate::MetricsAccess;
 use crate::http::{ApiError, ErrorCode};
 use crate::state::App;
 
-/// The text format of Prometheus.
+/// Content type of the Prometheus text format.
 const KIND: &str = "text/plain; version=0.0.4; charset=utf-8";
-/// Headers that proxies add: what comes by one does not come from this machine.
+/// Headers added by proxies: a request with one of them does not come from this machine.
 const BY_PROXY: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
 
 /// Get the metrics
 ///
-/// Returns queues, lanes, requests and episodes in the text format of Prometheus. Takes no key; the setting
-/// `server.metrics` says who may read it: clients on the same machine, everybody, or nobody.
+/// Returns the metrics of queues, lanes, requests and episodes in the Prometheus text format. Needs no key; the setting
+/// `server.metrics` restricts access to clients on the same machine, or allows all or no clients.
 #[utoipa::path(
     get, path = "/metrics", operation_id = "metrics", tag = "service",
     responses(
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_may_read() {
+    fn metrics_access_depends_on_setting_and_peer() {
         use MetricsAccess::{Any, Loopback, Off};
         let local = [(header::ACCEPT, "*/*".parse().unwrap())].into_iter().collect::<HeaderMap>();
         let mut proxied = local.clone();

@@ -9,8 +9,8 @@ use crate::state::App;
 
 /// Get the public keys that sign statements
 ///
-/// Returns all of them, newest first, retired ones included. `assay attest verify --keys` takes this document. Needs
-/// no key.
+/// Returns all keys, including retired ones, newest first. `assay attest verify --keys` accepts this document. Needs no
+/// key.
 #[utoipa::path(
     get, path = "/.well-known/assay-keys.json", operation_id = "signing_keys", tag = "service",
     responses((status = 200, description = "Newest first; what `assay attest verify --keys` takes", body = ref(schema_of::<PublishedKeys>()),

@@ -1,4 +1,4 @@
-//! `POST /session`: signs a browser in with a key. `GET /session` tells a page who it is.
+//! `POST /session`: signs a browser in with a key. `GET /session` returns the current session.
 
 use assay_model::{AccountId, Scope};
 use axum::extract::{Request, State};
@@ -17,27 +17,27 @@ use crate::state::App;
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::routes) struct SignIn {
-    /// An API key: `assay_<id>_<secret>`. It is not kept in the browser.
+    /// An API key: `assay_<id>_<secret>`. The browser does not keep it.
     #[schemars(extend("writeOnly" = true, "format" = "password"))]
     key: String,
 }
 
-/// A session.
+/// A browser session.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct Session {
     account: AccountId,
-    /// Scopes of the session: those of its key.
+    /// Scopes of the session, which are those of its key.
     scopes: Vec<Scope>,
-    /// When it ends by itself; it ends with its key in any case.
+    /// Time at which the session expires; it also ends when its key does.
     expires_at: Timestamp,
-    /// To be sent as the header `X-CSRF-Token` with each request that is no GET.
+    /// Token to send as the header `X-CSRF-Token` with every request other than GET.
     csrf_token: String,
 }
 
 /// Sign in with a key
 ///
-/// Makes a session of an API key, as a cookie for browsers. Scripts do not need it: they send the key itself. Takes the
-/// key in the body only.
+/// Creates a session for an API key and sets it as a cookie, for browsers. Scripts do not need a session: they send the
+/// key itself. The key is accepted only in the body.
 #[utoipa::path(
     post, path = "/session", operation_id = "sign_in", tag = "keys",
     request_body(content = ref(schema_of::<SignIn>())),
@@ -49,7 +49,7 @@ pub(in crate::routes) struct Session {
 pub(in crate::routes) async fn handle(State(app): State<App>, request: Request) -> Result<Response, ApiError> {
     let value = json_body(&app, request).await?;
     let wish: SignIn = read_body(&value, true)?;
-    // A text that is no key is refused as one that nobody has.
+    // A malformed key is rejected like an unknown one.
     let key: KeyText = wish.key.trim().parse().map_err(|_| ApiError::unauthorized("this is no API key"))?;
     let (caller, expiry) = authenticate_key(&app, key.into()).await?;
     let now = app.clock.now();
@@ -68,8 +68,8 @@ pub(in crate::routes) async fn handle(State(app): State<App>, request: Request) 
 
 /// Get the session
 ///
-/// Returns account, scopes and expiry of the session that the request's cookie names, and the token that changes need.
-/// Without the cookie the answer is 401, whatever key the request has.
+/// Returns the account, scopes and expiry of the session in the request's cookie, and the token that changing requests
+/// need. Without the cookie the response is 401, even if the request has a key.
 #[utoipa::path(
     get, path = "/session", operation_id = "session", tag = "keys",
     responses((status = 200, description = "The session of the cookie", body = ref(schema_of::<Session>())), (status = 401)),

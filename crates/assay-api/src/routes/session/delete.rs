@@ -1,4 +1,4 @@
-//! `DELETE /session`: signs out. Doing it again is harmless.
+//! `DELETE /session`: signs out. Idempotent.
 
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -10,8 +10,8 @@ use crate::state::App;
 
 /// Sign out
 ///
-/// Ends the session of the cookie and removes the cookie. Without a session there is nothing to do, and the answer is
-/// the same.
+/// Ends the session in the cookie and removes the cookie. Without a session, the operation has no effect and the
+/// response is the same.
 #[utoipa::path(
     delete, path = "/session", operation_id = "sign_out", tag = "keys",
     params(("X-CSRF-Token" = Option<String>, Header, description = "The session's token; needed where there is a session")),

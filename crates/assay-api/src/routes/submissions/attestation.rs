@@ -1,5 +1,5 @@
-//! `GET /submissions/{id}/attestation`: the signed statement once the season is closed; before that its hash, which
-//! binds us to it.
+//! `GET /submissions/{id}/attestation`: the signed statement, once the season is closed; before that its hash, as a
+//! binding commitment to it.
 
 use assay_model::{JobId, Sha256Digest};
 use assay_report::attest::Envelope;
@@ -16,21 +16,21 @@ use crate::routes::submissions::view::{SubmissionRun, released};
 use crate::routes::verify::report::{signed, signed_text, with_result};
 use crate::state::App;
 
-/// Completes the message about a missing statement.
+/// Completes the error message about a missing statement.
 const THERE_IS_ONE: &str = "there is a signed statement";
 
-/// A commitment to a statement that is not yet public.
+/// A commitment to a statement that is not public yet.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct Commitment {
     submission_id: JobId,
     season: u32,
     /// SHA-256 of the season's secret, hexadecimal.
     season_commitment: Sha256Digest,
-    /// SHA-256 of the signed statement, hexadecimal. The statement holds the hash of every file of evidence.
+    /// SHA-256 of the signed statement, hexadecimal. The statement contains the hash of every file of evidence.
     statement_sha256: Sha256Digest,
 }
 
-/// A commitment while the season is open, the statement itself after that.
+/// A commitment while the season is open; the statement itself once it is closed.
 #[derive(schemars::JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 #[schemars(rename = "SubmissionAttestation")]
@@ -42,8 +42,8 @@ pub(in crate::routes) enum Attestation {
 
 /// Get the signed statement of a submission
 ///
-/// Returns an in-toto statement in a DSSE envelope over the report and each file of evidence, once the season is
-/// closed. While it is open, returns a commitment: the SHA-256 of the statement and of the season's secret.
+/// Returns an in-toto statement in a DSSE envelope over the report and every file of evidence, once the season is
+/// closed. While the season is open, returns a commitment: the SHA-256 of the statement and of the season's secret.
 #[utoipa::path(
     get, path = "/submissions/{id}/attestation", operation_id = "submission_attestation", tag = "arena",
     params(

@@ -1,5 +1,5 @@
-//! `POST /submissions/{id}/cancel`: stops a submission. Asking again is harmless; one that is known to have ended
-//! otherwise is a conflict. One whose end is not published yet is cancelled like one that runs.
+//! `POST /submissions/{id}/cancel`: cancels a submission. Idempotent; a conflict if the published state says that it
+//! ended otherwise. A submission whose end is not published yet is cancelled like a running one.
 
 use assay_model::JobStatus;
 use assay_store::CancelOutcome;
@@ -14,8 +14,8 @@ use crate::state::App;
 
 /// Cancel a submission
 ///
-/// Ends a submission that has not ended. Doing it again is harmless; one that is known to have ended otherwise is a
-/// conflict. It counts against the day's quota all the same.
+/// Cancels a submission that has not ended. The operation is idempotent; a submission that is known to have ended
+/// otherwise is a conflict. A cancelled submission still counts against the daily quota.
 #[utoipa::path(
     post, path = "/submissions/{id}/cancel", operation_id = "cancel_submission", tag = "arena",
     params(("id" = uuid::Uuid, Path, description = "The submission's id")),

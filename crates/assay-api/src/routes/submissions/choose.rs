@@ -1,4 +1,4 @@
-//! `POST /submissions/{id}/choose`: lets a submission count for its account, in the place of the latest.
+//! `POST /submissions/{id}/choose`: selects the submission that counts for its account, instead of the latest.
 
 use assay_model::JobStatus;
 use assay_store::ChooseOutcome;
@@ -13,7 +13,7 @@ use crate::state::App;
 
 /// Choose the submission that counts
 ///
-/// Lets this COMPLETED submission count on the board of its season for its account, in the place of its latest one,
+/// Makes this COMPLETED submission count for its account on the leaderboard of its season, instead of the latest one,
 /// until another one is chosen. The season must be open.
 #[utoipa::path(
     post, path = "/submissions/{id}/choose", operation_id = "choose_submission", tag = "arena",

@@ -1,4 +1,4 @@
-//! `POST /submissions`: takes a policy to the arena, answers 201 once it can't be lost.
+//! `POST /submissions`: submits a policy to the arena, and responds with 201 once the submission is stored durably.
 
 use assay_model::{JobId, JobStatus, SHOWCASE_EPISODES, ScenarioId};
 use assay_store::Season;
@@ -23,22 +23,22 @@ pub(in crate::routes) struct SubmissionForm {
     /// Zip archive with `policy.py` at its root.
     #[schemars(with = "String", extend("format" = "binary", "contentMediaType" = "application/zip"))]
     policy: Vec<u8>,
-    /// A scenario's id. `scenario` is another name of this part; with both, the request is refused.
+    /// Id of a scenario. `scenario` is an alternative name of this part; a request with both is rejected.
     #[schemars(length(max = 4096))]
     scenario_id: String,
-    /// 1 to 100 characters, some of which can be seen; the archive's file name if absent.
+    /// Name of the submission: 1 to 100 characters, at least one of them visible; the archive's file name if absent.
     #[schemars(pattern("[^\\s\\x00-\\x1f\\x7f-\\x9f]"), length(min = 1, max = 100))]
     name: Option<String>,
-    /// The author's words about it, at most 2000 characters.
+    /// Description by the author, at most 2000 characters.
     #[schemars(length(max = 2000))]
     description: Option<String>,
-    /// Where the end of the submission is reported: https:// or http://, see the group `webhooks`. The account needs a
-    /// secret (`POST /webhooks/secret`).
+    /// URL to which the end of the submission is reported: https:// or http://, see the group `webhooks`. The account
+    /// needs a webhook secret (`POST /webhooks/secret`).
     #[schemars(pattern("^https?://"), length(max = 2048))]
     callback_url: Option<String>,
 }
 
-/// A submission that was accepted.
+/// An accepted submission.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct NewSubmission {
     submission_id: JobId,
@@ -51,9 +51,9 @@ pub(in crate::routes) struct NewSubmission {
 
 /// Submit a policy to the arena
 ///
-/// Takes a zip archive with `policy.py`; a policy server cannot be submitted. The season decides worlds, seeds and the
-/// number of episodes; without an open season of the scenario the answer is 409. Send an `Idempotency-Key`, and the
-/// request can be repeated without a second submission.
+/// Accepts a zip archive with `policy.py`; a policy server cannot be submitted. The season determines the worlds, the
+/// seeds and the number of episodes; if the scenario has no open season, the response is 409. With an
+/// `Idempotency-Key`, the request can be repeated safely without creating a second submission.
 #[utoipa::path(
     post, path = "/submissions", operation_id = "submit", tag = "arena",
     request_body(content = ref(schema_of::<SubmissionForm>()), content_type = "multipart/form-data"),
@@ -89,7 +89,7 @@ pub(in crate::routes) async fn handle(
     accept_submission(&app, &origin, new, response).await
 }
 
-/// Checks that the episodes of the season and the showcase fit the CPU time that a job may use.
+/// Returns an error if the episodes of the season and the showcase exceed the CPU time that a job may use.
 async fn require_cpu_budget(app: &App, request: &SubmissionRequest, season: &Season) -> Result<(), ApiError> {
     let episodes = season.pins.episodes.saturating_add(SHOWCASE_EPISODES);
     let over = quota::over_cpu_budget(app, &request.scenario, episodes).await?;

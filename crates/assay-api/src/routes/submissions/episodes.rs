@@ -1,4 +1,4 @@
-//! `GET /submissions/{id}/episodes`: a submission's results, once its season is closed.
+//! `GET /submissions/{id}/episodes`: the episodes of a submission, once its season is closed.
 
 use axum::Extension;
 use axum::extract::{RawQuery, State};
@@ -12,7 +12,7 @@ use crate::state::App;
 
 /// List the episodes of a submission
 ///
-/// Returns a page of episodes with clauses, violations and evidence. Before the season is closed the answer is 403.
+/// Returns a page of episodes with clauses, violations and evidence. Until the season is closed, the response is 403.
 #[utoipa::path(
     get, path = "/submissions/{id}/episodes", operation_id = "submission_episodes", tag = "arena",
     params(

@@ -1,5 +1,5 @@
-//! `DELETE /submissions/{id}`: erases a submission's policy and evidence, once its season is closed: until then the
-//! season's end may have to run the policy again. Its record, and with it the board, stays.
+//! `DELETE /submissions/{id}`: erases the policy and evidence of a submission, once its season is closed: until then,
+//! the policy may be needed for the rerun at the end of the season. The record stays, and so does the leaderboard.
 
 use axum::Extension;
 use axum::extract::State;
@@ -12,8 +12,8 @@ use crate::state::App;
 
 /// Erase a submission
 ///
-/// Removes policy and evidence of a submission whose season is closed; before that the end of the season may have to
-/// run the policy again. The record stays, and with it the place on the board.
+/// Removes the policy and evidence of a submission whose season is closed; until then, the policy may be needed for the
+/// rerun at the end of the season. The record stays, and with it the place on the leaderboard.
 #[utoipa::path(
     delete, path = "/submissions/{id}", operation_id = "erase_submission", tag = "arena",
     params(("id" = uuid::Uuid, Path, description = "The submission's id")),

@@ -1,5 +1,4 @@
-//! `GET /submissions/{id}/events`: what happens to a submission, as it is published; nothing about a single episode of
-//! it.
+//! `GET /submissions/{id}/events`: the published progress of a submission, without anything about single episodes.
 
 use axum::Extension;
 use axum::extract::State;
@@ -14,8 +13,8 @@ use crate::state::App;
 
 /// Follow a submission
 ///
-/// Streams server-sent events, each with the state of the submission. While its season is open they come on a grid of
-/// 15 s. A client that lost the connection sends `Last-Event-ID` and misses nothing.
+/// Streams server-sent events, each with the state of the submission. While its season is open, events are sent at most
+/// every 15 s. A client that loses the connection sends `Last-Event-ID` and misses nothing.
 #[utoipa::path(
     get, path = "/submissions/{id}/events", operation_id = "submission_events", tag = "arena",
     params(

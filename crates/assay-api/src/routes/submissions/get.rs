@@ -1,4 +1,4 @@
-//! `GET /submissions/{id}`: where a submission stands, and what it found.
+//! `GET /submissions/{id}`: the state and result of a submission.
 
 use axum::Extension;
 use axum::extract::State;
@@ -11,7 +11,7 @@ use crate::state::App;
 
 /// Get a submission
 ///
-/// Returns state, progress and result. While its season is open it shows aggregates only, on a grid of 15 s.
+/// Returns the state, progress and result. While its season is open, only aggregates are shown, updated every 15 s.
 #[utoipa::path(
     get, path = "/submissions/{id}", operation_id = "submission", tag = "arena",
     params(("id" = uuid::Uuid, Path, description = "The submission's id")),

@@ -23,8 +23,8 @@ pub(in crate::routes) struct SubmissionPage {
 
 /// List my submissions
 ///
-/// Returns a page of the account's submissions, newest first. Erased ones are listed too, with `erased_at`. Of several
-/// filters, all must match.
+/// Returns a page of the account's submissions, newest first. Erased submissions are included, with `erased_at`. If
+/// several filters are given, all must match.
 #[utoipa::path(
     get, path = "/submissions", operation_id = "submissions", tag = "arena",
     params(
@@ -42,7 +42,7 @@ pub(in crate::routes) async fn handle(
     Extension(caller): Extension<Caller>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<SubmissionPage>, ApiError> {
-    // One moment for filter and entries, so that each entry is what was asked for.
+    // A single time for the filter and the entries, so that every entry matches the filter.
     let now = app.clock.now();
     let Wanted { limit, offset, filter } = job_filter::parse(query.as_deref(), JobKind::Submission, &caller, now)?;
     let (mut submissions, mut total) = (Vec::new(), 0);

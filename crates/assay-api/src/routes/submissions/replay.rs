@@ -1,4 +1,4 @@
-//! `POST /submissions/{id}/replay`: an episode run again, once the season is closed.
+//! `POST /submissions/{id}/replay`: runs an episode again, once the season is closed.
 
 use assay_report::ReplayReport;
 use axum::Extension;
@@ -13,8 +13,8 @@ use crate::state::App;
 
 /// Replay an episode of a submission
 ///
-/// Runs a recorded episode again, with the policy, and says whether every step is the same to the bit. Before the
-/// season is closed the answer is 403.
+/// Runs a recorded episode of the policy again and reports whether every step is identical to the bit. Until the season
+/// is closed, the response is 403.
 #[utoipa::path(
     post, path = "/submissions/{id}/replay", operation_id = "replay_submission", tag = "arena",
     params(

@@ -1,4 +1,4 @@
-//! `GET /submissions/{id}/report` (a page) and `/report.json`, once the season is closed.
+//! `GET /submissions/{id}/report` (a page) and `/report.json` (a document), once the season is closed.
 
 use assay_store::SignedDocument;
 use axum::Extension;
@@ -15,7 +15,7 @@ use crate::views::JobView;
 
 /// Get the report of a submission as a page
 ///
-/// Returns HTML that needs no other file. Before the season is closed the answer is 403.
+/// Returns a self-contained HTML page. Until the season is closed, the response is 403.
 #[utoipa::path(
     get, path = "/submissions/{id}/report", operation_id = "submission_report_page", tag = "arena",
     params(
@@ -36,7 +36,7 @@ pub(in crate::routes) async fn page(
 
 /// Get the report of a submission
 ///
-/// Returns the very bytes that the statement's hash is of. Before the season is closed the answer is 403.
+/// Returns exactly the bytes that the statement's hash covers. Until the season is closed, the response is 403.
 #[utoipa::path(
     get, path = "/submissions/{id}/report.json", operation_id = "submission_report", tag = "arena",
     params(

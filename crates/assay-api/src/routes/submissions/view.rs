@@ -1,4 +1,4 @@
-//! A submission, as clients see it. While its season is open, nothing about a single episode leaves the server.
+//! API representation of submissions. While the season is open, nothing about a single episode leaves the server.
 
 use assay_model::{
     Blame, EpisodeResult, JobId, JobStatus, PublishedProgress, ScenarioId, Statistics, Verdict, error_class, round3,
@@ -15,7 +15,7 @@ use crate::routes::verify::report::with_result;
 use crate::state::App;
 use crate::views::{EpisodeView, EvidenceUrls};
 
-/// Episodes of a submission: as many as a scenario may ask for, and the showcase.
+/// Maximum number of episodes of a submission: the maximum of a scenario, and the showcase.
 const MAX_EPISODES: u32 = 1001;
 
 /// A submission in a list.
@@ -25,32 +25,33 @@ pub(in crate::routes) struct SubmissionEntry {
     scenario_id: ScenarioId,
     status: JobStatus,
     verdict: Option<Verdict>,
-    /// The scenario's `max_score` times the job's score, which has 3 digits before the season is closed and 4 after
-    /// that.
+    /// Score out of the scenario's `max_score`. Computed from the submission's score rounded to 3 decimal places while
+    /// the season is open, and to 4 once it is closed.
     #[schemars(range(min = 0))]
     score: Option<f64>,
     created_at: Timestamp,
-    /// When its end was published: a multiple of 15 s after `created_at`, unless it was cancelled.
+    /// Time at which its end was published: a multiple of 15 s after `created_at`, unless it was cancelled.
     completed_at: Option<Timestamp>,
     name: String,
     season: u32,
-    /// When its policy and evidence were erased on their owner's wish; such a submission is only listed.
+    /// Time at which its policy and evidence were erased at the owner's request; an erased submission appears only in
+    /// lists.
     erased_at: Option<Timestamp>,
 }
 
-/// A submission.
+/// A submission, with its state and result.
 #[derive(Serialize, schemars::JsonSchema)]
 #[schemars(rename = "Submission")]
 pub(crate) struct SubmissionDetail {
     #[serde(flatten)]
     entry: SubmissionEntry,
-    /// The showcase episode, on a public seed. It does not count.
+    /// Video of the showcase episode, which runs on a public seed and does not count.
     video_url: Option<String>,
     /// Confidence that violations are rarer than the scenario's bound, in [0, 1].
     #[schemars(range(min = 0, max = 1))]
     confidence: Option<f64>,
-    /// The first error of the policy; before the season is closed only its class: `policy_error`, `policy_timeout` or
-    /// `invalid`. Or why the submission FAILED.
+    /// First error of the policy, or the reason why the submission FAILED. While the season is open, only the class of
+    /// the policy's error: `policy_error`, `policy_timeout` or `invalid`.
     error_message: Option<String>,
     description: Option<String>,
     scenario_version: String,
@@ -64,17 +65,17 @@ pub(crate) struct SubmissionDetail {
     statistics: Option<SubmissionStatistics>,
     blame: Option<Blame>,
     reason: Option<String>,
-    /// The extra episode on a public seed, with everything about it; once the submission is COMPLETED.
+    /// The extra episode on a public seed, in full; present once the submission is COMPLETED.
     showcase: Option<EpisodeView>,
 }
 
-/// The statistics of a submission; see those of a job.
+/// Statistics of a submission; the fields are those of a job's statistics.
 #[derive(Serialize, schemars::JsonSchema)]
 struct SubmissionStatistics {
     episodes: u32,
-    /// Episodes with a critical violation; `null` before the season is closed.
+    /// Episodes with a critical violation; `null` until the season is closed.
     violations: Option<u32>,
-    /// Episodes that do not say whether every critical clause held; `null` before the season is closed.
+    /// Episodes that do not show whether every critical clause held; `null` until the season is closed.
     without_evidence: Option<u32>,
     #[schemars(range(min = 0, max = 1))]
     violation_probability_upper: f64,
@@ -161,18 +162,18 @@ pub(crate) async fn detail(app: &App, published: &PublishedSubmission) -> Result
     })
 }
 
-/// Which of a submission's runs is asked for.
+/// The requested run of a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, utoipa::ToSchema)]
 #[schema(as = SubmissionRun, rename_all = "snake_case")]
 pub(in crate::routes) enum SubmissionRun {
-    /// The one on the season's worlds.
+    /// The run on the season's worlds.
     Season,
-    /// The one of a first entry on fresh worlds, when its season was closed.
+    /// The rerun of a top entry on fresh worlds when its season was closed.
     Closing,
 }
 
 impl SubmissionRun {
-    /// As the query says; the season's if it says nothing.
+    /// Parses the run from the query; the season's run if absent.
     pub(in crate::routes) fn of(query: Option<&str>) -> Result<Self, ApiError> {
         match Query::parse(query).text("run")? {
             None | Some("season") => Ok(Self::Season),
@@ -182,7 +183,8 @@ impl SubmissionRun {
     }
 }
 
-/// A submission with a result, whose season is closed: its seeds and evidence are public. `what` is what there will be.
+/// Returns the submission's run if it has a result and its season is closed, so that its seeds and evidence are public.
+/// `what` names the requested resource in error messages.
 pub(in crate::routes) async fn released(
     app: &App,
     caller: &Caller,
@@ -204,7 +206,7 @@ pub(in crate::routes) async fn released(
     }
 }
 
-/// The submission's run when its season was closed.
+/// Returns the submission's rerun from when its season was closed.
 async fn closing_run(app: &App, record: &JobRecord) -> Result<JobRecord, ApiError> {
     let season = record.header.arena.as_ref().map_or(0, |entry| entry.season);
     let reruns = app.records.reruns(&record.header.scenario, season).await?;
@@ -212,7 +214,7 @@ async fn closing_run(app: &App, record: &JobRecord) -> Result<JobRecord, ApiErro
     run.map(|(_, run)| run).ok_or_else(|| ApiError::not_found("run: only a season's first entries run again"))
 }
 
-/// The showcase, and the episodes that count.
+/// Splits the episodes into the showcase and those that count.
 fn split(record: &JobRecord, mut episodes: Vec<EpisodeResult>) -> (Option<EpisodeResult>, Vec<EpisodeResult>) {
     let counted = record.header.plan.counted(&episodes).len();
     let showcase = episodes.drain(counted..).next();

@@ -1,4 +1,4 @@
-//! `GET /verify/{job_id}/attestation`: the signed statement, as it was signed.
+//! `GET /verify/{job_id}/attestation`: the signed statement, byte for byte.
 
 use assay_report::attest::Envelope;
 use assay_store::SignedDocument;
@@ -14,8 +14,8 @@ use crate::state::App;
 
 /// Get the signed statement of a verification
 ///
-/// Returns an in-toto statement in a DSSE envelope over the report and each file of evidence. `assay attest verify`
-/// checks it offline. Before the job is COMPLETED there is none (409).
+/// Returns an in-toto statement in a DSSE envelope over the report and every file of evidence. `assay attest verify`
+/// checks it offline. Until the job is COMPLETED, the response is 409.
 #[utoipa::path(
     get, path = "/verify/{job_id}/attestation", operation_id = "verification_attestation", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),

@@ -1,4 +1,4 @@
-//! `POST /verify/{job_id}/cancel`: stops a job. Asking again is harmless; a job that ended otherwise is a conflict.
+//! `POST /verify/{job_id}/cancel`: cancels a job. Idempotent; a conflict if the job ended otherwise.
 
 use assay_model::JobStatus;
 use assay_store::CancelOutcome;
@@ -14,7 +14,7 @@ use crate::views::JobView;
 
 /// Cancel a verification
 ///
-/// Ends a job that has not ended. Doing it again is harmless; a job that ended otherwise is a conflict.
+/// Cancels a job that has not ended. The operation is idempotent; a job that ended otherwise is a conflict.
 #[utoipa::path(
     post, path = "/verify/{job_id}/cancel", operation_id = "cancel_verification", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
@@ -32,7 +32,7 @@ pub(in crate::routes) async fn handle(
     match app.records.cancel_job(caller.write_scope(), job, app.clock.now()).await? {
         CancelOutcome::Done | CancelOutcome::Already(JobStatus::Cancelled) => {
             if let Err(error) = app.servers.remove(job) {
-                // The worker's upkeep tries again.
+                // The worker's maintenance retries.
                 tracing::warn!(job.id = %job, %error, "how its policy server is called could not be removed");
             }
             show(&app, &caller, job).await.map(Json)

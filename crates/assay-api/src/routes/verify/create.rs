@@ -1,4 +1,4 @@
-//! `POST /verify`: takes a policy and a scenario, answers 201 with the job once it can't be lost.
+//! `POST /verify`: receives a policy and a scenario, and responds with 201 and the job once it is stored durably.
 
 use axum::Extension;
 use axum::extract::{OriginalUri, Request, State};
@@ -16,59 +16,58 @@ use crate::views::JobView;
 #[schemars(deny_unknown_fields, transform = never_null)]
 #[expect(dead_code, reason = "only its schema is used; `upload` reads the form")]
 pub(in crate::routes) struct VerifyForm {
-    /// Zip archive with `policy.py` at its root. This or `policy_url` is needed. With both, the archive is evaluated,
-    /// the parts about a policy server have no effect, and `warnings` names them.
+    /// Zip archive with `policy.py` at its root. Either this part or `policy_url` is required. If both are given, the
+    /// archive is evaluated, the parts about a policy server have no effect, and `warnings` names them.
     #[schemars(with = "Option<String>", extend("format" = "binary", "contentMediaType" = "application/zip"))]
     policy: Option<Vec<u8>>,
-    /// Address of a running policy server, in the place of `policy`: ws://, wss://, http:// or https://.
+    /// URL of a running policy server, as an alternative to `policy`: ws://, wss://, http:// or https://.
     #[schemars(length(max = 2048))]
     policy_url: Option<String>,
-    /// With `policy_url`: the key that the server asks for, printable ASCII. Kept only until the job has run, never
-    /// shown.
+    /// With `policy_url`: the API key that the server requires, printable ASCII. Stored only until the job has run, and
+    /// never shown.
     #[schemars(pattern("^[ -~]*[!-~][ -~]*$"), length(max = 4096), extend("writeOnly" = true, "format" = "password"))]
     policy_api_key: Option<String>,
-    /// With `policy_url`: episodes that may talk to the server at the same time; 1 if absent.
+    /// With `policy_url`: maximum number of episodes that use the server at the same time; 1 if absent.
     #[schemars(range(min = 1, max = 16))]
     policy_concurrency: Option<u32>,
-    /// With `policy_url`: actions of an answer of the server that are carried out before it is asked again; if absent,
-    /// what the scenario says, or all of them.
+    /// With `policy_url`: number of actions in an answer of the server that are executed before the next request; if
+    /// absent, the scenario's default, or all of them.
     #[schemars(range(min = 1, max = 1000))]
     replan_steps: Option<u32>,
-    /// A scenario's id. `scenario_id` is another name of this part; with both, the request is refused.
+    /// Id of a scenario. `scenario_id` is an alternative name of this part; a request with both is rejected.
     #[schemars(length(max = 4096))]
     scenario: String,
-    /// If absent, 3, or with `max_violation_probability` as many as the certification needs.
+    /// Number of episodes; if absent, 3, or with `max_violation_probability` as many as the certification needs.
     #[schemars(range(min = 1))]
     num_episodes: Option<u32>,
-    /// Seed of all episodes: the same seed draws the same worlds; random if absent.
+    /// Seed of all episodes: the same seed yields the same worlds; random if absent.
     seed: Option<u64>,
-    /// Key of the seeds that the policy receives, as a job object has it: 64 hexadecimal digits. If absent, it follows
-    /// from `seed`, or is random where there is none.
+    /// Key from which the policy's seeds are derived, in the form used by job objects: 64 hexadecimal digits. If
+    /// absent, it is derived from `seed`, or random if there is no seed.
     #[schemars(pattern("^[0-9a-fA-F]{64}$"), length(min = 64, max = 64))]
     policy_key: Option<String>,
-    /// Certify that violations are rarer than this. Refused where that needs more episodes than a job may have.
+    /// Violation probability to certify as an upper bound. Rejected if that needs more episodes than a job may have.
     #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
     max_violation_probability: Option<f64>,
     /// Confidence level of all bounds; 0.95 if absent.
     #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
     confidence_level: Option<f64>,
-    /// Which episodes get a log and a video: `all`, `violations` (if absent) or `none`.
+    /// Episodes that get a log and a video: `all`, `violations` (the default) or `none`.
     record: Option<assay_model::Record>,
-    /// 1 to 100 characters, some of which can be seen; the archive's file name if absent.
+    /// Name of the policy: 1 to 100 characters, at least one of them visible; the archive's file name if absent.
     #[schemars(pattern("[^\\s\\x00-\\x1f\\x7f-\\x9f]"), length(min = 1, max = 100))]
     policy_name: Option<String>,
-    /// Where the end of the job is reported: https:// or http://, see the group `webhooks`. The account needs a secret
-    /// (`POST /webhooks/secret`).
+    /// URL to which the end of the job is reported: https:// or http://, see the group `webhooks`. The account needs a
+    /// webhook secret (`POST /webhooks/secret`).
     #[schemars(pattern("^https?://"), length(max = 2048))]
     callback_url: Option<String>,
 }
 
 /// Verify a policy
 ///
-/// Takes a zip archive with `policy.py`, or the address of a policy server, and queues a job: the policy runs
-/// `num_episodes` times in the scenario. What is wrong with the form is named by its part; what is wrong with the
-/// policy itself is part of the result. Send an `Idempotency-Key`, and the request can be repeated without a second
-/// job.
+/// Accepts a zip archive with `policy.py`, or the URL of a policy server, and queues a job that runs the policy
+/// `num_episodes` times in the scenario. Errors in the form name the part; errors of the policy itself are part of the
+/// result. With an `Idempotency-Key`, the request can be repeated safely without creating a second job.
 #[utoipa::path(
     post, path = "/verify", operation_id = "verify", tag = "verify",
     request_body(content = ref(schema_of::<VerifyForm>()), content_type = "multipart/form-data"),

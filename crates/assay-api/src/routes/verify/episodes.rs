@@ -1,4 +1,4 @@
-//! `GET /verify/{job_id}/episodes`: a job's results so far, by index, a page at a time.
+//! `GET /verify/{job_id}/episodes`: a page of the job's results so far, by index.
 
 use assay_store::JobRecord;
 use axum::Extension;
@@ -15,7 +15,7 @@ use crate::views::EpisodeView;
 const DEFAULT_LIMIT: u32 = 20;
 const MAX_LIMIT: u32 = 100;
 
-/// A page of episodes, by index.
+/// A page of episodes, ordered by index.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::routes) struct EpisodePage {
     episodes: Vec<EpisodeView>,
@@ -27,8 +27,8 @@ pub(in crate::routes) struct EpisodePage {
 
 /// List the episodes of a verification
 ///
-/// Returns a page of the episodes that were recorded so far, by their numbers, with clauses, violations and evidence;
-/// also while the job runs.
+/// Returns a page of the episodes recorded so far, in order of their numbers, with clauses, violations and evidence.
+/// Also available while the job is running.
 #[utoipa::path(
     get, path = "/verify/{job_id}/episodes", operation_id = "episodes", tag = "verify",
     params(
@@ -48,7 +48,7 @@ pub(in crate::routes) async fn handle(
     page(&app, &record, query.as_deref()).await
 }
 
-/// A page of a job's episodes.
+/// Returns a page of a job's episodes.
 pub(in crate::routes) async fn page(
     app: &App,
     record: &JobRecord,

@@ -1,5 +1,5 @@
-//! `DELETE /verify/{job_id}`: erases a job's policy and evidence. Its record stays in lists and statistics; whatever
-//! else is asked about it is GONE. A job that runs is cancelled first, by its owner.
+//! `DELETE /verify/{job_id}`: erases a job's policy and evidence. Its record stays in lists and statistics; every other
+//! request about it is GONE. A job that has not ended must be cancelled first.
 
 use assay_model::JobId;
 use assay_store::{EraseOutcome, Removal};
@@ -15,8 +15,8 @@ use crate::state::App;
 
 /// Erase a verification
 ///
-/// Removes policy and evidence; the record stays, without them. Cancel a job that has not ended first: until then it
-/// cannot be erased (409).
+/// Removes the policy and evidence; the record is kept without them. A job that has not ended cannot be erased (409):
+/// cancel it first.
 #[utoipa::path(
     delete, path = "/verify/{job_id}", operation_id = "erase_verification", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
@@ -34,7 +34,7 @@ pub(in crate::routes) async fn handle(
     erase(&app, &caller, record.header.job_id).await
 }
 
-/// Erases a job that has ended, a verification or a submission.
+/// Erases a verification or submission that has ended.
 pub(in crate::routes) async fn erase(app: &App, caller: &Caller, job: JobId) -> Result<StatusCode, ApiError> {
     let missing = || ApiError::not_found("job");
     match app.records.erase_job(caller.write_scope(), job, app.clock.now()).await? {
@@ -51,7 +51,7 @@ pub(in crate::routes) async fn erase(app: &App, caller: &Caller, job: JobId) -> 
     tracing::info!(key.id = %caller.key.id, account = %caller.key.account, job.id = %job, "erased a job");
     let removal = Removal { job_id: job, erased: true, evidence: true, policy_path: record.policy_path };
     if let Err(error) = maintenance::remove(app, &removal).await {
-        // It is decided: the upkeep tries again until the files are gone.
+        // The erasure is recorded; maintenance retries until the files are gone.
         tracing::warn!(job.id = %job, %error, "files of an erased job could not be removed yet");
     }
     Ok(StatusCode::NO_CONTENT)

@@ -1,4 +1,4 @@
-//! `GET /verify/{job_id}/events`: what happens to a job, as it happens.
+//! `GET /verify/{job_id}/events`: the events of a job, as they occur.
 
 use axum::Extension;
 use axum::extract::State;
@@ -13,7 +13,7 @@ use crate::state::App;
 
 /// Follow a verification
 ///
-/// Streams server-sent events, each with state and progress, until the job has ended. A client that lost the
+/// Streams server-sent events, each with state and progress, until the job has ended. A client that loses the
 /// connection sends `Last-Event-ID` and misses nothing.
 #[utoipa::path(
     get, path = "/verify/{job_id}/events", operation_id = "verification_events", tag = "verify",

@@ -1,4 +1,4 @@
-//! `GET /verify/{job_id}`: where a job stands, and what it found.
+//! `GET /verify/{job_id}`: the state and result of a job.
 
 use assay_model::JobId;
 use assay_store::{JobRecord, JobState};
@@ -14,13 +14,13 @@ use crate::signed_urls::LIFETIME;
 use crate::state::App;
 use crate::views::JobView;
 
-/// Episodes in the job object.
+/// Maximum number of episodes in the job object.
 const MAX_EPISODES_SHOWN: u32 = 100;
 
 /// Get a verification
 ///
-/// Returns state, progress, verdict, scores, statistics and the episodes. While the job waits it says at which place,
-/// and about how long still.
+/// Returns the state, progress, verdict, scores, statistics and episodes. While the job is queued, also its position
+/// and the estimated time until it ends.
 #[utoipa::path(
     get, path = "/verify/{job_id}", operation_id = "verification", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
@@ -45,8 +45,8 @@ pub(in crate::routes) async fn handle(
     Ok(response)
 }
 
-/// The tag of a job that has ended. Only a review, a removal or what is drawn changes it, and the addresses in it,
-/// which expire: with them it changes in time.
+/// Returns the entity tag of a job that has ended. Its content changes only by a review, a removal, a rendering, or the
+/// expiry of the URLs in it, so the tag also changes with time.
 fn tag_of(app: &App, record: &JobRecord) -> String {
     let window = app.clock.now().as_second().div_euclid(LIFETIME.as_secs() / 2);
     let review = record.review.as_ref().map(|review| (review.at, &review.decision));
@@ -54,14 +54,14 @@ fn tag_of(app: &App, record: &JobRecord) -> String {
     tag(format!("{} {:?} {review:?} {removed:?} {renders:?} {window}", header.job_id, record.state.status()).as_bytes())
 }
 
-/// Returns the job object of a verification as it is now.
+/// Returns the job object of a verification in its current state.
 pub(in crate::routes) async fn show(app: &App, caller: &Caller, id: JobId) -> Result<JobView, ApiError> {
     let Verification { record, .. } = Verification::<ReadAccess>::load(app, caller, id).await?;
     caller.audit(&record.account, "read a job");
     with_episodes(app, &record).await
 }
 
-/// Returns the job object of a verification as it was accepted: QUEUED, with its position in the queue, even if a
+/// Returns the job object of a verification in its accepted state: QUEUED, with its position in the queue, even if a
 /// worker has claimed the job meanwhile.
 pub(in crate::routes) async fn show_accepted(app: &App, caller: &Caller, id: JobId) -> Result<JobView, ApiError> {
     let Verification { mut record, .. } = Verification::<ReadAccess>::load(app, caller, id).await?;

@@ -22,8 +22,8 @@ pub(in crate::routes) struct JobPage {
 
 /// List my verifications
 ///
-/// Returns a page of the account's jobs, newest first, without their episodes. Erased ones are listed too, with
-/// `erased_at`. Of several filters, all must match.
+/// Returns a page of the account's jobs, newest first, without their episodes. Erased jobs are included, with
+/// `erased_at`. If several filters are given, all must match.
 #[utoipa::path(
     get, path = "/verify", operation_id = "verifications", tag = "verify",
     params(

@@ -1,4 +1,4 @@
-//! `POST /preflight`: tries a policy on a scenario for a few steps, and says what is wrong. Nothing is kept.
+//! `POST /preflight`: runs a policy on a scenario for a few steps and reports any problems. Nothing is stored.
 
 use assay_model::Preflight;
 use axum::Extension;
@@ -14,9 +14,9 @@ use crate::{PreflightFailure, PreflightRequest};
 
 /// Check a policy before it is queued
 ///
-/// Loads a policy in the jail, or calls a policy server, for a few steps of a scenario: seconds instead of an
-/// evaluation. Returns what the policy gets and answers, how long it takes, and everything that is wrong with it.
-/// Creates no job and counts against no quota of jobs. An account has one preflight at a time (429).
+/// Loads a policy in the jail, or calls a policy server, for a few steps of a scenario, which takes seconds instead of
+/// a full evaluation. Returns the inputs and outputs of the policy, its latency, and every problem found. Creates no
+/// job and counts against no job quota. An account can run one preflight at a time (429).
 #[utoipa::path(
     post, path = "/preflight", operation_id = "preflight", tag = "verify",
     request_body(content = ref(schema_of::<VerifyForm>()), content_type = "multipart/form-data",
@@ -32,14 +32,14 @@ pub(in crate::routes) async fn handle(
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Result<Json<Preflight>, ApiError> {
-    // Before the body: who has to wait is told so at once.
+    // Before the body is read, so that a request that has to wait is rejected at once.
     app.preflight_slots.precheck(&caller.key.account)?;
     let form = upload::receive(&app, &caller, request, upload::VERIFY_PARTS).await?;
     let wish = VerifyRequest::read(&app, &form).await?;
     let place = app.preflight_slots.acquire(&caller.key.account)?;
     let runner = app.clone();
     let task = tokio::task::spawn_blocking(move || {
-        // Kept to the end, also when the client goes away.
+        // Held until the preflight ends, even if the client disconnects.
         let _place = place;
         let request = PreflightRequest {
             scenario: wish.scenario.id.clone(),

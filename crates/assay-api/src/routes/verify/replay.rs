@@ -1,5 +1,6 @@
-//! `POST /verify/{job_id}/replay`: an episode run again on this machine and compared with its recording to the bit. The
-//! answer waits for it: an account has one replay at a time, for a limited time, and nothing of it is kept.
+//! `POST /verify/{job_id}/replay`: runs an episode again on this machine and compares it with its recording to the bit.
+//! The response waits for the result. An account has one replay at a time, for a limited time, and nothing of it is
+//! stored.
 
 use assay_report::ReplayReport;
 use assay_store::JobRecord;
@@ -16,23 +17,23 @@ use crate::routes::openapi::body::schema_of;
 use crate::routes::verify::report::with_result;
 use crate::state::App;
 
-/// Seconds after which to ask again while another replay runs.
+/// Retry delay in seconds while another replay is running.
 const RETRY_S: HeaderValue = HeaderValue::from_static("10");
 
-/// The episode to run again.
+/// The episode to replay.
 #[derive(Default, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::routes) struct NewReplay {
-    /// The episode's number; 0 if absent.
+    /// Number of the episode; 0 if absent.
     #[serde(default)]
     episode: u32,
 }
 
 /// Replay an episode of a verification
 ///
-/// Runs a recorded episode again, with the policy, and says whether every step is the same to the bit; if not, what
-/// differed first. The answer waits for it, two minutes at most; an account has one replay at a time (503 for another).
-/// What ran on a policy server cannot be replayed (409).
+/// Runs a recorded episode of the policy again and reports whether every step is identical to the bit; if not, the
+/// first difference. The response takes up to two minutes. An account can run one replay at a time (503 for another).
+/// Episodes that ran on a policy server cannot be replayed (409).
 #[utoipa::path(
     post, path = "/verify/{job_id}/replay", operation_id = "replay_verification", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
@@ -61,7 +62,7 @@ pub(in crate::routes) async fn wish(app: &App, request: Request) -> Result<NewRe
     optional_json_body(app, request).await?.map_or_else(|| Ok(NewReplay::default()), |body| read_body(&body, false))
 }
 
-/// Runs the episode of that job again.
+/// Replays an episode of the job.
 pub(in crate::routes) async fn replay(
     app: &App,
     job: JobRecord,

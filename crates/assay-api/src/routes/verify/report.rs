@@ -1,4 +1,4 @@
-//! `GET /verify/{job_id}/report` (a page) and `/report.json` (the same as a document): what `assay verify --out`
+//! `GET /verify/{job_id}/report` (a page) and `/report.json` (a document), with the content that `assay verify --out`
 //! writes.
 
 use std::sync::Arc;
@@ -19,18 +19,18 @@ use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 use crate::views::{EvidenceUrls, JobView, add_renderings};
 
-/// Episodes in a report: as many as a job may have.
+/// Maximum number of episodes in a report, which is the maximum of a job.
 const MAX_EPISODES: u32 = 10_000;
-/// Largest file with an episode's plots that is read, in bytes.
+/// Maximum size of an episode's plots file that is read, in bytes.
 const MAX_PLOTS: u64 = 16 << 20;
-/// The page has no script, and no address outside of this service.
+/// The page has no script and loads nothing from outside of this service.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; media-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Get the report of a verification as a page
 ///
-/// Returns HTML that needs no other file: verdict, scores, violations with their moments, and each episode. Before the
-/// job is COMPLETED there is none (409).
+/// Returns a self-contained HTML page with the verdict, the scores, the violations and their times, and every episode.
+/// Until the job is COMPLETED, the response is 409.
 #[utoipa::path(
     get, path = "/verify/{job_id}/report", operation_id = "verification_report_page", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
@@ -46,14 +46,14 @@ pub(in crate::routes) async fn page(
     page_of(&app, job).await
 }
 
-/// The page about a job.
+/// Returns the report page of a job.
 pub(in crate::routes) async fn page_of(app: &App, record: JobRecord) -> Result<Response, ApiError> {
     let mut episodes = app.records.episodes(record.header.job_id, 0, MAX_EPISODES).await?;
     add_renderings(app, &record, &mut episodes).await?;
     let report = record.report(&episodes);
     let card = match app.catalog.get(&report.scenario) {
         Some(card) => Some(card),
-        // Also when it was deleted since.
+        // Includes deleted scenarios.
         None => app.records.community_scenario(&report.scenario).await?.map(|scenario| Arc::new(scenario.card)),
     };
     let mut plots = Vec::new();
@@ -74,13 +74,13 @@ pub(in crate::routes) async fn page_of(app: &App, record: JobRecord) -> Result<R
 
 /// Get the report of a verification
 ///
-/// Returns the very bytes that the statement's hash is of. Before the job is COMPLETED there is none (409).
+/// Returns the report as it was signed: exactly the bytes that the statement's hash covers, with relative paths and
+/// hashes, and without URLs. Every request returns the same bytes. Until the job is COMPLETED, the response is 409.
 #[utoipa::path(
     get, path = "/verify/{job_id}/report.json", operation_id = "verification_report", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
     responses((status = 200, description = "The job as it was signed, with relative paths", body = ref(schema_of::<JobView>())), (status = 400), (status = 404), (status = 409), (status = 410)),
 )]
-/// The document as it was signed: relative paths and hashes, no addresses, the same bytes whenever it is asked for.
 pub(in crate::routes) async fn document(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
@@ -91,7 +91,7 @@ pub(in crate::routes) async fn document(
     signed(&app, &job, SignedDocument::Report).await
 }
 
-/// The job, if it has a result.
+/// Returns the job if it has a result, otherwise an error.
 pub(in crate::routes) fn with_result(record: JobRecord, what: &str) -> Result<JobRecord, ApiError> {
     match record.state.status() {
         JobStatus::Completed => Ok(record),
@@ -102,7 +102,7 @@ pub(in crate::routes) fn with_result(record: JobRecord, what: &str) -> Result<Jo
     }
 }
 
-/// A document that was signed: the same bytes whenever it is asked for.
+/// Returns a signed document as a response, always with the same bytes.
 pub(in crate::routes) async fn signed(
     app: &App,
     job: &JobRecord,
@@ -112,13 +112,13 @@ pub(in crate::routes) async fn signed(
     Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }
 
-/// The bytes of such a document.
+/// Returns the bytes of a signed document.
 pub(in crate::routes) async fn signed_text(
     app: &App,
     job: &JobRecord,
     document: SignedDocument,
 ) -> Result<Vec<u8>, ApiError> {
-    // Erased a moment ago.
+    // Missing only if the job was erased a moment ago.
     app.records.signed_document(job.header.job_id, document).await?.ok_or_else(|| ApiError::not_found("job"))
 }
 

@@ -1,4 +1,4 @@
-//! `POST /verify/{job_id}/review`: a person's decision beside the verdict. It changes nothing that was measured.
+//! `POST /verify/{job_id}/review`: records a human decision beside the verdict. The measurements stay unchanged.
 
 use assay_model::{MAX_REVIEW_REASON_CHARS, Review, ReviewDecision, sanitise};
 use assay_store::{MAX_REVIEWS, ReviewOutcome};
@@ -14,21 +14,21 @@ use crate::routes::verify::get::show;
 use crate::state::App;
 use crate::views::JobView;
 
-/// A decision.
+/// A decision by a human reviewer.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::routes) struct NewReview {
     /// The decision.
     decision: ReviewDecision,
-    /// Why: 1 to 4096 characters, some of which can be seen.
+    /// Reason for the decision: 1 to 4096 characters, at least one of them visible.
     #[schemars(pattern("[^\\s\\x00-\\x1f\\x7f-\\x9f]"), length(min = 1, max = 4096))]
     reason: String,
 }
 
 /// Review a verification
 ///
-/// Records a person's decision on a COMPLETED job, beside what was measured, which never changes. `needs_review` of a
-/// job says whether it asks for one.
+/// Records a human decision on a COMPLETED job, beside the measurements, which never change. A job's `needs_review`
+/// indicates whether it requires a review.
 #[utoipa::path(
     post, path = "/verify/{job_id}/review", operation_id = "review_verification", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),

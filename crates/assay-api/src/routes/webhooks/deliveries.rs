@@ -1,4 +1,4 @@
-//! `GET /webhooks/deliveries`: what became of the messages to the account's webhooks.
+//! `GET /webhooks/deliveries`: the state of the messages to the account's webhooks.
 
 use assay_model::JobId;
 use assay_store::{Delivery, DeliveryAttempt, DeliveryFilter, DeliveryState};
@@ -25,30 +25,30 @@ pub(in crate::routes) struct WebhookDeliveryPage {
 #[derive(Serialize, schemars::JsonSchema)]
 #[schemars(rename = "WebhookDelivery")]
 struct WebhookDeliveryView {
-    /// The job or submission; also the message's `webhook-id`.
+    /// Id of the job or submission; also the message's `webhook-id`.
     job_id: JobId,
-    /// The address without its query, which may hold a token.
+    /// Webhook URL without its query, which may contain a token.
     url: String,
     #[schemars(with = "WebhookDeliveryState")]
     state: &'static str,
     /// Number of attempts.
     attempts: u32,
-    /// When it is tried again; null before the first attempt, and when it is not tried again.
+    /// Time of the next attempt; `null` before the first attempt, and if there will be no further attempt.
     next_attempt_at: Option<Timestamp>,
     /// The last 20 attempts, oldest first.
     log: Vec<Attempt>,
 }
 
-/// Where a delivery stands.
+/// The state of a delivery.
 #[derive(schemars::JsonSchema, utoipa::ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[expect(dead_code, reason = "only its schema is used")]
 enum WebhookDeliveryState {
-    /// The job has not ended, or the address has not confirmed the message.
+    /// The job has not ended, or the receiver has not confirmed the message.
     Pending,
-    /// The address confirmed it.
+    /// The receiver confirmed the message.
     Delivered,
-    /// It is not tried again.
+    /// There will be no further attempt.
     GivenUp,
 }
 
@@ -57,17 +57,17 @@ enum WebhookDeliveryState {
 #[schemars(rename = "WebhookAttempt")]
 struct Attempt {
     at: Timestamp,
-    /// HTTP status of the answer; null where there was none.
+    /// HTTP status of the response; `null` if there was no response.
     status: Option<u16>,
-    /// Reason for the failure; null when the message was confirmed (2xx).
+    /// Reason for the failure; `null` if the message was confirmed (2xx).
     error: Option<String>,
 }
 
 /// List webhook deliveries
 ///
-/// Returns a page of the messages to the account's webhooks, those of the newest jobs first: one for each job that has
-/// a `callback_url`, with its state and its last attempts. What failed is tried again with growing pauses for a day; an
-/// address that answers 410 is not tried again.
+/// Returns a page of the messages to the account's webhooks, those of the newest jobs first: one for each job with a
+/// `callback_url`, with its state and its last attempts. Failed deliveries are retried for a day with increasing
+/// delays; a receiver that responds with 410 gets no further attempts.
 #[utoipa::path(
     get, path = "/webhooks/deliveries", operation_id = "webhook_deliveries", tag = "webhooks",
     params(
@@ -113,7 +113,8 @@ pub(in crate::routes) async fn handle(
 impl From<&Delivery> for WebhookDeliveryView {
     fn from(delivery: &Delivery) -> Self {
         let url = delivery.url.reveal();
-        // Before the first attempt the time tells nothing, and of a submission it must not tell whether it has ended.
+        // Before the first attempt this time is not meaningful, and for a submission it must not reveal whether it has
+        // ended.
         let is_tried_again = delivery.state == DeliveryState::Pending && delivery.attempts > 0;
         Self {
             job_id: delivery.job_id,

@@ -1,4 +1,4 @@
-//! `POST /webhooks/secret`: makes the secret that messages to an account's webhooks are signed with, or rotates it.
+//! `POST /webhooks/secret`: creates or rotates the secret that signs the messages to an account's webhooks.
 
 use assay_model::Scope;
 use axum::Extension;
@@ -16,20 +16,20 @@ use crate::webhooks::new_secret;
 #[derive(Serialize, schemars::JsonSchema)]
 #[schemars(rename = "WebhookSecret")]
 pub(in crate::routes) struct NewWebhookSecret {
-    /// `whsec_` and 32 bytes in base64, shown only in the first answer: null in those that repeat it.
+    /// The secret: `whsec_` and 32 bytes in base64; present only in the first response, `null` in repetitions of it.
     #[schemars(pattern("^whsec_[A-Za-z0-9+/]{43}=$"))]
     secret: Option<String>,
     created_at: Timestamp,
-    /// Until then messages carry the signature of the previous secret too; null where there was none.
+    /// Time until which messages also carry the signature of the previous secret; `null` if there was none.
     previous_until: Option<Timestamp>,
 }
 
 /// Make or rotate the webhook secret
 ///
-/// Makes the secret that signs all messages to the account's webhooks; a job or submission can have a `callback_url`
-/// once there is one. Asked again, it makes another: for a day messages carry the signatures of both, so that
-/// receivers can change over without losing any. The answer is the only one that shows the secret. The key needs the
-/// scope `verify` or `submit`.
+/// Creates the secret that signs all messages to the account's webhooks; jobs and submissions can have a `callback_url`
+/// once it exists. Another request creates a new secret: for a day, messages carry the signatures of both, so that
+/// receivers can switch without losing messages. Only this response contains the secret. The key needs the scope
+/// `verify` or `submit`.
 #[utoipa::path(
     post, path = "/webhooks/secret", operation_id = "rotate_webhook_secret", tag = "webhooks",
     responses((status = 201, description = "The secret that messages are signed with from now on", body = ref(schema_of::<NewWebhookSecret>()))),
