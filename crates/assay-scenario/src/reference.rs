@@ -133,7 +133,7 @@ impl JsonSchema for Target {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let pattern =
             r"^(body:.+\.(pos\.[xyz]|yaw|mass)|geom:.+\.(size|friction)\.[012]|joint:.+\.(qpos|qvel|damping))$";
-        json_schema!({ "type": "string", "pattern": pattern, "description": "what a drawn number changes in the world" })
+        json_schema!({ "type": "string", "pattern": pattern, "description": "The quantity of the world that a drawn number sets" })
     }
 }
 

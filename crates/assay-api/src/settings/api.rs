@@ -45,7 +45,7 @@ pub struct ApiSettings {
     pub retention: Retention,
     /// Webhooks.
     pub webhooks: WebhookSettings,
-    /// Lanes that a job should keep busy: it is split into at least this many shards.
+    /// Number of lanes that a job should keep busy: it is split into about this many shards, as far as it has episodes.
     pub lanes: NonZeroU32,
     /// Whether a second judge examines episodes before a verdict.
     pub second_judge: bool,

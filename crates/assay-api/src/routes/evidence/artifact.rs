@@ -42,11 +42,11 @@ fn as_written<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Erro
 #[utoipa::path(
     get, path = "/artifacts/{job_id}/{sha256}/{name}", operation_id = "artifact", tag = "verify",
     params(
-        ("job_id" = uuid::Uuid, Path, description = "Whose evidence"),
+        ("job_id" = uuid::Uuid, Path, description = "The job that the evidence belongs to"),
         ("sha256" = String, Path, description = "Hash of the file's bytes, which is also its ETag", pattern = "^[0-9a-f]{64}$"),
         ("name" = String, Path, description = "Name for a download", min_length = 1),
         ("expires" = i64, Query, description = "When the address stops leading here, in Unix seconds", minimum = 0),
-        ("signature" = String, Query, description = "Ours; addresses stand in the job object", pattern = "^[0-9a-f]{64}$"),
+        ("signature" = String, Query, description = "Signature by the service; signed addresses are in the job object", pattern = "^[0-9a-f]{64}$"),
     ),
     responses(
         (status = 200, description = "The file; takes Range, If-Range and If-None-Match", content_type = "application/octet-stream"),

@@ -18,9 +18,9 @@ use crate::state::App;
 #[utoipa::path(
     get, path = "/thumbnails/{digest}", operation_id = "thumbnail", tag = "scenarios",
     params(
-        ("digest" = String, Path, description = "Of a published version", pattern = "^[0-9a-f]{64}$"),
+        ("digest" = String, Path, description = "Digest of a published version", pattern = "^[0-9a-f]{64}$"),
         ("expires" = i64, Query, description = "When the address stops leading here, in Unix seconds", minimum = 0),
-        ("signature" = String, Query, description = "Ours; addresses stand in the list of published scenarios", pattern = "^[0-9a-f]{64}$"),
+        ("signature" = String, Query, description = "Signature by the service; signed addresses are in the list of published scenarios", pattern = "^[0-9a-f]{64}$"),
     ),
     responses((status = 200, description = "The picture", content_type = "image/png"), (status = 403), (status = 404)),
 )]

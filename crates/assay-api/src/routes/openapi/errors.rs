@@ -14,6 +14,6 @@ pub(in crate::routes) const ERRORS: [(&str, &str); 14] = [
     ("415", "UNSUPPORTED_MEDIA_TYPE: the body has the wrong content type"),
     ("416", "RANGE_NOT_SATISFIABLE: the file has no byte of the range"),
     ("429", "RATE_LIMITED: too often, or one's other one has not ended; `Retry-After` says when to try again"),
-    ("500", "INTERNAL_ERROR: our fault; the request id helps to find out what"),
+    ("500", "INTERNAL_ERROR: a fault of the service; give the request id when you report it"),
     ("503", "UNAVAILABLE: not now; try again"),
 ];

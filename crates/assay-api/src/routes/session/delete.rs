@@ -15,7 +15,7 @@ use crate::state::App;
 #[utoipa::path(
     delete, path = "/session", operation_id = "sign_out", tag = "keys",
     params(("X-CSRF-Token" = Option<String>, Header, description = "The session's token; needed where there is a session")),
-    responses((status = 204, description = "Nobody is signed in; open streams of events end"), (status = 403)),
+    responses((status = 204, description = "The session has ended; its open event streams end too"), (status = 403)),
 )]
 pub(in crate::routes) async fn handle(State(app): State<App>, headers: HeaderMap) -> Result<Response, ApiError> {
     if let Some(secret) = SessionSecret::of(&headers) {

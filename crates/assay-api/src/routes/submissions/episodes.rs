@@ -21,7 +21,7 @@ use crate::state::App;
         ("limit" = inline(Option<u32>), Query, description = "Episodes of the page; 20 if absent", minimum = 1, maximum = 100),
         ("offset" = inline(Option<u32>), Query, description = "Episodes to skip", minimum = 0, maximum = 2_147_483_647),
     ),
-    responses((status = 200, description = "The last one is the showcase, which a closing run has not", body = ref(schema_of::<EpisodePage>())), (status = 400), (status = 403), (status = 404), (status = 409), (status = 410)),
+    responses((status = 200, description = "The last episode is the showcase; a rerun at the end of a season has none", body = ref(schema_of::<EpisodePage>())), (status = 400), (status = 403), (status = 404), (status = 409), (status = 410)),
 )]
 pub(in crate::routes) async fn handle(
     State(app): State<App>,
