@@ -40,7 +40,7 @@ fn videos_can_be_rendered_later_without_changing_signed_files() {
     assert_eq!(assay.run(&["attest", "rotate"]).code, 0);
     let run = assay.run(&["render", "out"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(run.stdout.contains("out/episodes/000/video.mp4") && run.stderr.contains("log drawn"), "{}", run.stdout);
+    assert!(run.stdout.contains("out/episodes/000/video.mp4") && run.stderr.contains("log rendered"), "{}", run.stdout);
     assert_eq!(files(&second).len(), 6, "nothing was violated in it");
     assert_eq!(signed.map(|path| fs::read(path).unwrap()), before);
     check(&assay, "out/report.intoto.json", 0, "result     VERIFIED");
@@ -108,8 +108,8 @@ fn renderings_that_fail_are_reported() {
     let assay = assay();
     for (arguments, part) in [
         (&["render", "nowhere"][..], "nowhere/report.json"),
-        (&["render", "x", "--data", "."], "is no id of a job"),
-        (&["render", "019aa6f0-3c5e-7b21-9d4f-2b8c6e1a7f30", "--data", "nowhere"], "there is no such folder"),
+        (&["render", "x", "--data", "."], "is not the id of a job"),
+        (&["render", "019aa6f0-3c5e-7b21-9d4f-2b8c6e1a7f30", "--data", "nowhere"], "no such folder"),
     ] {
         let run = assay.run(arguments);
         assert_eq!(run.code, 2, "{arguments:?}: {}", run.stderr);

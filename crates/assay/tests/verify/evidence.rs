@@ -174,7 +174,7 @@ fn the_policys_images_are_dropped_before_the_video() {
     let file = |of: &EpisodeResult, name: &str| of.evidence.iter().find(|f| f.name.ends_with(name)).unwrap().clone();
     let (whole, log, line) = watched(&assay, 4096, 0);
     let (cameras, frames) = counts(&log);
-    assert!(cameras == 2 && frames > 30 && line.ends_with("video drawn"), "{line} {log}");
+    assert!(cameras == 2 && frames > 30 && line.ends_with("video rendered"), "{line} {log}");
 
     // Enough space for the video, which is stored twice, but not for the images from the cameras.
     let recorded: u64 = whole.evidence.iter().map(|file| file.size_bytes).sum();

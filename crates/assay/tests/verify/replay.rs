@@ -163,7 +163,7 @@ fn files_that_do_not_match_are_refused() {
         assert_eq!(run.code, 2, "{}{}", run.stdout, run.stderr);
         assert!(run.stderr.contains(says), "{says}: {}", run.stderr);
     };
-    refused(&["--episode", "7"], "the report has 0, 1");
+    refused(&["--episode", "7"], "the report has the episodes 0, 1");
     let other = assay.write("other.py", PUSHES.replace("NUMBER", "0.5"));
     refused(&["--policy", other.to_str().unwrap()], "not the policy of the report");
     let recording = report.with_file_name("episodes").join("000/trace.parquet");
