@@ -274,3 +274,25 @@ impl IntoResponse for ApiError {
         response
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use assay_store::DatabaseProblem;
+
+    use super::*;
+
+    #[test]
+    fn a_database_that_cannot_work_is_unavailable_and_a_failed_statement_is_internal() {
+        let status = |problem| {
+            let source = Arc::new(io::Error::from(io::ErrorKind::PermissionDenied));
+            let error = ApiError::from(StoreError::Database { doing: "writing", problem, source });
+            error.code.status_and_name().0
+        };
+        for problem in [DatabaseProblem::Busy, DatabaseProblem::DiskFull, DatabaseProblem::Unavailable] {
+            assert_eq!(status(problem), StatusCode::SERVICE_UNAVAILABLE, "{problem:?}");
+        }
+        assert_eq!(status(DatabaseProblem::Statement), StatusCode::INTERNAL_SERVER_ERROR);
+    }
+}
