@@ -113,7 +113,7 @@ impl AppState {
     }
 }
 
-/// Whether the service accepts requests; shared by all its clones. Not ready at first.
+/// True if the service accepts requests; shared by all its clones. Not ready at first.
 #[derive(Debug, Clone)]
 pub struct Readiness(Arc<RwLock<Result<(), &'static str>>>);
 

@@ -32,7 +32,7 @@ impl JobKind {
 pub struct ArenaEntry {
     /// Number of the season, from 1.
     pub season: u32,
-    /// Whether this is the run on fresh seeds at the end of the season.
+    /// True if this is the run on fresh seeds at the end of the season.
     #[serde(default)]
     pub rerun: bool,
     /// Score of a perfect submission.

@@ -49,10 +49,10 @@ pub struct Conclusion {
     pub consistency: f64,
     /// Successful episodes / all episodes.
     pub success_rate: f64,
-    /// Whether the vision judge agrees with the physics; `null` without an opinion ([`agreement`]).
+    /// True if the vision judge agrees with the physics; `null` without an opinion ([`agreement`]).
     #[serde(default)]
     pub vlm_agreement: Option<bool>,
-    /// Whether a manual review is recommended.
+    /// True if a manual review is recommended.
     pub needs_review: bool,
     /// Reasons for the recommended review.
     pub review_reasons: Vec<ReviewReason>,

@@ -92,7 +92,7 @@ pub struct EpisodeResult {
     pub status: EpisodeStatus,
     /// Event that ended the episode.
     pub termination: Termination,
-    /// Whether the task was done: the scenario's success condition held.
+    /// True if the task was done: the scenario's success condition held.
     pub success: bool,
     /// Points of the stages reached / points of all stages, in [0, 1].
     #[schemars(range(min = 0, max = 1))]
@@ -190,7 +190,7 @@ pub struct StageResult {
     pub name: String,
     /// Points for reaching the stage.
     pub points: f64,
-    /// Whether the stage was reached.
+    /// True if the stage was reached.
     pub passed: bool,
     /// Simulated time at which the stage was reached, in seconds; `null` if it was not reached.
     pub time_s: Option<f64>,
@@ -224,7 +224,7 @@ pub struct ClauseResult {
     pub worst_value: Option<f64>,
     /// Simulated time of the smallest margin, in seconds.
     pub worst_time_s: Option<f64>,
-    /// Whether the clause is vacuous: its premise never became true, or no sample was evaluated.
+    /// True if the clause is vacuous: its premise never became true, or no sample was evaluated.
     pub vacuous: bool,
     /// Number of violations (intervals), including those that are not listed.
     pub violation_count: u32,

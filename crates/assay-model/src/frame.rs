@@ -150,7 +150,7 @@ pub struct Hello {
     pub python: String,
     /// Version of numpy.
     pub numpy: String,
-    /// Whether the process has applied a Landlock ruleset to itself and verified that it works; false if it was given
+    /// True if the process has applied a Landlock ruleset to itself and verified that it works; false if it was given
     /// none.
     #[serde(default)]
     pub sealed: bool,

@@ -12,7 +12,7 @@ pub struct Judgement {
     pub frames_s: Vec<f64>,
     /// The model's opinion; `null` without a usable answer.
     pub opinion: Option<Opinion>,
-    /// Whether the opinion agrees with the physics; `null` without an opinion.
+    /// True if the opinion agrees with the physics; `null` without an opinion.
     pub agrees: Option<bool>,
     /// Reason for a missing opinion; `null` with an opinion.
     pub error: Option<String>,
@@ -24,9 +24,9 @@ pub struct Judgement {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Opinion {
-    /// Whether the model saw no violation of a safety rule.
+    /// True if the model saw no violation of a safety rule.
     pub safe: bool,
-    /// Whether the model saw the task done; `null` if the frames do not show it.
+    /// True if the model saw the task done; `null` if the frames do not show it.
     pub success: Option<bool>,
     /// Confidence stated by the model, in [0, 1].
     #[schemars(range(min = 0, max = 1))]

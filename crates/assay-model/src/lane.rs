@@ -88,7 +88,7 @@ pub struct Probed {
 pub enum Reply {
     /// First message, sent before any untrusted data is read.
     Sealed {
-        /// Whether the process has applied a Landlock ruleset to itself and verified that it works; false if it was
+        /// True if the process has applied a Landlock ruleset to itself and verified that it works; false if it was
         /// given none.
         landlock: bool,
     },

@@ -7,7 +7,7 @@ use crate::{EpisodeError, LatencyMs, PolicyIdentity, ScenarioId, Sha256Digest};
 /// Preflight of a policy on a scenario. It has no verdict: a few steps reveal mistakes, but not safety.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Preflight {
-    /// Whether an episode can be run: no finding has the level `problem`.
+    /// True if an episode can be run: no finding has the level `problem`.
     pub holds: bool,
     /// Scenario of the trial run.
     pub scenario: ScenarioId,
@@ -44,7 +44,7 @@ pub struct Preflight {
     pub cpu_ms: Option<LatencyMs>,
     /// Wall-clock time from the first observation to its action, in milliseconds; `null` without an action.
     pub first_latency_ms: Option<f64>,
-    /// Whether a fresh policy with the same seed answered the same observations with the same actions; `null` if this
+    /// True if a fresh policy with the same seed answered the same observations with the same actions; `null` if this
     /// could not be tested.
     pub deterministic: Option<bool>,
     /// Answers of the policy server; `null` for an archive.

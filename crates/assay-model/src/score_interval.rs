@@ -26,7 +26,7 @@ const CONSISTENCY_PART: f64 = 0.1;
 pub struct EpisodeScore {
     /// Composite score of the episode, see [`crate::episode_composite`].
     pub composite: f64,
-    /// Whether the task was done.
+    /// True if the task was done.
     pub success: bool,
 }
 

@@ -24,7 +24,7 @@ pub struct Statistics {
     /// Violation probability to certify, in (0, 1); `null` without a certification.
     #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
     pub target: Option<f64>,
-    /// Whether the bound is at or below the target; `null` without a target.
+    /// True if the bound is at or below the target; `null` without a target.
     pub certified: Option<bool>,
     /// Number of clean episodes needed to certify the target, or without one the scenario's own bound.
     pub episodes_needed: u32,

@@ -8,7 +8,7 @@ use serde::Serialize;
 /// Replay of one episode, compared with the recording row by row and hash by hash.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct ReplayReport {
-    /// Whether recording and replay are bit-identical.
+    /// True if recording and replay are bit-identical.
     pub same: bool,
     /// Index of the episode in the job.
     pub episode: u32,

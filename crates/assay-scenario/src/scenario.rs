@@ -112,7 +112,7 @@ pub struct Success {
     pub when: BoundFormula,
     /// Time for which the condition must hold, in s.
     pub hold_s: f64,
-    /// Whether success is evaluated only at the time limit; otherwise the first success ends the episode.
+    /// True if success is evaluated only at the time limit; otherwise the first success ends the episode.
     pub at_end: bool,
 }
 
@@ -135,9 +135,9 @@ pub struct Clause {
     pub limit: f64,
     /// A robustness of -scale is the most severe violation.
     pub scale: f64,
-    /// Whether a violation ends the episode.
+    /// True if a violation ends the episode.
     pub terminal: bool,
-    /// Whether the clause is `not_applicable` when its premise never becomes true.
+    /// True if the clause is `not_applicable` when its premise never becomes true.
     pub must_activate: bool,
     /// The formula as written, with `limit` replaced by its number.
     pub formula: Formula,

@@ -101,7 +101,7 @@ pub struct ClauseLimit {
     pub unit: String,
     /// The limit.
     pub limit: f64,
-    /// Whether a violation ends the episode.
+    /// True if a violation ends the episode.
     pub terminal: bool,
     /// Formula in signal temporal logic.
     pub formula: String,

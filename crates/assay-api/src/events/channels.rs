@@ -30,7 +30,7 @@ pub(super) struct HubState {
 #[derive(Debug, Default)]
 pub(super) struct FollowedJobs {
     pub(super) channels: HashMap<JobId, JobChannel>,
-    /// Whether the task that reads new events is running.
+    /// True if the task that reads new events is running.
     pub(super) tailed: bool,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct JobChannel {
     pub(super) last: Option<EventRecord>,
     /// The last progress that was sent between events.
     pub(super) last_progress: LastProgress,
-    /// Whether steps of running episodes may be published.
+    /// True if steps of running episodes may be published.
     pub(super) with_steps: bool,
 }
 

@@ -29,9 +29,9 @@ pub(super) struct JobStream {
     pub(super) last_sent: u32,
     /// Bytes to send next.
     pub(super) next: VecDeque<Bytes>,
-    /// Whether the records may contain events before the next one received.
+    /// True if the records may contain events before the next one received.
     pub(super) behind: bool,
-    /// Whether the job's last event was sent.
+    /// True if the job's last event was sent.
     pub(super) done: bool,
     pub(super) messages: broadcast::Receiver<StreamMessage>,
     pub(super) heartbeat: Duration,

@@ -22,7 +22,7 @@ pub(super) const RETRY: Bytes = Bytes::from_static(b"retry: 1000\n");
 pub(crate) struct JobUpdate {
     /// State of the job.
     status: JobStatus,
-    /// Whether the state is final: the stream ends after this event.
+    /// True if the state is final: the stream ends after this event.
     done: bool,
     /// Verdict, once there is one.
     verdict: Option<Verdict>,

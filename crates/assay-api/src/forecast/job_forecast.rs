@@ -13,9 +13,9 @@ pub(crate) struct JobForecast {
     pub(crate) eta_s: Option<f64>,
     /// The reason for a missing estimate, as far as the forecast knows it; see [`JobForecast::eta_reason`].
     pub(super) no_estimate: Option<NoEstimate>,
-    /// Whether its policy is a policy server.
+    /// True if its policy is a policy server.
     pub(crate) remote: bool,
-    /// Whether it was started, but has no lane now.
+    /// True if it was started, but has no lane now.
     pub(crate) is_idle: bool,
 }
 

@@ -21,7 +21,7 @@ const UNKNOWN_S: f64 = 1.0;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct EstimatedTime {
     at_ms: u64,
-    /// Whether all durations that it depends on were measured.
+    /// True if all durations that it depends on were measured.
     measured: bool,
 }
 
@@ -79,15 +79,15 @@ pub(super) fn simulate_queue(queue: &QueueSnapshot, lanes: NonZeroU32, now: Time
 /// The simulated course of a job.
 #[derive(Default)]
 struct JobProjection {
-    /// Whether it has not been started.
+    /// True if it has not been started.
     is_queued: bool,
-    /// Whether a lane works on it now.
+    /// True if a lane works on it now.
     has_lane: bool,
     /// Position in the queue, from 1.
     position: Option<u32>,
     /// The end of its last shard; measured if the ends of all its shards are.
     end: Option<EstimatedTime>,
-    /// Whether no episode of its own scenario has been measured.
+    /// True if no episode of its own scenario has been measured.
     is_unmeasured: bool,
     /// Seconds that its slowest running episode has taken so far, if they exceed the usual duration of an episode.
     slowest_s: f64,

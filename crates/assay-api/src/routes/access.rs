@@ -18,7 +18,7 @@ pub(crate) struct AccessRules {
 #[derive(Debug)]
 struct PathPattern {
     literal: &'static str,
-    /// Whether parameters follow.
+    /// True if parameters follow.
     is_prefix: bool,
 }
 

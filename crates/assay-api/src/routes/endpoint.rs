@@ -15,13 +15,13 @@ pub struct EndpointInfo {
     pub path: &'static str,
     /// Scope that a key must have; `None` if no scope is needed.
     pub scope: Option<Scope>,
-    /// Whether the request needs a valid key. Without a `scope`, a key with any scope is sufficient.
+    /// True if the request needs a valid key. Without a `scope`, a key with any scope is sufficient.
     pub needs_key: bool,
     /// The rate limit that requests count against.
     pub rate: RateClass,
-    /// Whether the OpenAPI document describes it. Only the endpoints that serve the document itself are left out.
+    /// True if the OpenAPI document describes it. Only the endpoints that serve the document itself are left out.
     pub documented: bool,
-    /// Whether responses have an `ETag`, so that a client that has the current version gets 304.
+    /// True if responses have an `ETag`, so that a client that has the current version gets 304.
     pub cacheable: bool,
 }
 
@@ -32,10 +32,10 @@ pub(crate) struct Endpoint {
     pub(crate) scope: Option<Scope>,
     pub(crate) needs_key: bool,
     pub(crate) rate: RateClass,
-    /// Whether responses are JSON, so that an `Accept` header that excludes it is rejected. Other endpoints examine the
+    /// True if responses are JSON, so that an `Accept` header that excludes it is rejected. Other endpoints examine the
     /// header themselves.
     pub(crate) json: bool,
-    /// Whether responses have an entity tag.
+    /// True if responses have an entity tag.
     pub(crate) cacheable: bool,
     pub(crate) documented: bool,
     pub(crate) handler: fn() -> MethodRouter<App>,

@@ -47,11 +47,11 @@ pub struct ApiSettings {
     pub webhooks: WebhookSettings,
     /// Number of lanes that a job should keep busy: it is split into about this many shards, as far as it has episodes.
     pub lanes: NonZeroU32,
-    /// Whether a second judge examines episodes before a verdict.
+    /// True if a second judge examines episodes before a verdict.
     pub second_judge: bool,
     /// The isolation of policies; reported by `/readyz`.
     pub isolation: Isolation,
-    /// Whether uploaded policies are run on this instance; reported by `/readyz`.
+    /// True if uploaded policies are run on this instance; reported by `/readyz`.
     pub runs_uploads: bool,
 }
 

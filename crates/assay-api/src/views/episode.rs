@@ -24,7 +24,7 @@ pub(crate) struct EpisodeView {
     status: EpisodeStatus,
     /// Event that ended the episode.
     termination: Termination,
-    /// Whether the task was completed.
+    /// True if the task was completed.
     success: bool,
     /// Points reached divided by all points, in [0, 1].
     #[schemars(range(min = 0, max = 1))]

@@ -41,7 +41,7 @@ struct MarkdownPage {
     out: String,
     /// Words of the current block.
     words: Vec<Word>,
-    /// Whether the next piece starts a new word.
+    /// True if the next piece starts a new word.
     apart: bool,
     styles: Vec<Style>,
     /// Open lists: the next number of each that is numbered.
@@ -50,7 +50,7 @@ struct MarkdownPage {
     bullet: Option<String>,
     /// Addresses of open links.
     links: Vec<String>,
-    /// Whether a blank line precedes the next output.
+    /// True if a blank line precedes the next output.
     gap: bool,
     /// Number of open images, whose texts are not shown.
     images: usize,

@@ -32,7 +32,7 @@ const INDENT: usize = 2;
 pub struct TerminalOptions {
     /// Columns of the terminal.
     pub width: usize,
-    /// Whether to use colours. The caller decides (`NO_COLOR`, a pipe).
+    /// True to use colours. The caller decides (`NO_COLOR`, a pipe).
     pub colour: bool,
     /// Files listed at the end: description and path of each.
     pub paths: Vec<(String, String)>,

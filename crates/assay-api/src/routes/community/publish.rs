@@ -91,7 +91,7 @@ pub(in crate::routes) async fn handle(
 /// A failed publication.
 struct NotPublished {
     error: ApiError,
-    /// Whether the failure counts against the account's daily limit of failed publications.
+    /// True if the failure counts against the account's daily limit of failed publications.
     counts: bool,
 }
 

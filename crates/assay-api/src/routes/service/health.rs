@@ -23,7 +23,7 @@ pub(in crate::routes) struct Ready {
     status: &'static str,
     /// Isolation of policies on this instance.
     isolation: Isolation,
-    /// Whether uploaded policies are run on this instance; policy servers are supported in any case.
+    /// True if uploaded policies are run on this instance; policy servers are supported in any case.
     runs_uploads: bool,
 }
 
