@@ -195,6 +195,14 @@ fn jails_of_a_killed_owner_are_swept_and_those_of_a_live_one_are_kept() {
     let sleeper =
         |owner: u32| Command::new("/bin/sleep").arg0(format!("assay-jail-{owner}")).arg("100").spawn().unwrap();
     let (mut orphan, mut other) = (sleeper(gone.id()), sleeper(std::process::id()));
+    // The spawn returns while the kernel still executes the program: its name appears a moment later.
+    let named = |child: &std::process::Child| {
+        std::fs::read(format!("/proc/{}/cmdline", child.id())).is_ok_and(|line| line.starts_with(b"assay-jail-"))
+    };
+    let start = Instant::now();
+    while !(named(&orphan) && named(&other)) {
+        assert!(start.elapsed() < LIMIT, "the sleepers have no names");
+    }
     assert!(sweep_orphans() >= 1);
     assert_eq!(orphan.wait().unwrap().signal(), Some(libc::SIGKILL));
     assert!(other.try_wait().unwrap().is_none());
