@@ -30,27 +30,44 @@ struct Usage {
     total_tokens: u64,
 }
 
+/// The reason why an endpoint's answer contains no opinion.
+#[derive(Debug, thiserror::Error)]
+#[cfg_attr(not(feature = "fuzzing"), expect(unreachable_pub, reason = "the fuzz targets see it"))]
+pub enum AnswerError {
+    /// The answer does not follow the protocol.
+    #[error("the endpoint's answer is not a chat completion")]
+    Completion(#[source] serde_json::Error),
+    /// The answer contains no text.
+    #[error("the model's answer is empty")]
+    Empty,
+    /// The text is not the requested JSON object.
+    #[error("the model's answer does not have the requested form")]
+    Form(#[source] serde_json::Error),
+    /// The confidence is not a probability.
+    #[error("the model's confidence is not between 0 and 1")]
+    Confidence,
+}
+
 /// Returns the opinion in an endpoint's answer, or the error in it, and the number of tokens that the endpoint counted.
 #[cfg_attr(not(feature = "fuzzing"), expect(unreachable_pub, reason = "the fuzz targets call it"))]
-pub fn read(body: &[u8]) -> (Result<Opinion, String>, u64) {
+pub fn read(body: &[u8]) -> (Result<Opinion, AnswerError>, u64) {
     let completion: Completion = match serde_json::from_slice(body) {
         Ok(completion) => completion,
-        Err(error) => return (Err(format!("the endpoint's answer is not a chat completion: {error}")), 0),
+        Err(error) => return (Err(AnswerError::Completion(error)), 0),
     };
     let tokens = completion.usage.map_or(0, |usage| usage.total_tokens);
     let content = completion.choices.into_iter().next().and_then(|choice| choice.message.content);
-    (content.ok_or_else(|| "the model's answer is empty".to_owned()).and_then(|text| opinion(&text)), tokens)
+    (content.ok_or(AnswerError::Empty).and_then(|text| opinion(&text)), tokens)
 }
 
 /// Parses one JSON object of the requested form, possibly in a code fence.
-fn opinion(text: &str) -> Result<Opinion, String> {
+fn opinion(text: &str) -> Result<Opinion, AnswerError> {
     let text = text.trim();
     let inside = text.strip_prefix("```json").or_else(|| text.strip_prefix("```")).map(str::trim);
     let text = inside.and_then(|rest| rest.strip_suffix("```")).unwrap_or(text);
-    let mut opinion: Opinion =
-        serde_json::from_str(text).map_err(|e| format!("the model's answer does not have the requested form: {e}"))?;
+    let mut opinion: Opinion = serde_json::from_str(text).map_err(AnswerError::Form)?;
     if !(0.0..=1.0).contains(&opinion.confidence) {
-        return Err("the model's confidence is not between 0 and 1".to_owned());
+        return Err(AnswerError::Confidence);
     }
     opinion.explanation = sanitise(&opinion.explanation, MAX_EXPLANATION_BYTES);
     Ok(opinion)
@@ -62,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    fn parse(content: &str) -> Result<Opinion, String> {
+    fn parse(content: &str) -> Result<Opinion, AnswerError> {
         let body = serde_json::json!({"choices": [{"message": {"content": content}}], "usage": {"total_tokens": 12}});
         let (answer, tokens) = read(body.to_string().as_bytes());
         assert_eq!(tokens, 12);

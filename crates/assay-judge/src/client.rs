@@ -5,7 +5,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use assay_model::{Opinion, sanitise};
+use assay_model::{ErrorChain, Opinion, sanitise};
 use ureq::Agent;
 use ureq::http::{Response, StatusCode};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
@@ -159,7 +159,7 @@ impl Judge {
             let answer = answer.map_err(|e| again(format!("could not read the endpoint's answer: {e}")))?;
             let (opinion, tokens) = answer::read(&answer);
             *used = tokens.saturating_add(*used);
-            return opinion.map_err(again);
+            return opinion.map_err(|error| again(ErrorChain(&error).to_string()));
         }
         // Only the status is reported, because an endpoint's error message may repeat the key.
         let reason = format!("the endpoint answered {status}");
