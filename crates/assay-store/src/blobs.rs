@@ -5,10 +5,10 @@
 mod files;
 #[cfg(test)]
 mod tests;
+mod unpacked;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
-use std::future::ready;
 use std::io::{self, ErrorKind, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -25,6 +25,7 @@ use tokio::task::spawn_blocking;
 
 use crate::pack::{self, PackError};
 use files::PACKED;
+use unpacked::UnpackedFiles;
 
 /// Folder of all jobs.
 const JOBS: &str = "jobs";
@@ -40,6 +41,7 @@ const CHUNK_BYTES: usize = 64 << 10;
 pub struct Blobs {
     root: Arc<Path>,
     packing: Arc<Semaphore>,
+    unpacked: Arc<UnpackedFiles>,
 }
 
 /// An artifact could not be stored or read.
@@ -68,7 +70,14 @@ impl Blobs {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
             _ => fs::create_dir(path.join(INCOMING))?,
         }
-        Ok(Self { root: path.into(), packing: Arc::new(Semaphore::new(MAX_PACKING)) })
+        let (packing, unpacked) = (Arc::new(Semaphore::new(MAX_PACKING)), Arc::new(UnpackedFiles::new()));
+        Ok(Self { root: path.into(), packing, unpacked })
+    }
+
+    /// Returns the folder of all artifacts.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
     }
 
     /// Creates a folder for files that are about to be stored, from which [`Self::put`] needs no copy. Deleted when
@@ -157,10 +166,8 @@ impl Blobs {
         let [plain, packed] = self.paths(job, sha256);
         match tokio::fs::File::open(plain).await {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                let file = unpacked(packed).await?;
-                let within = |at: u64| usize::try_from(at).map_or(file.len(), |at| at.min(file.len()));
-                let (start, end) = (within(range.start), within(range.end));
-                Ok(stream::once(ready(Ok(file.slice(start.min(end)..end)))).boxed())
+                let file = self.unpacked.open(packed, &self.root.join(INCOMING)).await?;
+                Ok(file.stream(range.start, range.end))
             }
             found => {
                 let mut file = found?;
@@ -245,13 +252,6 @@ async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, BlobError> {
     Ok(spawn_blocking(work).await.map_err(io::Error::other)??)
-}
-
-/// Returns the unpacked content of a packed artifact.
-async fn unpacked(packed: PathBuf) -> Result<Bytes, BlobError> {
-    let unpack = move || Ok(pack::unpack(&fs::read(packed).map_err(missing)?)?);
-    let file: Result<Vec<u8>, BlobError> = spawn_blocking(unpack).await.map_err(io::Error::other)?;
-    Ok(file?.into())
 }
 
 /// Streams `length` bytes of the file from its current position.

@@ -166,3 +166,36 @@ async fn an_artifact_is_removed_whether_packed_or_not() {
         assert_eq!(blobs.usage().await.unwrap(), HashMap::new());
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_ranges_of_a_packed_artifact_share_one_copy() {
+    let data = tempfile::tempdir().unwrap();
+    let blobs = Blobs::folder(data.path()).unwrap();
+    let file = data.path().join("trace");
+    std::fs::write(&file, vec![b'x'; 1 << 20]).unwrap();
+    let hash = Sha256Digest::of("x");
+    blobs.put(job(1), hash, &file).await.unwrap();
+    blobs.pack(job(1), hash).await.unwrap();
+    let readers: Vec<_> = (0..64)
+        .map(|at| {
+            let blobs = blobs.clone();
+            tokio::spawn(async move { blobs.read(job(1), hash, at..at + 1).await.unwrap() })
+        })
+        .collect();
+    let mut streams = Vec::new();
+    for reader in readers {
+        streams.push(reader.await.unwrap());
+    }
+    // All readers are open: their copies would be open files.
+    let open =
+        std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
+    let copies =
+        open.filter(|target| target.starts_with(data.path()) && target.to_string_lossy().contains("(deleted)"));
+    assert_eq!(copies.count(), 1);
+    for stream in streams {
+        let pieces: Vec<Bytes> = stream.try_collect().await.unwrap();
+        assert_eq!(pieces.concat(), b"x");
+    }
+    blobs.erase(job(1)).await.unwrap();
+    assert!(matches!(blobs.read(job(1), hash, 0..1).await, Err(BlobError::Missing)), "no copy outlives the artifact");
+}

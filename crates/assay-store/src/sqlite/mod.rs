@@ -5,10 +5,12 @@
 //! their own and see the last commit. A third thread makes checkpoints, off the commit path.
 //!
 //! To start reading: `open.rs`, `store.rs`, then `writer.rs`. Each repository trait is implemented in the file of the
-//! trait's name, next to its statements; the tables are in `migrations/`. `copy.rs` makes the copy of a backup.
+//! trait's name, next to its statements (those of shards also in `claims.rs` and `results.rs`); the tables are in
+//! `migrations/`. `copy.rs` makes the copy of a backup.
 
 mod attempt_notes;
 mod checkpoint;
+mod claims;
 mod community;
 mod conclusions;
 mod connection;
@@ -32,6 +34,7 @@ mod recovery;
 mod removals;
 mod renders;
 mod reserve;
+mod results;
 mod reviews;
 mod row;
 mod seasons;

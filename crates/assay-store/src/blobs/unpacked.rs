@@ -1,0 +1,122 @@
+//! Unpacked copies of packed artifacts, shared by everybody who reads them at the same time.
+//!
+//! Anyone with a signed URL can request any number of small ranges, and each needs the whole artifact unpacked: up to
+//! 64 MiB. So at most [`MAX_UNPACKING`] are unpacked at a time, readers of the same artifact share one copy, the last few
+//! copies are kept for the next range, and a copy is an unnamed file rather than memory.
+
+use std::collections::{HashMap, VecDeque};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt;
+use futures_util::stream::{self, BoxStream};
+use tokio::sync::Semaphore;
+
+use super::{BlobError, missing, run_blocking};
+use crate::pack;
+
+/// Maximum number of artifacts unpacked at the same time: each takes a processor, and its size in memory.
+const MAX_UNPACKING: usize = 2;
+/// Number of copies kept after their last reader, for the next range.
+const MAX_KEPT: usize = 4;
+/// Number of bytes read from a copy at once.
+const CHUNK_BYTES: u64 = 256 << 10;
+
+/// An artifact's content in a file without a name.
+#[derive(Debug)]
+pub(super) struct UnpackedFile(File);
+
+/// A packed file as it is now: one that was removed has no copy, and one that was replaced has another.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct PackedVersion {
+    path: PathBuf,
+    inode: u64,
+    modified_s: i64,
+    modified_ns: i64,
+}
+
+/// The copies that are in use.
+#[derive(Debug)]
+pub(super) struct UnpackedFiles {
+    permits: Semaphore,
+    copies: Mutex<Copies>,
+}
+
+#[derive(Debug, Default)]
+struct Copies {
+    in_use: HashMap<PackedVersion, Weak<UnpackedFile>>,
+    kept: VecDeque<Arc<UnpackedFile>>,
+}
+
+impl UnpackedFiles {
+    pub(super) fn new() -> Self {
+        Self { permits: Semaphore::new(MAX_UNPACKING), copies: Mutex::default() }
+    }
+
+    /// Returns the content of the packed file `packed`; a new copy is written to the file system of `folder`.
+    pub(super) async fn open(&self, packed: PathBuf, folder: &Path) -> Result<Arc<UnpackedFile>, BlobError> {
+        let about = tokio::fs::metadata(&packed).await.map_err(missing)?;
+        let (inode, modified_s, modified_ns) = (about.ino(), about.mtime(), about.mtime_nsec());
+        let version = PackedVersion { path: packed.clone(), inode, modified_s, modified_ns };
+        if let Some(found) = self.find(&version) {
+            return Ok(found);
+        }
+        // The semaphore is never closed.
+        let _permit = self.permits.acquire().await.map_err(io::Error::other)?;
+        // Another reader may have unpacked it meanwhile.
+        if let Some(found) = self.find(&version) {
+            return Ok(found);
+        }
+        let (from, folder) = (packed, folder.to_owned());
+        let unpack = move || -> Result<UnpackedFile, BlobError> {
+            let content = pack::unpack(&fs::read(from).map_err(missing)?)?;
+            let mut file = tempfile::tempfile_in(folder)?;
+            file.write_all(&content)?;
+            Ok(UnpackedFile(file))
+        };
+        let file = Arc::new(tokio::task::spawn_blocking(unpack).await.map_err(io::Error::other)??);
+        let mut copies = self.lock();
+        copies.in_use.retain(|_, copy| copy.strong_count() > 0);
+        copies.in_use.insert(version, Arc::downgrade(&file));
+        copies.kept.push_back(Arc::clone(&file));
+        if copies.kept.len() > MAX_KEPT {
+            copies.kept.pop_front();
+        }
+        Ok(file)
+    }
+
+    fn find(&self, version: &PackedVersion) -> Option<Arc<UnpackedFile>> {
+        self.lock().in_use.get(version)?.upgrade()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Copies> {
+        self.copies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl UnpackedFile {
+    /// Streams the bytes from `start` to `end`, or to the end of the file.
+    pub(super) fn stream(self: Arc<Self>, start: u64, end: u64) -> BoxStream<'static, Result<Bytes, BlobError>> {
+        let next = move |(file, at): (Arc<Self>, u64)| async move {
+            let length = usize::try_from(CHUNK_BYTES.min(end.saturating_sub(at))).unwrap_or_default();
+            if length == 0 {
+                return Ok(None);
+            }
+            let source = Arc::clone(&file);
+            let chunk = run_blocking(move || {
+                let mut chunk = BytesMut::zeroed(length);
+                let read = source.0.read_at(&mut chunk, at)?;
+                chunk.truncate(read);
+                Ok(chunk.freeze())
+            })
+            .await?;
+            let after = at + chunk.len() as u64;
+            Ok((!chunk.is_empty()).then_some((chunk, (file, after))))
+        };
+        stream::try_unfold((self, start), next).boxed()
+    }
+}

@@ -1,0 +1,128 @@
+//! Claims of shards: which shard is the next, and what its worker needs to run it.
+
+use assay_model::{AccountId, JobEvent, JobId, SHOWCASE_EPISODES};
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::{Connection, Row};
+
+use super::attempt_notes;
+use super::failure::SqlResult;
+use super::row::{all, change, expect_one, first, json, micros, parsed, status, until, value};
+use crate::{Claim, Fence, StoreError};
+
+/// Selects the oldest shard of the account that holds the fewest shards of that kind and, among several such accounts,
+/// of the one whose last claim is longest ago, so that accounts take turns even on one lane. The recursion steps from
+/// account to account through the index, so the length of the queue does not matter.
+const NEXT: &str = "
+    WITH RECURSIVE waiting (account) AS (
+        SELECT min(account) FROM shards WHERE state = 'QUEUED' AND remote = ?1 AND not_before <= ?2
+        UNION ALL
+        SELECT (SELECT min(account) FROM shards
+                WHERE state = 'QUEUED' AND remote = ?1 AND not_before <= ?2 AND account > waiting.account)
+        FROM waiting WHERE waiting.account IS NOT NULL
+    ), heads AS (
+        SELECT account,
+               (SELECT min(job_id) FROM shards
+                WHERE state = 'QUEUED' AND remote = ?1 AND not_before <= ?2 AND account = waiting.account) AS job_id,
+               (SELECT count(*) FROM shards
+                WHERE state = 'LEASED' AND remote = ?1 AND account = waiting.account) AS held,
+               (SELECT turn FROM account_use WHERE account = waiting.account) AS turn
+        FROM waiting WHERE account IS NOT NULL AND account NOT IN (SELECT value FROM json_each(?3))
+    )
+    SELECT job_id, (SELECT min(shard) FROM shards
+                    WHERE state = 'QUEUED' AND remote = ?1 AND not_before <= ?2 AND account = heads.account
+                          AND job_id = heads.job_id) AS shard
+    FROM heads ORDER BY held, turn, job_id LIMIT 1";
+
+/// The kind of shards that a claim may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ShardKind {
+    /// Shards of any job whose policy runs here.
+    Any,
+    /// The next of those, only if its worlds are secret.
+    Secret,
+    /// Shards of jobs of policy servers.
+    Remote,
+}
+
+/// Filter of the shards that a claim may take.
+pub(super) struct ShardFilter {
+    kind: ShardKind,
+    /// Accounts whose shards are excluded, as a JSON list.
+    excluded_accounts: String,
+}
+
+impl ShardFilter {
+    /// Selects shards of any account.
+    pub(super) fn any(kind: ShardKind) -> Self {
+        Self { kind, excluded_accounts: "[]".to_owned() }
+    }
+
+    /// Selects shards of any job whose policy runs here, excluding these accounts.
+    pub(super) fn excluding(accounts: &[AccountId]) -> Self {
+        let accounts: Vec<&str> = accounts.iter().map(AccountId::as_str).collect();
+        Self { kind: ShardKind::Any, excluded_accounts: serde_json::Value::from(accounts).to_string() }
+    }
+}
+
+/// Claims a shard that matches the filter.
+pub(super) fn claim(
+    db: &Connection,
+    worker: &str,
+    wanted: &ShardFilter,
+    now: Timestamp,
+    lease: SignedDuration,
+) -> SqlResult<Option<Claim>> {
+    let kind = wanted.kind;
+    let next = first(db, NEXT, (kind == ShardKind::Remote, micros(now), &wanted.excluded_accounts), |row| {
+        Ok((parsed::<JobId>(row, "job_id")?, row.get::<_, u32>("shard")?))
+    })?;
+    let Some((job_id, shard)) = next else { return Ok(None) };
+    let id = job_id.to_string();
+    if kind == ShardKind::Secret && !is_secret(db, &id, shard)? {
+        return Ok(None);
+    }
+    let sql = "UPDATE shards SET state = 'LEASED', attempt = attempt + 1, worker = ?3, lease_until = ?4, since = ?5
+               WHERE job_id = ?1 AND shard = ?2 AND state = 'QUEUED'";
+    expect_one(change(db, sql, (&id, shard, worker, until(now, lease), micros(now)))?, "a queued shard")?;
+    let sql = "UPDATE account_use SET turn = (SELECT max(turn) FROM account_use) + 1
+               WHERE account = (SELECT account FROM jobs WHERE job_id = ?1)";
+    change(db, sql, [&id])?;
+
+    let sql = "SELECT job_id, status FROM jobs WHERE job_id = ?1";
+    let from = first(db, sql, [&id], status)?
+        .ok_or_else(|| StoreError::Invalid(format!("job {id} of a shard does not exist")))?;
+    let to = from.after(JobEvent::Started).map_err(|e| StoreError::corrupt(&id, "status", e))?;
+    let sql = "UPDATE jobs SET status = ?3, started_at = coalesce(started_at, ?4) WHERE job_id = ?1 AND status = ?2";
+    expect_one(change(db, sql, (&id, from.as_str(), to.as_str(), micros(now)))?, "the shard's job")?;
+
+    let sql = "SELECT s.job_id, s.account, s.attempt, s.failures, s.last_failure, s.first_episode, s.end_episode,
+                      j.header, j.policy_path
+               FROM shards AS s JOIN jobs AS j USING (job_id) WHERE s.job_id = ?1 AND s.shard = ?2";
+    first(db, sql, (&id, shard), |row| read_claim(db, row, job_id, shard))
+}
+
+/// Returns true if the shard runs in the secret worlds of a season.
+fn is_secret(db: &Connection, id: &str, shard: u32) -> SqlResult<bool> {
+    let sql = "SELECT j.kind = 'submission' AND s.first_episode < j.num_episodes - ?3
+               FROM shards AS s JOIN jobs AS j USING (job_id) WHERE s.job_id = ?1 AND s.shard = ?2";
+    value(db, sql, (id, shard, SHOWCASE_EPISODES))
+}
+
+fn read_claim(db: &Connection, row: &Row<'_>, job_id: JobId, shard: u32) -> SqlResult<Claim> {
+    let (start, end): (u32, u32) = (row.get("first_episode")?, row.get("end_episode")?);
+    let sql = "SELECT episode FROM episodes WHERE job_id = ?1 AND episode >= ?2 AND episode < ?3";
+    let done: Vec<u32> = all(db, sql, (job_id.to_string(), start, end), |row| Ok(row.get(0)?))?;
+    Ok(Claim {
+        fence: Fence { job_id, shard, attempt: row.get("attempt")? },
+        account: parsed(row, "account")?,
+        header: json(row, "header")?,
+        policy_path: row.get("policy_path")?,
+        episodes: (start..end).filter(|episode| !done.contains(episode)).collect(),
+        failures: row.get("failures")?,
+        last_failure: row.get("last_failure")?,
+        notes: attempt_notes::of(db, job_id, start, end)?
+            .into_iter()
+            .filter(|note| !done.contains(&note.episode()))
+            .collect(),
+    })
+}
