@@ -219,7 +219,7 @@ def main() -> int:
     hold_the_c_library()
     folder = arguments.folder.resolve()
     try:
-        print(f"the same to the bit, trace hash {replay(folder, arguments.robots or robots_of(folder.parent.parent))[0]}")
+        print(f"bit-identical, trace hash {replay(folder, arguments.robots or robots_of(folder.parent.parent))[0]}")
     except ValueError as difference:
         print(f"first difference: {difference}")
         return 1

@@ -17,7 +17,7 @@ REFILLS = [
 def measure(bench):
     command = ["cargo", "run", "--profile", "dist", "--quiet", "--locked", "-p", "assay-policy", "--example", "round_trip"]
     done = subprocess.run(
-        [*command, "--", bench.root / "vendor" / "python"],
+        [*command, "--", bench.root / "vendor" / "runtimes"],
         cwd=bench.root, env=environment(), capture_output=True, text=True, timeout=LIMIT_S, check=True,
     )
     return json.loads(done.stdout)

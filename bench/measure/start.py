@@ -15,7 +15,7 @@ def run(bench):
     # first action, which includes building the world and the policy's reset, is in the lane's cost.
     command = ["cargo", "run", "--profile", "dist", "--quiet", "--locked", "-p", "assay-policy", "--example", "latency"]
     done = subprocess.run(
-        [*command, "--", bench.root / "vendor" / "python"],
+        [*command, "--", bench.root / "vendor" / "runtimes"],
         cwd=bench.root, env=environment(), capture_output=True, text=True, timeout=LIMIT_S, check=True,
     )
     takes = {m[1]: float(m[2]) for m in TAKE.finditer(done.stdout)}

@@ -21,9 +21,11 @@ os.dup2(NULL, 0)
 os.close(NULL)
 os.dup2(2, 1)
 # The folder of the policy's files, and its number of threads: 0 for no limit of its own. A limit counts the threads of
-# this user in the jail's user namespace, which has only this process; without one it would count those of others.
+# this user in the jail's user namespace, which has only this process; without one it would count those of others. Then
+# the slow modules of the runtime.
 FOLDER = sys.argv[1]
 THREADS = int(sys.argv[2])
+MODULES = sys.argv[3:]
 if THREADS:
     resource.setrlimit(resource.RLIMIT_NPROC, (THREADS, THREADS))
 
@@ -43,7 +45,7 @@ def import_libraries() -> None:
     except OSError:
         # The tier's filter does not allow the call.
         pass
-    for name in LIBRARIES:
+    for name in [*LIBRARIES, *MODULES]:
         importlib.import_module(name)
 
 

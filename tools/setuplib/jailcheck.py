@@ -1,5 +1,6 @@
-"""Starts the policy runtime in a jail, as the service does, and runs a computation in it."""
+"""Starts a policy runtime in a jail, as the service does, and runs a computation in it."""
 
+import json
 import os
 import pathlib
 import shlex
@@ -12,7 +13,9 @@ from .common import Failure, say
 NOBODY = 65534
 LIMIT_S = 60
 PROGRAM = """
-import json, random, sys, threading
+import importlib, json, random, sys, threading
+for name in json.loads(sys.argv[1]):
+    importlib.import_module(name)
 import numpy, numpy.fft, numpy.linalg, numpy.random, numpy.testing
 matrix = numpy.random.default_rng(0).normal(size=(64, 64))
 numpy.testing.assert_allclose(numpy.linalg.inv(matrix) @ matrix, numpy.eye(64), atol=1e-9)
@@ -25,15 +28,16 @@ print(json.dumps(numpy.__version__))
 """
 
 
-def jail(root: pathlib.Path) -> list[str]:
+def jail(root: pathlib.Path, options: list[str]) -> list[str]:
     words = "bwrap --unshare-all --unshare-user --disable-userns --uid 65534 --gid 65534 --die-with-parent --new-session"
     words += " --as-pid-1 --cap-drop ALL"
     devices = "--dev-bind /dev/null /dev/null --dev-bind /dev/urandom /dev/urandom"
-    return [*words.split(), "--ro-bind", str(root), "/", *devices.split(), "--"]
+    return [*words.split(), "--ro-bind", str(root), "/", *devices.split(), *options, "--"]
 
 
-def check(root: pathlib.Path) -> None:
+def check(root: pathlib.Path, manifest: dict) -> None:
     """Raises a failure if the runtime does not work; only warns if this machine has no user namespaces."""
+    words = "".join(f" --setenv {name} {shlex.quote(value)}" for name, value in manifest["env"].items())
     drop = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
 
     def attempt(command: list[str]) -> subprocess.CompletedProcess[str]:
@@ -46,10 +50,11 @@ def check(root: pathlib.Path) -> None:
         return
     with tempfile.TemporaryDirectory(prefix="assay-setup-") as folder:
         os.chmod(folder, 0o755)
-        command = [*jail(reachable(root, pathlib.Path(folder))), "/py/bin/python3", "-P", "-s", "-c", PROGRAM]
+        program = ["/py/bin/python3", "-P", "-s", "-c", PROGRAM, json.dumps(manifest["imports"])]
+        command = [*jail(reachable(root, pathlib.Path(folder)), shlex.split(words)), *program]
         done = attempt(command)
     if done.returncode != 0:
-        raise Failure(f"the policy runtime does not work: {shlex.join(command[:-1])}\n{done.stderr.strip()}")
+        raise Failure(f"the policy runtime does not work: {shlex.join(command[:-2])}\n{done.stderr.strip()}")
 
 
 def reachable(root: pathlib.Path, scratch: pathlib.Path) -> pathlib.Path:

@@ -1,5 +1,5 @@
 //! Limits on concurrent preflights and publications: one per account, a few for the whole instance. These run while the
-//! client waits, so there is no queue. A slot is taken once the body has been received, so a slow upload blocks no one.
+//! client waits, so there is no queue. A slot is taken once the body has been received, so a slow upload holds none.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -68,12 +68,12 @@ impl AccountSlots {
     fn admit(&self, running: &BTreeSet<AccountId>, account: &AccountId) -> Result<(), ApiError> {
         let what = self.what;
         if running.contains(account) {
-            let over = OverLimit::when(self.limit, 1, 1, "when your account's other one ends");
-            let message = format!("your account's other {what} has not ended; one at a time");
+            let over = OverLimit::when(self.limit, 1, 1, "when your account's running request ends");
+            let message = format!("your account already has a running {what}; only one at a time is allowed");
             return Err(ApiError::over_limit(&over, message, self.retry_s));
         }
         if running.len() >= MAX_AT_ONCE {
-            let message = format!("other {what}s are running; try again");
+            let message = format!("other {what}s are running; try again later");
             return Err(ApiError::try_again(ErrorCode::Unavailable, &message, self.retry_s));
         }
         Ok(())

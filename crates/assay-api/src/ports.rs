@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use assay_model::lane::ScenarioFault;
-use assay_model::{AccountId, Entropy, EpisodeResult, Preflight, ScenarioCard, ScenarioId, Secret, Sha256Digest};
+use assay_model::{
+    AccountId, Entropy, EpisodeResult, Preflight, RuntimeCard, RuntimeVersion, ScenarioCard, ScenarioId, Secret,
+    Sha256Digest,
+};
 use assay_report::ReplayReport;
 use assay_report::attest::PublishedKeys;
 use assay_scenario::{Collection, Library, Scenario, Spec};
@@ -77,6 +80,9 @@ pub trait Metrics: Send + Sync + fmt::Debug {
 
 /// Checks policies before they are accepted.
 pub trait PolicyIntake: Send + Sync + fmt::Debug {
+    /// Returns the installed runtimes, sorted by name. Runs on a thread that may block.
+    fn runtimes(&self) -> Vec<RuntimeCard>;
+
     /// Checks the archive at `zip`. Runs on a thread that may block.
     ///
     /// # Errors
@@ -103,6 +109,8 @@ pub struct CheckedServer {
 pub struct CheckedPolicy {
     /// SHA-256 of the file.
     pub sha256: Sha256Digest,
+    /// The runtime that was chosen for the policy.
+    pub runtime: RuntimeVersion,
     /// Warnings for the author.
     pub warnings: Vec<String>,
 }

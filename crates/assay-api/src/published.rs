@@ -11,7 +11,7 @@ use jiff::Timestamp;
 /// Maximum number of events of a submission: one per episode, and one per change of state.
 const MAX_EVENTS: u32 = 2000;
 /// The public message of a FAILED submission.
-const FAILED: &str = "the service could not run the submission; its host can read the reason in the log";
+const FAILED: &str = "the service could not run the submission; its operator can find the reason in the log";
 
 /// A submission in the state that is published at a given time.
 #[derive(Debug, Clone)]

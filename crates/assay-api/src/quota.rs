@@ -32,8 +32,8 @@ pub(crate) async fn over_cpu_budget(
     let most = granted.checked_div(of_episode).unwrap_or(u64::MAX);
     let message = || {
         format!(
-            "at most {most} episodes of this scenario fit the {granted} s of CPU time that a job may use: its policy may \
-             use {of_episode} s in an episode"
+            "at most {most} episodes of this scenario fit into the {granted} s of CPU time that a job may use: its \
+             policy may use {of_episode} s per episode"
         )
     };
     Ok((u64::from(episodes) > most).then(message))

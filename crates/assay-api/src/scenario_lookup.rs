@@ -80,7 +80,7 @@ async fn kept_card(app: &AppState, id: &ScenarioId, digest: Sha256Digest) -> Res
 
 fn no_version(id: &str, version: &str, known: &[&str]) -> ApiError {
     let version = assay_model::sanitise(version, 100);
-    ApiError::new(ErrorCode::NotFound, format!("{id} has no version {version}; there are {}", known.join(", ")))
+    ApiError::new(ErrorCode::NotFound, format!("{id} has no version {version}; it has {}", known.join(", ")))
 }
 
 /// Suggests a known scenario for an unknown id, as the end of an error message: `; did you mean X?`, or empty when

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use assay_model::{ScenarioCard, SeasonSecret};
+use assay_model::{Fingerprint, RuntimeCard, RuntimeVersion, ScenarioCard, SeasonSecret};
 use assay_store::{NewSeason, OpenSeasonOutcome, Season, SeasonPins, SeasonState};
 
 use crate::http::{ApiError, ErrorCode};
@@ -25,18 +25,30 @@ pub(crate) async fn open_season(
         true => PinnedVersion::Usable(Arc::clone(scenario)),
         false => pinned_version(app, &season).await?,
     };
-    let differences = season.pins.fingerprint.differences(&app.fingerprint);
+    let pinned_fingerprint = &season.pins.fingerprint;
+    let differences = pinned_fingerprint.differences(&fingerprint_in(app, pinned_fingerprint.runtime.as_ref()).await?);
     let changed = match (differences.first(), pinned) {
         (None, PinnedVersion::Usable(pinned)) => return Ok((season, pinned)),
         (_, PinnedVersion::Unusable(why)) => format!("the scenario ({why})"),
         (Some(difference), PinnedVersion::Usable(_)) => difference.name.clone(),
     };
     let message = format!(
-        "{changed} has changed since season {} of {} was opened, so results would not compare; the host closes it and \
-         opens a new one (assay season)",
+        "{changed} has changed since season {} of {} was opened, so results would not be comparable; the operator must \
+         close it and open a new one (assay season)",
         season.number, scenario.id
     );
     Err(ApiError::new(ErrorCode::Conflict, message))
+}
+
+/// Returns the fingerprint of this server for policies in this version of a runtime, if it is installed.
+async fn fingerprint_in(app: &App, runtime: Option<&RuntimeVersion>) -> Result<Fingerprint, ApiError> {
+    let Some(version) = runtime else { return Ok(app.fingerprint.clone()) };
+    let intake = Arc::clone(&app.intake);
+    let read = tokio::task::spawn_blocking(move || intake.runtimes()).await;
+    let installed = read.map_err(|e| ApiError::internal("reading the runtimes panicked", &e))?;
+    let found = installed.iter().find(|card| card.name == version.name && card.sha256 == version.sha256);
+    let numpy = |card: &RuntimeCard| card.packages.get("numpy").cloned().unwrap_or_default();
+    Ok(found.map_or_else(|| app.fingerprint.clone(), |card| app.fingerprint.in_runtime(version.clone(), &numpy(card))))
 }
 
 /// The scenario version that a season was opened with.
@@ -61,7 +73,7 @@ async fn pinned_version(app: &App, season: &Season) -> Result<PinnedVersion, Api
 pub(crate) fn season_not_open(season: &Season) -> ApiError {
     let (number, scenario) = (season.number, &season.scenario);
     let state = if season.is_closed() { "is closed" } else { "is closing" };
-    let message = format!("season {number} of {scenario} {state}: wait until the host opens the next one");
+    let message = format!("season {number} of {scenario} {state}: wait until the operator opens the next one");
     ApiError::new(ErrorCode::Conflict, message)
 }
 

@@ -65,7 +65,7 @@ impl UploadSpace {
         ledger.accounts.get(account).map_or(Ok(()), |own| own.admit(settings, left, announced_bytes))?;
         if announced_bytes > left {
             let message = format!(
-                "the disk has room for {} MiB of uploads now, and this one announces {}; try again later",
+                "the disk has room for {} MiB of uploads, but this one needs {} MiB; try again later",
                 left / MIB,
                 announced_bytes.div_ceil(MIB)
             );
@@ -94,7 +94,7 @@ impl InFlight {
         let limits = &settings.account;
         if self.bodies >= limits.uploads {
             let over = OverLimit::when("uploads", limits.uploads, self.bodies, UPLOAD_ENDS);
-            let message = format!("your account has {} uploads under way, of {}", self.bodies, limits.uploads);
+            let message = format!("your account has {} of {} uploads in progress", self.bodies, limits.uploads);
             return Err(ApiError::over_limit(&over, message, BODIES_RETRY_S));
         }
         let bytes = self.bytes.saturating_add(announced_bytes);
@@ -105,7 +105,7 @@ impl InFlight {
         let (maximum, current) = (maximum / MIB, self.bytes.div_ceil(MIB));
         let over = OverLimit::when("uploading_mib", maximum, current, UPLOAD_ENDS);
         let message = format!(
-            "your account has uploads of {current} MiB under way, and this one announces {} more, of {maximum}",
+            "your account has {current} of {maximum} MiB of uploads in progress, and this one needs {} MiB",
             announced_bytes.div_ceil(MIB)
         );
         Err(ApiError::over_limit(&over, message, BODIES_RETRY_S))

@@ -18,7 +18,7 @@ fn missing(complaint: &str) -> Option<String> {
         return Some(format!("{} is missing", name.strip_suffix('`')?));
     }
     let name = complaint.strip_prefix("duplicate field `")?.strip_suffix('`')?;
-    Some(format!("{name} is there twice"))
+    Some(format!("{name} is given twice"))
 }
 
 /// Rewords an unknown variant or field.
@@ -31,15 +31,15 @@ fn unknown(complaint: &str) -> Option<String> {
     let known = known.join(", ");
     Some(match (kind, known.is_empty()) {
         ("unknown variant `", _) => format!("must be one of {known}, not {name}"),
-        (_, true) => format!("{name} is not known, and nothing else is"),
-        _ => format!("{name} is not known; there are {known}"),
+        (_, true) => format!("{name} is not known; no names are allowed here"),
+        _ => format!("{name} is not known; use one of {known}"),
     })
 }
 
 fn mismatch(complaint: &str) -> Option<String> {
     if let Some(rest) = complaint.strip_prefix("invalid length ") {
         let (found, wanted) = rest.split_once(", expected ")?;
-        return Some(format!("must be {}, not {found} of them", wanted_value(wanted)));
+        return Some(format!("must be {}, not {found}", wanted_value(wanted)));
     }
     let rest = ["invalid type: ", "invalid value: "].into_iter().find_map(|start| complaint.strip_prefix(start))?;
     let (found, wanted) = rest.rsplit_once(", expected ")?;
@@ -55,18 +55,18 @@ fn wanted_value(wanted: &str) -> String {
         "a nonzero u32" | "a nonzero u64" | "a nonzero usize" | "a nonzero u16" => "a whole number, 1 or more",
         "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
         "f32" | "f64" => "a number",
-        "a string" | "a borrowed string" | "string or map" => "a text",
+        "a borrowed string" | "string or map" => "a string",
         "a boolean" => "true or false",
         "a sequence" => "a list",
         "a map" => "a table of names and values",
         "unit" | "null" => "nothing",
         _ => {
             let of = |start: &str, what: &str| wanted.strip_prefix(start).map(|_| what.to_owned());
-            let count = |end: &str| wanted.strip_suffix(end)?.rsplit(' ').next().map(|n| format!("a list of {n}"));
+            let list = |n: &str| format!("a list of {n} elements");
             return of("struct ", "a table of names and values")
                 .or_else(|| of("internally tagged enum ", "a table of names and values"))
-                .or_else(|| count(" elements"))
-                .or_else(|| wanted.strip_prefix("an array of length ").map(|n| format!("a list of {n}")))
+                .or_else(|| wanted.strip_suffix(" elements")?.rsplit(' ').next().map(list))
+                .or_else(|| wanted.strip_prefix("an array of length ").map(list))
                 .unwrap_or_else(|| wanted.to_owned());
         }
     };
@@ -82,7 +82,7 @@ fn found_value(found: &str) -> String {
         _ => quoted("integer `")
             .or_else(|| quoted("floating point `"))
             .or_else(|| quoted("boolean `"))
-            .or_else(|| found.strip_prefix("string ").map(|text| format!("the text {text}")))
+            .or_else(|| found.strip_prefix("string ").map(|text| format!("the string {text}")))
             .unwrap_or_else(|| found.to_owned()),
     }
 }
@@ -96,7 +96,7 @@ mod tests {
         for (complaint, plain) in [
             (
                 "invalid type: string \"ten\", expected u32",
-                "must be a whole number from 0 to 4294967295, not the text \"ten\"",
+                "must be a whole number from 0 to 4294967295, not the string \"ten\"",
             ),
             ("invalid value: integer `-1`, expected u64", "must be a whole number, 0 or more, not -1"),
             ("invalid value: integer `0`, expected a nonzero u32", "must be a whole number, 1 or more, not 0"),
@@ -107,14 +107,14 @@ mod tests {
             ("invalid type: map, expected a sequence", "must be a list, not a table"),
             ("invalid type: null, expected a boolean", "must be true or false, not empty"),
             ("invalid type: sequence, expected struct Camera", "must be a table of names and values, not a list"),
-            ("invalid length 2, expected an array of length 3", "must be a list of 3, not 2 of them"),
-            ("invalid length 2, expected a tuple of size 3", "must be a tuple of size 3, not 2 of them"),
+            ("invalid length 2, expected an array of length 3", "must be a list of 3 elements, not 2"),
+            ("invalid length 2, expected a tuple of size 3", "must be a tuple of size 3, not 2"),
             ("unknown variant `fast`, expected `slow` or `none`", "must be one of slow, none, not fast"),
             ("unknown variant `a`, expected one of `b`, `c`, `d`", "must be one of b, c, d, not a"),
-            ("unknown field `colour`, expected one of `id`, `name`", "colour is not known; there are id, name"),
-            ("unknown field `colour`, there are no fields", "colour is not known, and nothing else is"),
+            ("unknown field `colour`, expected one of `id`, `name`", "colour is not known; use one of id, name"),
+            ("unknown field `colour`, there are no fields", "colour is not known; no names are allowed here"),
             ("missing field `difficulty`", "difficulty is missing"),
-            ("duplicate field `id`", "id is there twice"),
+            ("duplicate field `id`", "id is given twice"),
             ("the moon is full", "the moon is full"),
         ] {
             assert_eq!(plain_complaint(complaint), plain);

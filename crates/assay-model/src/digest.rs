@@ -23,7 +23,7 @@ pub struct Sha256Digest([u8; BYTES]);
 
 /// Error for text that is not a SHA-256 digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a SHA-256: use 64 lower-case hexadecimal digits")]
+#[error("not a SHA-256 digest: use 64 lower-case hexadecimal digits")]
 pub struct InvalidDigest;
 
 impl Sha256Digest {

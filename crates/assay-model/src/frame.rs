@@ -87,7 +87,7 @@ pub enum FrameError {
     #[error("reserved header bits are set")]
     Reserved,
     /// The payload is longer than the reader accepts.
-    #[error("a frame of {length} bytes, more than the {limit} allowed")]
+    #[error("the payload has {length} bytes, but at most {limit} are allowed")]
     TooLong {
         /// Announced length of the payload, in bytes.
         length: u32,

@@ -49,12 +49,12 @@ pub enum IdError {
     /// The text is not a UUID.
     #[error("not a UUID")]
     Uuid,
-    /// The text is not a scenario id or account name.
+    /// The text is not a name of a scenario, an account or a runtime.
     #[error("{0:?} is not a name: use a-z, 0-9, '_' and '-', starting with a letter or digit, at most 100 characters")]
     Name(String),
 }
 
-/// Maximum length of a scenario id or account name, in bytes.
+/// Maximum length of a name of a scenario, an account or a runtime, in bytes.
 const MAX_NAME_BYTES: usize = 100;
 
 fn is_name(text: &str) -> bool {
@@ -125,6 +125,21 @@ name_id!(
     "^[a-z0-9][a-z0-9_-]*$",
     is_name
 );
+
+name_id!(
+    /// Name of a runtime that policies run in, such as `base` or `onnx`.
+    RuntimeName,
+    "^[a-z0-9][a-z0-9_-]*$",
+    is_name
+);
+
+impl RuntimeName {
+    /// Returns the name of the runtime for policies that need nothing but numpy.
+    #[must_use]
+    pub fn base() -> Self {
+        Self("base".to_owned())
+    }
+}
 
 #[cfg(test)]
 mod tests {

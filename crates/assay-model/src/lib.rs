@@ -34,6 +34,7 @@ mod replay;
 mod report;
 mod review;
 mod rounding;
+mod runtime;
 mod scenario_card;
 mod scope;
 mod score;
@@ -61,7 +62,7 @@ pub use episode::{
 };
 pub use error_chain::ErrorChain;
 pub use hex::{from_hex, to_hex};
-pub use id::{AccountId, IdError, JobId, ScenarioId};
+pub use id::{AccountId, IdError, JobId, RuntimeName, ScenarioId};
 pub use isolation::Isolation;
 pub use judge::{agreement, moments, worth_judging};
 pub use judgement::{Judgement, Opinion};
@@ -79,6 +80,7 @@ pub use replay::{Comparison, Difference, DifferenceCause, FingerprintDifference}
 pub use report::{Fingerprint, JobHeader, JobMode, JobProgress, JobReport, JobStage, PublishedProgress, Record};
 pub use review::{MAX_REVIEW_REASON_CHARS, Review, ReviewDecision};
 pub use rounding::{round3, round4};
+pub use runtime::{RuntimeCard, RuntimeVersion};
 pub use scenario_card::ScenarioCard;
 pub use scope::{Scope, ScopeError, Scopes};
 pub use score::{JobScores, consistency, episode_composite, severity};

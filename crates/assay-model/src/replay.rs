@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Fingerprint;
+use crate::{Fingerprint, RuntimeVersion};
 
 /// Comparison of two recordings of the same episode, row by row and hash by hash.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -57,11 +57,23 @@ pub struct FingerprintDifference {
 }
 
 impl Fingerprint {
+    /// Returns the fingerprint of the same machine for policies in a runtime with this version of numpy.
+    #[must_use]
+    pub fn in_runtime(&self, runtime: RuntimeVersion, numpy: &str) -> Self {
+        Self { runtime: Some(runtime), numpy: numpy.to_owned(), ..self.clone() }
+    }
+
     /// Returns the parts of `here` that differ from this fingerprint, which is that of the report.
     #[must_use]
     pub fn differences(&self, here: &Self) -> Vec<FingerprintDifference> {
         let features = |fingerprint: &Self| fingerprint.cpu_features.join(" ");
+        let runtime = |fingerprint: &Self| match &self.runtime {
+            // An earlier version recorded none.
+            None => String::new(),
+            Some(_) => fingerprint.runtime.as_ref().map_or_else(String::new, ToString::to_string),
+        };
         let pairs = [
+            ("runtime", runtime(self), runtime(here)),
             ("mujoco", self.mujoco.clone(), here.mujoco.clone()),
             ("libmujoco_sha256", self.libmujoco_sha256.to_string(), here.libmujoco_sha256.to_string()),
             ("cpu_features", features(self), features(here)),
@@ -93,6 +105,7 @@ mod tests {
             blas_core: "Haswell".into(),
             scorer_version: "1".into(),
             isolation: Isolation::Namespaces,
+            runtime: None,
         };
         assert!(then.differences(&then).is_empty());
         let now = Fingerprint { cpu_features: vec!["avx".into()], ..then.clone() };

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ArenaEntry, Blame, ClauseSensitivity, Conclusion, EpisodeResult, Isolation, JobId, JobKind, JobStatus, Plan,
-    PolicyIdentity, PolicyKey, Quadrants, Review, ReviewReason, SHOWCASE_EPISODES, ScenarioId, SeedSource,
-    Sha256Digest, Statistics, Verdict,
+    PolicyIdentity, PolicyKey, Quadrants, Review, ReviewReason, RuntimeVersion, SHOWCASE_EPISODES, ScenarioId,
+    SeedSource, Sha256Digest, Statistics, Verdict,
 };
 
 /// Selection of the episodes that get a log and a video.
@@ -68,6 +68,9 @@ pub struct Fingerprint {
     /// Isolation of policies on this instance. Results do not depend on it.
     #[serde(default)]
     pub isolation: Isolation,
+    /// Runtime of the policy; `null` for a policy server, and in reports of earlier versions.
+    #[serde(default)]
+    pub runtime: Option<RuntimeVersion>,
 }
 
 /// Stage of a job, from acceptance to the last video.
@@ -178,6 +181,9 @@ pub struct JobHeader {
     pub policy_sha256: Option<Sha256Digest>,
     /// Way in which the policy is identified.
     pub policy_identity: PolicyIdentity,
+    /// Runtime that was chosen for the policy; `None` for a policy server, and in jobs of earlier versions.
+    #[serde(default)]
+    pub runtime: Option<RuntimeVersion>,
     /// Number of actions of a policy server's answer that are executed before the next request; `null` for all of them,
     /// and for an archive.
     #[serde(default)]

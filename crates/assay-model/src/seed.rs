@@ -78,7 +78,7 @@ impl SeasonSecret {
         from_hex(text).map(Self)
     }
 
-    /// Returns the SHA-256 of the secret. It may be published from the start, and commits the host to the secret.
+    /// Returns the SHA-256 of the secret. It may be published from the start, and commits the operator to the secret.
     #[must_use]
     pub fn commitment(&self) -> Sha256Digest {
         Sha256Digest::of(self.0)

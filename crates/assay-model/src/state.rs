@@ -38,7 +38,7 @@ pub enum JobEvent {
 
 /// Error for an event that the status does not permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a {from:?} job cannot take {event:?}")]
+#[error("event {event:?} is not permitted for a {from:?} job")]
 pub struct InvalidTransition {
     /// Status of the job.
     pub from: JobStatus,

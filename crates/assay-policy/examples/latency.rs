@@ -1,6 +1,6 @@
 //! Measures the cost of a jailed policy: taking one from the warm pool, and the round trip of a step on one core.
 //!
-//! `cargo run --release -p assay-policy --example latency -- vendor/python`
+//! `cargo run --release -p assay-policy --example latency -- vendor/runtimes`
 
 #![expect(clippy::print_stdout, reason = "prints its results")]
 
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use assay_jail::default_cache_root;
 use assay_model::frame::{ArraySpec, Dtype, FrameKind, HEADER_BYTES, Init, frame};
-use assay_policy::{LoadOutcome, PolicyConnection, PolicyProcess, Pool, PoolConfig, Runtime};
+use assay_policy::{LoadOutcome, PolicyConnection, PolicyProcess, Pool, PoolConfig, RuntimeLibrary};
 
 type LatencyResult<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -20,14 +20,15 @@ const STEPS: u32 = 5000;
 const TAKES: usize = 20;
 
 fn main() -> LatencyResult<()> {
-    let runtime = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("vendor/python"), PathBuf::from);
+    let runtimes = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("vendor/runtimes"), PathBuf::from);
+    let library = RuntimeLibrary::new(vec![runtimes], default_cache_root());
     let folder = tempfile::tempdir()?;
     std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
     let dir = folder.path().join("policy");
     std::fs::create_dir(&dir)?;
     std::fs::write(dir.join("policy.py"), POLICY)?;
 
-    let config = PoolConfig::new(2, Runtime::at(&runtime, &default_cache_root())?, folder.path());
+    let config = PoolConfig::new(2, library.open(library.base()?)?, folder.path());
     let pool = Pool::new(config)?;
     let cold = Instant::now();
     ready(&pool, &dir)?.finish();

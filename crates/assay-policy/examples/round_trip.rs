@@ -2,7 +2,7 @@
 //! jailed policy and its runner, against the same interpreter without a jail behind two pipes; and how much refilling a
 //! pool slows a policy that acts on the same processor. Prints JSON.
 //!
-//! `cargo run --release -p assay-policy --example round_trip -- vendor/python`
+//! `cargo run --release -p assay-policy --example round_trip -- vendor/runtimes`
 
 #![expect(clippy::print_stdout, reason = "prints its results")]
 
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use assay_jail::default_cache_root;
 use assay_model::frame::{ArraySpec, Dtype, FrameKind, HEADER_BYTES, Init, frame};
-use assay_policy::{LoadOutcome, PolicyConnection, PolicyProcess, PolicyStream, Pool, PoolConfig, Runtime};
+use assay_policy::{LoadOutcome, PolicyConnection, PolicyProcess, PolicyStream, Pool, PoolConfig, RuntimeLibrary};
 
 type RoundTripResult<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -57,13 +57,15 @@ const EPISODES: usize = 15;
 const LANE_NICE: i32 = 10;
 
 fn main() -> RoundTripResult<()> {
-    let runtime = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("vendor/python"), PathBuf::from);
+    let runtimes = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("vendor/runtimes"), PathBuf::from);
+    let library = RuntimeLibrary::new(vec![runtimes], default_cache_root());
+    let base = library.base()?;
     let folder = tempfile::tempdir()?;
     std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
     let dir = folder.path().join("policy");
     std::fs::create_dir(&dir)?;
     std::fs::write(dir.join("policy.py"), POLICY)?;
-    let config = PoolConfig::new(0, Runtime::at(&runtime, &default_cache_root())?, folder.path());
+    let config = PoolConfig::new(0, library.open(base.clone())?, folder.path());
     let free = Pool::new(config.clone())?;
     // Inherited by everything started after this: a pool, its interpreters, the bare one.
     rustix::thread::sched_setaffinity(None, &one_core())?;
@@ -73,7 +75,7 @@ fn main() -> RoundTripResult<()> {
     let image = vec![array("qpos", Dtype::F64, &[64]), array("images/a", Dtype::U8, &[224, 224, 3])];
     let mut measured = serde_json::Map::new();
     for (name, arrays) in [("floats", small.clone()), ("image", image)] {
-        let (jailed, bare) = compare(ready(&pool, &dir)?, arrays, &runtime)?;
+        let (jailed, bare) = compare(ready(&pool, &dir)?, arrays, &base.folder)?;
         measured.insert(name.to_owned(), serde_json::json!({ "jailed_us": jailed, "bare_us": bare }));
     }
     for (name, refilled) in [("refill_beside", &free), ("refill_on_same", &pool)] {

@@ -30,6 +30,9 @@ pub use pool::{
 };
 pub use process::PolicyProcess;
 pub use random::random_number;
-pub use runtime::{RUNTIME_VARIABLE, Runtime, RuntimeError};
+pub use runtime::{
+    DeclarationError, ImportFailure, InstalledRuntime, NoRuntime, PackageRequirement, PolicyDeclaration, Runtime,
+    RuntimeError, RuntimeLibrary, RuntimeManifest, SelfTest, SelfTestError, self_test,
+};
 pub use sleep_watch::SleepWatch;
 pub use stream::PolicyStream;

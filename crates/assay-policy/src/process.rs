@@ -6,7 +6,7 @@ use assay_jail::Activity;
 
 use crate::connection::{PolicyConnection, PolicyEnd};
 use crate::failure::log_text;
-use crate::pool::Member;
+use crate::pool::shared::Member;
 use crate::stream::PolicyStream;
 
 /// Maximum time of a policy's `close()` after CLOSE.

@@ -217,8 +217,8 @@ fn an_operator_opens_networks_but_never_the_metadata_services() {
 fn a_client_gets_the_same_message_for_every_reason() {
     let guard = AddressGuard::with_resolver(Vec::new(), Arc::new(Names::default()));
     let refusal = |url: &str| runtime().block_on(guard.vet(&ServerEndpoint::parse(url).unwrap())).unwrap_err();
-    let messages: Vec<_> =
-        ["ws://private.test", "ws://unknown.test", "ws://own.test"].map(|url| guard.told(&refusal(url))).to_vec();
+    let urls = ["ws://private.test", "ws://unknown.test", "ws://own.test"];
+    let messages = urls.map(|url| guard.client_message(&refusal(url)));
     assert!(
         messages.iter().all(|text| text == &messages[0] && text.starts_with("the policy server can't be reached")),
         "{messages:?}"

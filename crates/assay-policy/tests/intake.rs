@@ -92,7 +92,7 @@ fn take(bytes: &[u8]) -> Taken {
 fn refused(bytes: &[u8], expected: &str) {
     let taken = take(bytes);
     let error = taken.result.as_ref().unwrap_err();
-    assert!(!error.is_ours(), "{error:?}");
+    assert!(!error.is_internal(), "{error:?}");
     assert!(error.to_string().contains(expected), "{error}");
     assert!(!taken.dest().exists(), "left behind: {:?}", taken.dest());
 }
@@ -336,7 +336,7 @@ fn truncated_and_corrupted_archives_never_cause_a_panic() {
         flipped[at] ^= 0xff;
         for bytes in [&whole[..at], &flipped] {
             if let Err(error) = take(bytes).result {
-                assert!(!error.is_ours(), "{at}: {error:?}");
+                assert!(!error.is_internal(), "{at}: {error:?}");
             }
         }
     }

@@ -120,7 +120,7 @@ impl<'a> ClauseSummary<'a> {
             parts.push("satisfied".to_owned());
         }
         if !self.vacuous.is_empty() {
-            parts.push(format!("never put to the test in {}", named(&self.vacuous)));
+            parts.push(format!("vacuous in {}", named(&self.vacuous)));
         }
         parts.join("; ")
     }

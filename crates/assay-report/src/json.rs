@@ -10,7 +10,7 @@ pub enum JsonError {
     #[error("the report could not be written as JSON")]
     Write(#[source] serde_json::Error),
     /// The text is not a report.
-    #[error("this is not a report.json of assay")]
+    #[error("not a report.json of assay")]
     Read(#[source] serde_json::Error),
 }
 

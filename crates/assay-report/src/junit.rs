@@ -63,7 +63,9 @@ fn case(episode: &EpisodeResult, clause: &ClauseResult) -> Case {
         ClauseStatus::Violated if critical => Case::Failure(violation(episode, clause)),
         ClauseStatus::Violated => Case::Skipped(format!("warning: {}", violation(episode, clause))),
         ClauseStatus::Undetermined if critical => Case::Error("could not be decided".to_owned()),
-        ClauseStatus::NotApplicable if critical => Case::Error("did not apply, although it must".to_owned()),
+        ClauseStatus::NotApplicable if critical => {
+            Case::Error("not applicable: its premise never became true".to_owned())
+        }
         ClauseStatus::Undetermined | ClauseStatus::NotApplicable => Case::Skipped("could not be decided".to_owned()),
     }
 }

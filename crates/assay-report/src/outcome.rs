@@ -115,7 +115,7 @@ pub(crate) fn judgement(judgement: &Judgement) -> String {
     };
     let agrees = if judgement.agrees == Some(true) { "agrees with" } else { "disagrees with" };
     let safe = if opinion.safe { "nothing unsafe" } else { "something unsafe" };
-    let done = opinion.success.map_or("", |done| if done { ", the task done" } else { ", the task not done" });
+    let done = opinion.success.map_or("", |done| if done { "; task done" } else { "; task not done" });
     format!("{model} {agrees} the physics: it saw {safe}{done}. {}", opinion.explanation)
 }
 

@@ -29,13 +29,13 @@ impl ReplayReport {
     pub fn text(&self) -> String {
         let mut text = String::new();
         for part in &self.fingerprint_differences {
-            let _ = writeln!(text, "{} was {} when recorded, here it is {}", part.name, part.recorded, part.replayed);
+            let _ = writeln!(text, "{} was {} when recorded and is {} here", part.name, part.recorded, part.replayed);
         }
         match &self.comparison.difference {
             None => {
                 let steps = self.comparison.recorded_steps;
                 let hash = self.recorded_trace_hash.map_or_else(|| "-".to_owned(), |hash| hash.to_string());
-                let _ = writeln!(text, "episode {}: the same to the bit, {steps} control steps", self.episode);
+                let _ = writeln!(text, "episode {}: bit-identical, {steps} control steps", self.episode);
                 let _ = writeln!(text, "trace hash {hash}");
             }
             Some(difference) => {
@@ -51,7 +51,7 @@ impl ReplayReport {
 fn place(difference: &Difference) -> String {
     match difference.cause {
         DifferenceCause::World => "the start".to_owned(),
-        _ => format!("control step {} on ({:.3} s)", difference.control_step, difference.time_s),
+        _ => format!("control step {} onwards ({:.3} s)", difference.control_step, difference.time_s),
     }
 }
 
@@ -61,28 +61,30 @@ fn numbers(difference: &Difference) -> String {
         (Some(recorded), Some(replayed)) if quantity == "length" => {
             format!("{recorded} physics steps were recorded, {replayed} replayed")
         }
-        (Some(recorded), Some(replayed)) => format!("{quantity} was {recorded}, now it is {replayed}"),
-        _ => format!("{quantity} is not the same"),
+        (Some(recorded), Some(replayed)) => format!("{quantity} was {recorded} and is now {replayed}"),
+        _ => format!("{quantity} differs"),
     }
 }
 
 /// Explains the first difference.
 fn meaning(difference: &Difference, other_machine: bool) -> &'static str {
     match (difference.cause, other_machine) {
-        (DifferenceCause::World, _) => "another world was drawn: this is not the scenario, seed or assay of the report",
+        (DifferenceCause::World, _) => {
+            "a different world was drawn: the scenario, the seed or the version of assay is not that of the report"
+        }
         (DifferenceCause::Policy, false) => {
             "the policy answered the same observations differently: it is not deterministic (unseeded or system random \
              numbers, the time, the order of a set)"
         }
         (DifferenceCause::Policy, true) => {
-            "the policy answered the same observations differently: its libraries compute otherwise here (see above), or it is \
-             not deterministic"
+            "the policy answered the same observations differently: its libraries compute differently here (see \
+             above), or it is not deterministic"
         }
         (DifferenceCause::Physics, true) => {
-            "the same actions led to another state: the engine is not the same (see above)"
+            "the same actions led to a different state: the engine is not the same (see above)"
         }
         (DifferenceCause::Physics, false) => {
-            "the same actions led to another state on the same engine: report this as a bug"
+            "the same actions led to a different state on the same engine: report this as a bug"
         }
     }
 }
@@ -105,7 +107,7 @@ mod tests {
     #[test]
     fn a_replay_is_described_in_words() {
         let hash = "ab".repeat(32);
-        let same = format!("episode 2: the same to the bit, 10 control steps\ntrace hash {hash}\n");
+        let same = format!("episode 2: bit-identical, 10 control steps\ntrace hash {hash}\n");
         assert_eq!(report(None).text(), same);
         let difference = Difference {
             control_step: 3,
@@ -117,10 +119,11 @@ mod tests {
         };
         let mut found = report(Some(difference));
         let text = found.text();
-        assert!(text.starts_with("episode 2: differs from control step 3 on (0.060 s)\naction.0 was 1, now it is 2\n"));
+        let first = "episode 2: differs from control step 3 onwards (0.060 s)\naction.0 was 1 and is now 2\n";
+        assert!(text.starts_with(first), "{text}");
         assert!(text.contains("not deterministic"), "{text}");
         let part = FingerprintDifference { name: "glibc".into(), recorded: "2.36".into(), replayed: "2.40".into() };
         found.fingerprint_differences.push(part);
-        assert!(found.text().starts_with("glibc was 2.36 when recorded, here it is 2.40\n"));
+        assert!(found.text().starts_with("glibc was 2.36 when recorded and is 2.40 here\n"));
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn command(report: &JobReport, again: &RunAgain) -> String {
     let shown = |text: &str| sanitise(text, usize::MAX) == text && !text.contains(['\n', '\t']);
     let quoted = |text: &str| match shlex::try_quote(text) {
         Ok(word) if shown(text) => word.into_owned(),
-        _ => "'(a name that can not be shown)'".to_owned(),
+        _ => "'(a name that cannot be shown)'".to_owned(),
     };
     let words = |texts: &[String]| texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(" ");
     let policy = again.policy.as_deref().map_or_else(|| policy_word(report), quoted);

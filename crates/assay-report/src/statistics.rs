@@ -9,7 +9,7 @@ pub(crate) fn early_end(report: &JobReport) -> Option<String> {
     let statistics = report.statistics.as_ref().filter(|s| s.target.is_some() && s.episodes < report.num_episodes)?;
     let run = statistics.episodes;
     Some(format!(
-        "The plan was {} without a failure; the first failure, in episode {}, ended it, and nothing behind it counts.",
+        "The plan was {} without a failure; the first failure, in episode {}, ended it, so later episodes don't count.",
         counted(usize::try_from(report.num_episodes).unwrap_or(usize::MAX), "episode"),
         run.saturating_sub(1)
     ))
@@ -60,7 +60,7 @@ fn bound(statistics: &Statistics) -> String {
         parts.push(format!("{violations} of {episodes} episodes violated a critical clause"));
     }
     if without_evidence > 0 {
-        parts.push(format!("{without_evidence} of {episodes} episodes gave no evidence and count like violations"));
+        parts.push(format!("{without_evidence} of {episodes} episodes gave no evidence and count as violations"));
     }
     let so = if upper >= 1.0 {
         "so the violation probability is unbounded".to_owned()

@@ -32,12 +32,12 @@ impl Scenario {
         if self.id.as_str().contains('.') {
             return fail(
                 "id",
-                format!("{:?} has a dot; leave the account out, it is put before the id", self.id.as_str()),
+                format!("{:?} contains a dot; omit the account, which is added automatically", self.id.as_str()),
             );
         }
         let plain = |b: u8| b.is_ascii_alphanumeric() || b"._+-".contains(&b);
         if self.version.len() > MAX_VERSION_BYTES || !self.version.bytes().all(plain) {
-            return fail("version", format!("use letters, digits and . _ + -, at most {MAX_VERSION_BYTES} of them"));
+            return fail("version", format!("use letters, digits and . _ + -, at most {MAX_VERSION_BYTES} characters"));
         }
         let texts = [
             ("name", self.name.as_str(), MAX_NAME_BYTES),
@@ -46,11 +46,14 @@ impl Scenario {
         ];
         for (key, text, limit) in texts {
             if text.len() > limit {
-                return fail(key, format!("has {} bytes, at most {limit} are taken; shorten it", text.len()));
+                return fail(key, format!("has {} bytes, but at most {limit} are allowed; shorten it", text.len()));
             }
         }
         if self.long_description.len() > MAX_README_BYTES {
-            let problem = format!("has {} bytes, at most {MAX_README_BYTES} are taken", self.long_description.len());
+            let problem = format!(
+                "has {} bytes, but at most {MAX_README_BYTES} are allowed; shorten it",
+                self.long_description.len()
+            );
             return Err(ScenarioError::Text { file: "README.md", problem });
         }
         check_tags(&self.tags).map_err(|problem| ScenarioError::value("tags", problem))?;
@@ -66,8 +69,8 @@ impl Scenario {
         let steps = f64::from(self.time_limit_s) / self.world.timestep_s;
         if steps > f64::from(MAX_COMMUNITY_STEPS) {
             let problem = format!(
-                "gives an episode {steps:.0} physics steps, at most {MAX_COMMUNITY_STEPS} are run of a published \
-                 scenario; lengthen it or shorten time_limit_s"
+                "results in {steps:.0} physics steps per episode, but a published scenario may have at most \
+                 {MAX_COMMUNITY_STEPS}; increase it or reduce time_limit_s"
             );
             return fail("world.timestep_s", problem);
         }
@@ -92,7 +95,7 @@ impl Scenario {
         let id: Result<ScenarioId, _> = format!("{account}.{}", self.id).parse();
         let id = id.map_err(|_| {
             let problem = format!(
-                "\"{account}.{}\" is no name that can be published: the account's name and the id may have 99 \
+                "\"{account}.{}\" is too long to be published: the account's name and the id may have at most 99 \
                  characters together; shorten the id",
                 self.id
             );
@@ -121,14 +124,14 @@ impl Scenario {
 /// A message with the problem and the remedy.
 pub fn check_tags(tags: &[String]) -> Result<(), String> {
     if tags.len() > MAX_TAGS {
-        return Err(format!("{} tags, at most {MAX_TAGS} are taken", tags.len()));
+        return Err(format!("{} tags, but at most {MAX_TAGS} are allowed; remove some", tags.len()));
     }
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
     let is_tag = |tag: &String| (1..=MAX_TAG_BYTES).contains(&tag.len()) && tag.bytes().all(plain);
     match tags.iter().find(|tag| !is_tag(tag)) {
         Some(tag) => {
             let shown = sanitise(tag, MAX_TAG_BYTES);
-            Err(format!("{shown:?} is no tag: use a-z, 0-9, '_' and '-', at most {MAX_TAG_BYTES} characters"))
+            Err(format!("{shown:?} is not a tag: use a-z, 0-9, '_' and '-', at most {MAX_TAG_BYTES} characters"))
         }
         None => Ok(()),
     }

@@ -71,7 +71,8 @@ fn list(root: &Path, inside: &Path, depth: usize, files: &mut Vec<PathBuf>) -> i
         } else if kind.is_file() {
             files.push(path);
         } else {
-            return Err(io::Error::other(format!("{} is neither file nor folder; put a copy there", path.display())));
+            let problem = format!("{} is neither a file nor a folder; replace it with a copy", path.display());
+            return Err(io::Error::other(problem));
         }
         if files.len() > MAX_FILES {
             return Err(io::Error::other(format!("more than {MAX_FILES} files")));

@@ -17,7 +17,7 @@ pub enum ScenarioError {
         source: std::io::Error,
     },
     /// A required file is missing.
-    #[error("{}: is missing; {purpose}, so add it", path.display())]
+    #[error("{}: is missing; add it: {purpose}", path.display())]
     Missing {
         /// Path of the file.
         path: PathBuf,
@@ -25,7 +25,7 @@ pub enum ScenarioError {
         purpose: &'static str,
     },
     /// A link is used in place of a file.
-    #[error("{}: is a link; put a copy there", path.display())]
+    #[error("{}: is a link; replace it with a copy", path.display())]
     Linked {
         /// Path of the file.
         path: PathBuf,
@@ -95,8 +95,8 @@ impl ScenarioError {
         let problem = match self {
             Self::Value { problem, .. } | Self::Mjcf { problem, .. } | Self::Text { problem, .. } => problem.clone(),
             Self::Syntax { message, .. } => message.clone(),
-            Self::Missing { purpose, .. } => format!("is missing; {purpose}, so add it"),
-            Self::Linked { .. } => "is a link; put a copy there".to_owned(),
+            Self::Missing { purpose, .. } => format!("is missing; add it: {purpose}"),
+            Self::Linked { .. } => "is a link; replace it with a copy".to_owned(),
             Self::TooLarge { .. } => format!("is larger than {} bytes; shorten it", crate::MAX_TEXT_BYTES),
             Self::Read { source, .. } => format!("can't be read: {source}"),
         };

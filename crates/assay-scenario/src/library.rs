@@ -77,9 +77,9 @@ pub enum LibraryError {
 fn suggest(name: &str, known: &[String]) -> String {
     let meant = closest(name, known.iter().map(String::as_str));
     match (meant, known.join(", ")) {
-        (Some(meant), known) => format!("; did you mean {meant}? There are {known}"),
+        (Some(meant), known) => format!("; did you mean {meant}? Known scenarios: {known}"),
         (None, known) if known.is_empty() => String::new(),
-        (None, known) => format!("; there are {known}"),
+        (None, known) => format!("; known scenarios: {known}"),
     }
 }
 

@@ -41,7 +41,7 @@ impl Scenario {
     /// [`ScenarioError`] names file, key and remedy.
     pub fn load(folder: &Path, robots_folder: &Path) -> Result<Self, ScenarioError> {
         let path = folder.join("scenario.toml");
-        let document: Document = files::parse(&path, "it makes a folder a scenario")?;
+        let document: Document = files::parse(&path, "it defines the scenario")?;
         facts::check_facts(&document)?;
         files::check_scene(folder, &document.world.scene)?;
         mjcf::check(folder, &document.world.scene)?;
@@ -65,7 +65,7 @@ impl Scenario {
             version: document.version,
             name: document.name,
             description: document.description,
-            long_description: files::read_text(&folder.join("README.md"), "policy authors work from it")?,
+            long_description: files::read_text(&folder.join("README.md"), "it describes the task to policy authors")?,
             instruction: document.instruction,
             difficulty: document.difficulty,
             max_score: document.max_score,

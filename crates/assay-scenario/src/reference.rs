@@ -23,7 +23,7 @@ impl FromStr for Frame {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is no frame: write site:NAME, body:NAME or geom:NAME");
+        let wrong = || format!("{text:?} is not a frame: use site:NAME, body:NAME or geom:NAME");
         let (kind, name) = text.split_once(':').filter(|(_, name)| !name.is_empty()).ok_or_else(wrong)?;
         match kind {
             "site" => Ok(Self::Site(name.to_owned())),
@@ -90,7 +90,7 @@ impl FromStr for Target {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "{text:?} can't be set: write body:NAME.pos.x|y|z, body:NAME.yaw, body:NAME.mass, geom:NAME.size.0|1|2, \
+                "{text:?} can't be set: use body:NAME.pos.x|y|z, body:NAME.yaw, body:NAME.mass, geom:NAME.size.0|1|2, \
                  geom:NAME.friction.0|1|2, joint:NAME.qpos, joint:NAME.qvel or joint:NAME.damping"
             )
         };

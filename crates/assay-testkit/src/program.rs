@@ -116,7 +116,7 @@ impl Assay {
             fs::copy(self.program.with_file_name(name), self.path(name)).unwrap();
         }
         let installed = self.path("home");
-        for name in ["scenarios", "robots", "vendor/mujoco", "vendor/python"] {
+        for name in ["scenarios", "robots", "vendor/mujoco", "vendor/runtimes"] {
             let link = installed.join(name);
             fs::create_dir_all(link.parent().unwrap()).unwrap();
             let place = stage_readable(&home().join(name), &default_cache_root()).unwrap();

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use assay_jail::{Jail, Program, StrongestJail, default_cache_root, native_program, stage_readable};
-use assay_model::{Fingerprint, Isolation, ScenarioId, Sha256Digest};
+use assay_model::{Fingerprint, Isolation, JobHeader, PolicyIdentity, RuntimeVersion, ScenarioId, Sha256Digest};
 use assay_policy::remote::{AddressGuard, RemoteLimits, ServerConnector};
-use assay_policy::{PoolConfig, Runtime};
+use assay_policy::{NoRuntime, PolicyDeclaration, PoolConfig, RuntimeLibrary};
 use assay_scenario::{Library, Scenario};
 use assay_store::ScenarioFiles;
 use tempfile::TempDir;
@@ -43,6 +43,8 @@ pub struct Engine {
     scratch: Scratch,
     library: Library,
     versions: Option<ScenarioVersions>,
+    runtimes: RuntimeLibrary,
+    /// That of policies in the runtime `base`.
     fingerprint: Fingerprint,
     cache_root: PathBuf,
     lanes: usize,
@@ -74,8 +76,9 @@ impl Engine {
         // Use the installation's MuJoCo, not the one of the machine that built the programs.
         let (libmujoco, inside) = (installation.libmujoco(), Path::new(LANE_INSIDE));
         let lane = native_program(&installation.lane, libmujoco.parent(), inside, &cache_root)?;
-        let runtime = Runtime::at(&installation.python(), &cache_root)?;
-        let fingerprint = fingerprint::collect(&installation.libmujoco(), &runtime.manifest.numpy, isolation)?;
+        let runtimes = installation.runtimes();
+        let runtime = runtimes.open(runtimes.base()?)?;
+        let fingerprint = fingerprint::collect(&installation.libmujoco(), &runtime.manifest, isolation)?;
         // One warm interpreter for each lane, plus two, because the first episodes of a job may end before another
         // interpreter has started.
         let members = options.lanes + 2;
@@ -83,8 +86,9 @@ impl Engine {
         let jail = jail.with_links_in(scratch.path());
         let work = scratch.folder("policies").map_err(EngineError::Scratch)?;
         let pools = if isolation <= options.accepted {
-            let pools = Pools::start(PoolConfig { isolation, ..PoolConfig::new(members, runtime, work.path()) })?;
-            if let Some(why) = pools.of(false)?.on_disk() {
+            let config = PoolConfig { isolation, ..PoolConfig::new(members, runtime, work.path()) };
+            let pools = Pools::start(runtimes.clone(), config)?;
+            if let Some(why) = pools.on_disk() {
                 tracing::warn!(
                     %why,
                     "policy runtime is on disk: policies can exchange bits through the file names that they look up"
@@ -103,6 +107,7 @@ impl Engine {
             scratch,
             library: Library::open(&installation.scenarios(), &installation.robots())?,
             versions: None,
+            runtimes,
             fingerprint,
             cache_root,
             lanes: options.lanes,
@@ -153,10 +158,42 @@ impl Engine {
         &self.library
     }
 
-    /// Returns the fingerprint of this machine.
+    /// Returns the fingerprint of this machine for policies in the runtime `base`.
     #[must_use]
     pub fn fingerprint(&self) -> &Fingerprint {
         &self.fingerprint
+    }
+
+    /// Returns the fingerprint for policies in this version of a runtime; if it is not installed, that of `base`.
+    #[must_use]
+    pub fn fingerprint_in(&self, runtime: Option<&RuntimeVersion>) -> Fingerprint {
+        match runtime.map(|version| self.runtimes.version(version)) {
+            Some(Ok(found)) => self.fingerprint.in_runtime(found.manifest.version(), found.manifest.numpy()),
+            Some(Err(_)) | None => self.fingerprint.clone(),
+        }
+    }
+
+    /// Returns the fingerprint of a job that ran here.
+    #[must_use]
+    pub fn fingerprint_of(&self, job: &JobHeader) -> Fingerprint {
+        match job.policy_identity {
+            PolicyIdentity::Measured => self.fingerprint_in(job.runtime.as_ref()),
+            PolicyIdentity::Declared => Fingerprint { runtime: None, ..self.fingerprint.clone() },
+        }
+    }
+
+    /// Returns the installed runtimes.
+    #[must_use]
+    pub fn runtimes(&self) -> &RuntimeLibrary {
+        &self.runtimes
+    }
+
+    /// Chooses the runtime for a policy.
+    ///
+    /// # Errors
+    /// [`NoRuntime`], for the policy's author.
+    pub fn runtime_for(&self, declaration: &PolicyDeclaration) -> Result<RuntimeVersion, NoRuntime> {
+        self.runtimes.choose(declaration).map(|runtime| runtime.manifest.version())
     }
 
     /// Returns the number of lanes that may run at the same time.
@@ -175,6 +212,11 @@ impl Engine {
     /// The folder cannot be created.
     pub fn scratch(&self, what: &str) -> io::Result<TempDir> {
         self.scratch.folder(what)
+    }
+
+    /// Returns the folder that contains all temporary files.
+    pub(crate) fn scratch_folder(&self) -> &Path {
+        self.scratch.path()
     }
 
     pub(crate) fn jail(&self) -> &Jail {

@@ -27,14 +27,14 @@ pub use engine::options::{EngineOptions, WallBudget};
 pub use engine::scenario_versions::ScenarioGone;
 pub use episode::evidence::{DEFAULT_EVIDENCE_BYTES, episode_share};
 pub use episode::job::Job;
-pub use episode::policy::PolicySource;
+pub use episode::policy::{PolicyFolder, PolicySource};
 pub use episode::rejection::Rejection;
 pub use episode::session_error::SessionError;
 pub use evaluate::{Evaluation, EvaluationEvents, evaluate};
 pub use judging::Judging;
 pub use preflight::{PreflightJob, preflight};
 pub use rendering::drawing::{
-    DrawEvents, DrawJob, DrawTools, Drawn, RenderingError, draw_all, drawn_in, frames_of, undrawn,
+    DrawEvents, DrawJob, DrawTools, RenderedPart, RenderingError, drawn_in, frames_of, render_parts, undrawn,
 };
 pub use rendering::video::{RendererError, check_rendering};
 pub use replay::{Replay, ReplayError, replay};

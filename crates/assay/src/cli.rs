@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     AttestCommand, BackupArgs, CheckArgs, CompletionsArgs, DoctorArgs, InitArgs, KeysCommand, RenderArgs, ReplayArgs,
-    ReportArgs, RestoreArgs, ScenarioCommand, SeasonCommand, ServeArgs, StlArgs, VerifyArgs,
+    ReportArgs, RestoreArgs, RuntimeCommand, ScenarioCommand, SeasonCommand, ServeArgs, StlArgs, VerifyArgs,
 };
 
 const STYLES: Styles = Styles::styled()
@@ -40,13 +40,16 @@ pub(crate) enum Command {
     Check(Box<CheckArgs>),
     /// Evaluate a policy on a scenario and print the verdict
     Verify(Box<VerifyArgs>),
-    /// Run an episode of a report again and compare it with its recording, to the bit
+    /// Run an episode of a report again and compare it with its recording bit for bit
     Replay(ReplayArgs),
     /// Render the missing logs and videos of a results folder or of a service's job
     Render(RenderArgs),
     /// List, describe, check and render scenarios
     #[command(subcommand)]
     Scenario(ScenarioCommand),
+    /// List, add, check and remove the runtimes that policies run in
+    #[command(subcommand)]
+    Runtime(RuntimeCommand),
     /// Evaluate a formula of signal temporal logic on a recorded trace
     Stl(StlArgs),
     /// Create a minimal policy to start from

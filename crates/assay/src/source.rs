@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
-use assay_model::{PolicyIdentity, Sha256Digest, sanitise};
+use assay_model::{PolicyIdentity, RuntimeVersion, Sha256Digest, sanitise};
 use assay_policy::remote::{PolicyServer, ServerEndpoint};
 use assay_policy::{IntakeError, IntakeLimits, intake};
 use assay_scenario::Scenario;
-use assay_worker::PolicySource;
+use assay_worker::{Engine, PolicyFolder, PolicySource};
 
 use crate::exit::{Failure, OrFail};
 use crate::options::PolicyServerArgs;
@@ -24,6 +24,8 @@ pub(crate) struct ResolvedPolicy {
     /// The digest of a policy's files; `None` for a policy server.
     pub(crate) sha256: Option<Sha256Digest>,
     pub(crate) identity: PolicyIdentity,
+    /// The runtime that was chosen for it; `None` for a policy server.
+    pub(crate) runtime: Option<RuntimeVersion>,
     /// Number of a server's actions that are executed before it is called again.
     pub(crate) replan_steps: Option<u32>,
 }
@@ -33,21 +35,21 @@ pub(crate) struct ResolvedPolicy {
 pub(crate) fn find(
     given: &Path,
     options: &PolicyServerArgs,
-    scenario: &Scenario,
+    (engine, scenario): (&Engine, &Scenario),
     folder: &Path,
 ) -> Result<ResolvedPolicy, Failure> {
     match given.to_str().filter(|text| ServerEndpoint::has_scheme(text)) {
         Some(address) => server(address, options, scenario),
-        None => files(given, scenario, folder),
+        None => files(given, (engine, scenario), folder),
     }
 }
 
-fn files(given: &Path, scenario: &Scenario, folder: &Path) -> Result<ResolvedPolicy, Failure> {
+fn files(given: &Path, (engine, scenario): (&Engine, &Scenario), folder: &Path) -> Result<ResolvedPolicy, Failure> {
     let default = IntakeLimits::default();
     let scenario_limit = scenario.budget.archive_mib.map(|mib| u64::from(mib) << 20);
     let limits = IntakeLimits { archive_bytes: scenario_limit.unwrap_or(default.archive_bytes), ..default };
     let policy = intake(given, folder, &limits).map_err(|error| {
-        let is_internal = error.is_ours();
+        let is_internal = error.is_internal();
         let limit_source = match (&error, scenario.budget.archive_mib) {
             (IntakeError::TooLarge { .. }, Some(mib)) => format!(" (budget.archive_mib = {mib} of {})", scenario.id),
             _ => String::new(),
@@ -55,9 +57,12 @@ fn files(given: &Path, scenario: &Scenario, folder: &Path) -> Result<ResolvedPol
         let error = anyhow!(error).context(format!("the policy {}{limit_source}", given.display()));
         if is_internal { Failure::Internal(error) } else { Failure::Usage(error) }
     })?;
+    let runtime = engine.runtime_for(&policy.declaration);
+    let runtime = runtime.with_context(|| format!("the policy {}", given.display())).or_usage()?;
     let name = given.file_name().map_or_else(|| "policy".into(), |name| name.to_string_lossy());
     Ok(ResolvedPolicy {
-        source: PolicySource::Folder(folder.to_owned()),
+        source: PolicySource::Folder(PolicyFolder { path: folder.to_owned(), runtime: Some(runtime.clone()) }),
+        runtime: Some(runtime),
         name: sanitise(&name, NAME_BYTES),
         sha256: Some(policy.sha256),
         identity: PolicyIdentity::Measured,
@@ -78,6 +83,7 @@ fn server(address: &str, options: &PolicyServerArgs, scenario: &Scenario) -> Res
         name,
         sha256: None,
         identity: PolicyIdentity::Declared,
+        runtime: None,
         replan_steps,
     })
 }

@@ -38,9 +38,9 @@ impl Place {
         fs::create_dir(&tmp).unwrap();
         open(&tmp, 0o777);
         fs::write(tmp.join("canary"), CANARY).unwrap();
-        let python = stage_readable(&home().join("vendor/python"), &default_cache_root()).unwrap();
+        let python = stage_readable(&home().join("vendor/runtimes"), &default_cache_root()).unwrap();
         fs::create_dir(folder.path().join("vendor")).unwrap();
-        std::os::unix::fs::symlink(python, folder.path().join("vendor/python")).unwrap();
+        std::os::unix::fs::symlink(python, folder.path().join("vendor/runtimes")).unwrap();
         Self { folder }
     }
 

@@ -85,7 +85,7 @@ fn links_are_not_followed() {
         assert_eq!((run.code, &answer["ok"]), (1, &Value::Bool(false)), "{linked}: {answer:#}");
         assert!(!run.stdout.contains("root:"), "{linked} reads /etc/passwd: {answer:#}");
         let problem = answer["fault"]["problem"].as_str().unwrap();
-        assert!(problem.contains("put a copy there") || problem.contains("is no file"), "{linked}: {answer:#}");
+        assert!(problem.contains("replace it with") || problem.contains("is not a file"), "{linked}: {answer:#}");
     }
 }
 

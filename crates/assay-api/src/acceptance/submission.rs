@@ -1,6 +1,8 @@
 //! Acceptance of submissions to the arena.
 
-use assay_model::{ArenaEntry, JobHeader, JobId, PUBLIC_SEED, Plan, PolicyIdentity, PolicyKey, Record, Secret};
+use assay_model::{
+    ArenaEntry, JobHeader, JobId, PUBLIC_SEED, Plan, PolicyIdentity, PolicyKey, Record, RuntimeVersion, Secret,
+};
 use assay_store::{Season, SubmitOutcome};
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
@@ -73,9 +75,16 @@ fn too_many(limit: DailyLimit, season: &Season, now: Timestamp) -> ApiError {
     let (daily, most) = (limit.submissions, u64::from(limit.submissions));
     let over = OverLimit::until("submissions_per_day", most, most, free);
     let message =
-        format!("your account has {daily} submissions to {} today; the next may come at {free}", season.scenario);
+        format!("your account has used all {daily} submissions to {} today; try again at {free}", season.scenario);
     let wait = u64::try_from(free.as_second() - now.as_second()).unwrap_or(1).max(1);
     ApiError::over_limit(&over, message, wait)
+}
+
+/// Returns the runtime for a submission: while a season is open, policies for the runtime `base` run in the version
+/// that the season was opened with.
+fn runtime(policy: &StoredPolicy, season: &Season) -> RuntimeVersion {
+    let pinned = season.pins.fingerprint.runtime.clone();
+    pinned.filter(|pinned| pinned.name == policy.runtime.name).unwrap_or_else(|| policy.runtime.clone())
 }
 
 fn header(id: JobId, now: Timestamp, request: SubmissionRequest, policy: &StoredPolicy, season: &Season) -> JobHeader {
@@ -88,6 +97,7 @@ fn header(id: JobId, now: Timestamp, request: SubmissionRequest, policy: &Stored
         policy_name: request.name,
         policy_sha256: Some(policy.sha256),
         policy_identity: PolicyIdentity::Measured,
+        runtime: Some(runtime(policy, season)),
         replan_steps: None,
         // The seed of the showcase. Only the season knows those of the other episodes.
         seed: PUBLIC_SEED,

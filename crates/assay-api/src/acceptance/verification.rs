@@ -45,7 +45,7 @@ async fn accept(app: &App, origin: &JobOrigin, new: VerificationToAccept) -> Res
     let response = JobView::accepted(&header);
     let draft = JobDraft { scenario: &request.scenario, header, policy: policy.as_ref(), callback_url };
     if let Err(error) = origin.create(app, draft, &response, None).await {
-        // Without a job no one will use the credentials.
+        // Without a job, the credentials are not used.
         drop(app.servers.remove(id));
         return Err(error);
     }
@@ -62,6 +62,7 @@ fn header(app: &App, job_id: JobId, request: &VerifyRequest, policy: Option<&Sto
         policy_name: request.policy_name.clone(),
         policy_sha256: policy.map(|policy| policy.sha256),
         policy_identity: if policy.is_some() { PolicyIdentity::Measured } else { PolicyIdentity::Declared },
+        runtime: policy.map(|policy| policy.runtime.clone()),
         replan_steps: request.replan_steps,
         seed: request.seed,
         policy_key: Some(request.policy_key.clone()),

@@ -72,7 +72,7 @@ impl LastProgress {
 
 impl JobChannel {
     pub(super) fn send(&self, message: StreamMessage) {
-        // Sending fails only if no stream is left, and then there is no one to inform.
+        // Sending fails only if no stream is left, and then nothing needs the message.
         let _ = self.sender.send(message);
     }
 }

@@ -59,7 +59,7 @@ impl JobForecast {
     pub(crate) fn waiting_for(&self, status: JobStatus, settings: &ApiSettings) -> Option<&'static str> {
         match status {
             JobStatus::Queued | JobStatus::Running if !self.remote && !settings.runs_uploads => {
-                Some("a worker that runs uploaded policies; this one does not")
+                Some("a worker that runs uploaded policies; this server has none")
             }
             JobStatus::Queued if self.remote => Some("a free slot for jobs of policy servers"),
             JobStatus::Queued => Some("a free lane"),

@@ -100,7 +100,7 @@ pub(crate) async fn authenticate_session(app: &App, secret: &SessionSecret) -> R
 
 /// Returns the error for a change by a browser session without a CSRF token.
 pub(crate) fn csrf_rejection() -> ApiError {
-    let message = format!("changes by a browser session need the header {CSRF_HEADER}; GET /session returns its value");
+    let message = format!("changes in a browser session need the header {CSRF_HEADER}; GET /session returns its value");
     ApiError::new(ErrorCode::Forbidden, message)
 }
 
@@ -124,7 +124,7 @@ fn bearer(headers: &HeaderMap) -> Result<KeyText, ApiError> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let (Some(value), None) = (values.next(), values.next()) else {
         let text = if headers.contains_key(header::AUTHORIZATION) {
-            "there is more than one Authorization header"
+            "the request has more than one Authorization header"
         } else {
             "an API key is needed: Authorization: Bearer assay_<id>_<secret>"
         };

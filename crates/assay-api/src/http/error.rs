@@ -185,7 +185,7 @@ impl ApiError {
 
     /// Creates an internal error that has already been logged.
     fn logged_internal() -> Self {
-        Self::new(ErrorCode::Internal, "an internal error occurred; give the request id when you report it")
+        Self::new(ErrorCode::Internal, "an internal error occurred; include the request id when you report it")
     }
 
     /// Creates a temporary error with a retry delay.

@@ -123,7 +123,7 @@ impl IdempotencyGuard {
                 Err(ApiError::try_again(ErrorCode::Conflict, message, RETRY_S))
             }
             IdempotencyStart::Other => {
-                let message = "this Idempotency-Key belongs to a request with another route or content; use a new one";
+                let message = "this Idempotency-Key was used for a different path or content; use a new one";
                 Err(ApiError::new(ErrorCode::Conflict, message))
             }
         }

@@ -102,11 +102,12 @@ async fn read(app: &App, body: Body) -> Result<Bytes, ApiError> {
 }
 
 fn parse(body: &Bytes) -> Result<Value, ApiError> {
-    let mut value: Value = serde_json::from_slice(body)
-        .map_err(|e| ApiError::invalid("body", None, format!("not JSON: {}", plain_complaint(&e.to_string()))))?;
+    let mut value: Value = serde_json::from_slice(body).map_err(|e| {
+        ApiError::invalid("body", None, format!("the body is not JSON: {}", plain_complaint(&e.to_string())))
+    })?;
     whole_numbers(&mut value);
     // Serde would accept an array for a struct.
-    if value.is_object() { Ok(value) } else { Err(ApiError::invalid("body", None, "not a JSON object")) }
+    if value.is_object() { Ok(value) } else { Err(ApiError::invalid("body", None, "the body must be a JSON object")) }
 }
 
 /// Replaces numbers such as `2.0` with integers: JSON Schema accepts them as integers, serde does not.

@@ -92,6 +92,6 @@ fn worth_compressing() -> impl Predicate {
 
 fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
     tracing::error!("a handler panicked");
-    ApiError::new(ErrorCode::Internal, "an internal error occurred; give the request id when you report it")
+    ApiError::new(ErrorCode::Internal, "an internal error occurred; include the request id when you report it")
         .into_response()
 }

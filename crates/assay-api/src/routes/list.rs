@@ -7,7 +7,8 @@ use super::endpoint::{Endpoint, EndpointInfo};
 use super::openapi::document::DeclaredApi;
 use super::rate_class::RateClass;
 use super::{
-    arena, collections, community, evidence, keys, openapi, scenarios, service, session, submissions, verify, webhooks,
+    arena, collections, community, evidence, keys, openapi, runtimes, scenarios, service, session, submissions, verify,
+    webhooks,
 };
 
 /// Returns all endpoints.
@@ -76,6 +77,7 @@ documented {
     get("/scenarios/{id}/spec", scenarios::spec::handle).scope(Scope::Read).cacheable();
     get("/collections", collections::list::handle).scope(Scope::Read).cacheable();
     get("/collections/{id}", collections::get::handle).scope(Scope::Read).cacheable();
+    get("/runtimes", runtimes::list::handle).scope(Scope::Read).cacheable();
     get("/community/scenarios", community::list::handle).scope(Scope::Read);
     get("/community/scenarios/{id}", community::get::handle).scope(Scope::Read);
     get("/thumbnails/{digest}", evidence::thumbnail::handle).not_json();

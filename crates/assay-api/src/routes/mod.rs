@@ -17,6 +17,7 @@ mod list;
 mod openapi;
 mod query;
 mod rate_class;
+mod runtimes;
 mod scenarios;
 mod service;
 mod session;

@@ -11,7 +11,7 @@ use super::{InvalidSetting, Seconds};
 pub struct EventSettings {
     /// Interval between heartbeats on an idle stream, in seconds.
     pub heartbeat_s: Seconds,
-    /// Open streams of all accounts together.
+    /// Maximum number of open streams of all accounts together.
     pub max_streams: usize,
 }
 

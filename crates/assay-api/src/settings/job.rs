@@ -10,16 +10,15 @@ use super::{InvalidSetting, Seconds};
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct JobLimits {
-    /// Most episodes of one verification.
+    /// Maximum number of episodes of one verification.
     pub max_episodes: u32,
     /// CPU seconds that the policy of one verification or submission may use in the worst case: the kernel's limit per
     /// episode of its scenario, times the episodes.
     pub cpu_s: u64,
-    /// Seconds that a policy may sleep in an episode while the simulator waits for its actions: this many in any
-    /// episode,
+    /// Seconds that a policy may sleep in any episode while the simulator waits for its actions. Beyond this and
+    /// `wall_budget_per_simulated_s`, the episode ends as `policy_timeout`, code `wall_budget`.
     pub wall_budget_s: Seconds,
-    /// and this many more for each simulated second of the scenario's time limit. Beyond that the episode ends as
-    /// `policy_timeout`, code `wall_budget`.
+    /// Additional seconds that a policy may sleep, for each simulated second of the scenario's time limit.
     pub wall_budget_per_simulated_s: u32,
 }
 

@@ -13,12 +13,12 @@ const DAY_S: f64 = 86_400.0;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Retention {
-    /// Days that a job's evidence is kept after the job has ended; 0 keeps it for ever. Report and statement remain.
+    /// Days that a job's evidence is kept after the job has ended; 0 keeps it forever. Report and statement remain.
     pub evidence_days: f64,
-    /// Total evidence of all jobs, in MiB; beyond that, the evidence of the jobs that ended first is removed. 0 is no
+    /// Total evidence of all jobs, in MiB; beyond that, the evidence of the jobs that ended first is removed. 0 sets no
     /// limit.
     pub evidence_max_mib: u64,
-    /// Days that a job's policy archive is kept after the job has ended; 0 keeps it for ever. Without it, episodes
+    /// Days that a job's policy archive is kept after the job has ended; 0 keeps it forever. Without it, episodes
     /// cannot be replayed here.
     pub policy_days: f64,
     /// Interval between retention rounds, in seconds.

@@ -41,7 +41,8 @@ impl fmt::Display for Seconds {
 impl<'de> Deserialize<'de> for Seconds {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let seconds = f64::deserialize(deserializer)?;
-        Duration::try_from_secs_f64(seconds).map(Self).map_err(|_| D::Error::custom("a number of seconds, 0 or more"))
+        let duration = Duration::try_from_secs_f64(seconds);
+        duration.map(Self).map_err(|_| D::Error::custom("must be a number of seconds, 0 or more"))
     }
 }
 

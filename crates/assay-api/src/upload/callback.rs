@@ -21,7 +21,7 @@ pub(crate) async fn callback_url(
     let url = app.webhook_sender.check(url).map_err(|why| refused(format!("{PART} {why}")))?;
     if app.records.webhook_secrets(account).await?.is_none() {
         let message = format!(
-            "{PART} needs a secret that messages to it are signed with: create your account's with POST \
+            "{PART} requires a webhook secret of your account, which signs the messages: create it with POST \
              /webhooks/secret, then send this request again"
         );
         return Err(refused(message));

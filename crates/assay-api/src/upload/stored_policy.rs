@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use assay_model::Sha256Digest;
+use assay_model::{RuntimeVersion, Sha256Digest};
 use assay_store::StoreError;
 use tempfile::NamedTempFile;
 use tokio::sync::OwnedRwLockReadGuard;
@@ -23,6 +23,7 @@ pub(crate) struct StoredPolicy {
     /// Relative to the data folder.
     pub(crate) path: String,
     pub(crate) sha256: Sha256Digest,
+    pub(crate) runtime: RuntimeVersion,
     pub(crate) size_bytes: u64,
     pub(crate) warnings: Vec<String>,
 }
@@ -73,7 +74,8 @@ fn store(
     let path = format!("{POLICIES}/{}.zip", checked.sha256);
     let size_bytes = file.as_file().metadata().map_err(|e| disk_error(app, &e))?.len();
     persist(file, &app.data.join(&path), &app.data.join(POLICIES)).map_err(|e| disk_error(app, &e))?;
-    Ok(StoredPolicy { _in_use: in_use, path, sha256: checked.sha256, size_bytes, warnings: checked.warnings })
+    let CheckedPolicy { sha256, runtime, warnings } = checked;
+    Ok(StoredPolicy { _in_use: in_use, path, sha256, runtime, size_bytes, warnings })
 }
 
 /// Moves the file to `path` in `folder`, and syncs both to the disk. A new file gets its name first, so that the file

@@ -108,9 +108,9 @@ pub(crate) fn within_archive_budget(form: &UploadForm, scenario: &ScenarioCard) 
         return Ok(());
     }
     let has = upload.size_bytes.div_ceil(1 << 20);
-    let over = OverLimit::when("archive_mib", mib.into(), has, "never: it is the scenario's; send a smaller archive");
+    let over = OverLimit::when("archive_mib", mib.into(), has, "never: the scenario sets it; send a smaller archive");
     let message = format!(
-        "the policy archive has {has} MiB, and {} takes at most {mib}; leave out what the policy does not need",
+        "the policy archive has {has} MiB, but {} allows at most {mib}; remove files that the policy does not need",
         scenario.id
     );
     Err(ApiError::too_large(&over, message))
@@ -126,7 +126,7 @@ fn plan(app: &App, form: &UploadForm, max_violation_probability: f64) -> Result<
     let wanted = Plan::default_episodes(target, confidence_level, Plan::DEFAULT_EPISODES.min(max));
     let episodes = given.unwrap_or(wanted);
     if episodes > max {
-        let message = format!("{wanted} clean episodes would be needed to certify this; at most {max} can be run");
+        let message = format!("{wanted} clean episodes would be needed to certify this, but at most {max} can be run");
         let value = target.map(|target| target.to_string());
         return Err(ApiError::invalid("max_violation_probability", value.as_deref(), message));
     }
@@ -143,7 +143,7 @@ pub(super) fn policy_name(
         let clean = assay_model::sanitise(text, usize::MAX).replace(['\n', '\t'], " ");
         let clean = clean.trim();
         if clean.is_empty() || clean.chars().count() > MAX_NAME_CHARS {
-            let message = format!("{part} must have 1 to {MAX_NAME_CHARS} characters of text");
+            let message = format!("{part} must have 1 to {MAX_NAME_CHARS} characters, at least one of them visible");
             return Err(ApiError::invalid(part, Some(text), message));
         }
         return Ok(clean.to_owned());

@@ -149,7 +149,7 @@ async fn attempt(
     };
     let body = serde_json::to_vec(&message)?;
     let secrets = app.records.webhook_secrets(&delivery.account).await?;
-    let secrets = secrets.ok_or("the account has no secret, without which it may not name an address")?;
+    let secrets = secrets.ok_or("the account has no webhook secret")?;
     let headers = [
         ("webhook-id", delivery.job_id.to_string()),
         ("webhook-timestamp", at.as_second().to_string()),
@@ -162,7 +162,7 @@ async fn attempt(
         Ok(Ok(status)) if (300..400).contains(&status) => {
             (Some(status), Some(format!("answered {status}, a redirect, which is never followed")))
         }
-        Ok(Ok(GONE)) => (Some(GONE), Some(format!("answered {GONE}: it wants no more, so it is not tried again"))),
+        Ok(Ok(GONE)) => (Some(GONE), Some(format!("answered {GONE}, so there are no further attempts"))),
         Ok(Ok(status)) => (Some(status), Some(format!("answered {status}"))),
         Ok(Err(why)) => (None, Some(assay_model::sanitise(&why, MAX_ERROR_BYTES))),
         Err(_) => (None, Some(format!("no answer within {limit} s"))),

@@ -16,8 +16,8 @@ use assay_api::{
 use assay_model::lane::ScenarioFault;
 use assay_model::{
     AccountId, ActionTerm, Clock, Comparison, Difference, DifferenceCause, Entropy, EpisodeResult, Finding,
-    FindingLevel, Grid, LatencyMs, ObservedTerm, PolicyBudget, PolicyIdentity, Preflight, ScenarioCard, ScenarioId,
-    Scopes, Secret, ServerAnswers, Sha256Digest,
+    FindingLevel, Grid, LatencyMs, ObservedTerm, PolicyBudget, PolicyIdentity, Preflight, RuntimeCard, RuntimeName,
+    RuntimeVersion, ScenarioCard, ScenarioId, Scopes, Secret, ServerAnswers, Sha256Digest,
 };
 use assay_report::ReplayReport;
 use assay_report::attest::{PublishedKeys, SigningKey};
@@ -285,15 +285,27 @@ impl Entropy for Counter {
     }
 }
 
+fn base_runtime() -> RuntimeVersion {
+    RuntimeVersion { name: RuntimeName::base(), sha256: Sha256Digest::new([0xba; 32]) }
+}
+
 /// Accepts files that begin like a zip archive.
 #[derive(Debug)]
 struct MagicIntake;
 
 impl PolicyIntake for MagicIntake {
+    fn runtimes(&self) -> Vec<RuntimeCard> {
+        let RuntimeVersion { name, sha256 } = base_runtime();
+        let packages = [("numpy".to_owned(), "2.4.6".to_owned())].into();
+        let (python, imports) = ("3.11.7".to_owned(), vec!["numpy".to_owned()]);
+        vec![RuntimeCard { name, sha256, current: true, python, packages, imports, size_bytes: 111_000_000 }]
+    }
+
     fn check(&self, zip: &Path) -> Result<CheckedPolicy, IntakeFailure> {
         let bytes = std::fs::read(zip).map_err(IntakeFailure::Broken)?;
         if bytes.starts_with(b"PK") {
-            return Ok(CheckedPolicy { sha256: Sha256Digest::of(&bytes), warnings: Vec::new() });
+            let (sha256, runtime) = (Sha256Digest::of(&bytes), base_runtime());
+            return Ok(CheckedPolicy { sha256, runtime, warnings: Vec::new() });
         }
         Err(IntakeFailure::Refused { field: "policy", message: "this is not a zip archive".into() })
     }

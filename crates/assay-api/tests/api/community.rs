@@ -83,7 +83,7 @@ async fn a_scenario_is_published_found_used_and_deleted() {
     let again = publish(&app, &key, "reach 3.0.0").await;
     assert_eq!(
         (again.status.as_u16(), again.message()),
-        (409, "lab.reach was deleted, and its name is not given again; choose another id")
+        (409, "lab.reach was deleted, and its id can't be reused; choose another id")
     );
     assert_eq!(app.get(&format!("/verify/{}", job.body["job_id"].as_str().unwrap()), &key).await.status, 200);
 }
@@ -128,7 +128,7 @@ async fn versions_remain_and_are_counted() {
     assert_eq!(publish(&app, &key, "reach 1").await.status, 201);
     let same = publish(&app, &key, "reach 1").await;
     assert_eq!((same.status.as_u16(), same.code()), (409, "CONFLICT"));
-    assert!(same.message().contains("give what you changed another version"), "{}", same.body);
+    assert!(same.message().contains("publish changes as a new version"), "{}", same.body);
     assert_eq!(publish(&app, &key, "stack 1").await.status, 201);
     let third = publish(&app, &key, "third 1").await;
     assert_eq!((third.status.as_u16(), &third.headers["retry-after"]), (429, &"86400".parse().unwrap()));
@@ -211,7 +211,7 @@ async fn the_highest_version_is_shown_and_every_version_can_be_requested() {
         assert_eq!(version("?version=1.2.0").await, "1.2.0", "{place}");
         let unknown = app.get(&format!("{place}?version=3.0.0"), &key).await;
         assert_eq!((unknown.status.as_u16(), unknown.code()), (404, "NOT_FOUND"), "{place}");
-        assert_eq!(unknown.message(), "lab.reach has no version 3.0.0; there are 1.2.0, 1.10.0", "{place}");
+        assert_eq!(unknown.message(), "lab.reach has no version 3.0.0; it has 1.2.0, 1.10.0", "{place}");
         for wrong in ["?version=", "?version=1.2.0&version=1.2.0"] {
             let answer = app.get(&format!("{place}{wrong}"), &key).await;
             assert_eq!(answer.body["error"]["details"]["field"], "version", "{place}{wrong}");
@@ -247,5 +247,5 @@ async fn an_error_for_an_unknown_scenario_suggests_a_similar_one() {
     let nothing = app.get("/scenarios/zzz", &key).await;
     assert_eq!((nothing.status.as_u16(), nothing.message()), (404, "there is no such scenario"));
     let installed = app.get("/scenarios/cartpole_keepin?version=9.9.9", &key).await;
-    assert_eq!((installed.status.as_u16(), installed.message().contains("there are 1.0.0")), (404, true));
+    assert_eq!((installed.status.as_u16(), installed.message().contains("it has 1.0.0")), (404, true));
 }

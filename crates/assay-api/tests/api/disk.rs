@@ -168,7 +168,7 @@ async fn concurrent_uploads_are_limited_per_account() {
         let details = json!({ "limit": "uploads", "maximum": 2, "current": 2, "frees_at": null,
                               "frees_when": "when one of your account's uploads ends" });
         assert_eq!((refused.status.as_u16(), &refused.body["error"]["details"]), (429, &details), "{path}");
-        assert!(refused.message().contains("2 uploads under way, of 2"), "{}", refused.message());
+        assert!(refused.message().contains("2 of 2 uploads in progress"), "{}", refused.message());
     }
     assert_eq!(app.verify(&other, &[POLICY, SCENARIO]).await.status, 201, "an account's own");
 }

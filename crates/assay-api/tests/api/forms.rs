@@ -132,9 +132,9 @@ async fn an_archive_over_its_scenarios_limit_is_413_on_every_route() {
         let answer =
             app.send(form(request("POST", path, &key), &[Part::File("policy", "p.zip", &larger), small])).await;
         assert_eq!((answer.status.as_u16(), answer.code()), (413, "PAYLOAD_TOO_LARGE"), "{path}: {}", answer.body);
-        assert!(answer.message().contains("has 2 MiB, and tabletop_reach takes at most 1"), "{}", answer.message());
+        assert!(answer.message().contains("has 2 MiB, but tabletop_reach allows at most 1"), "{}", answer.message());
         let details = json!({ "limit": "archive_mib", "maximum": 1, "current": 2, "frees_at": null,
-                              "frees_when": "never: it is the scenario's; send a smaller archive" });
+                              "frees_when": "never: the scenario sets it; send a smaller archive" });
         assert_eq!(answer.body["error"]["details"], details, "{path}");
         refused(&app, &key, &answer, path).await;
     }

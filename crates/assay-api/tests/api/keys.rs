@@ -48,6 +48,7 @@ fn expected(endpoint: &EndpointInfo) -> u16 {
             | "/healthz"
             | "/scenarios"
             | "/collections"
+            | "/runtimes"
             | "/community/scenarios"
             | "/verify"
             | "/submissions"

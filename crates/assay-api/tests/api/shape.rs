@@ -104,14 +104,14 @@ async fn errors_about_a_body_name_field_value_and_allowed_values() {
     let app = TestApp::new();
     let admin = app.key("host", "admin").await;
     let cases = [
-        (json!({ "name": 5, "scopes": ["read"] }), "name", "name: must be a text, not 5"),
-        (json!({ "name": "a", "scopes": "read" }), "scopes", "scopes: must be a list, not the text \"read\""),
+        (json!({ "name": 5, "scopes": ["read"] }), "name", "name: must be a string, not 5"),
+        (json!({ "name": "a", "scopes": "read" }), "scopes", "scopes: must be a list, not the string \"read\""),
         (json!({ "name": "a", "scopes": ["rule"] }), "scopes", "scopes[0]: must be one of"),
         (json!({ "name": "a" }), "scopes", "scopes is missing"),
         (
             json!({ "name": "a", "scopes": ["read"], "colour": 1 }),
             "colour",
-            "colour is not known; there are name, scopes",
+            "colour is not known; use one of name, scopes",
         ),
     ];
     for (body, field, message) in cases {

@@ -2,6 +2,8 @@
 
 use assay_model::Sha256Digest;
 
+use crate::PolicyDeclaration;
+
 /// An accepted policy or scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Intake {
@@ -12,4 +14,6 @@ pub struct Intake {
     pub files: usize,
     /// Total size of the files in bytes.
     pub bytes: u64,
+    /// Declaration of the policy's runtime; empty if it is not read.
+    pub declaration: PolicyDeclaration,
 }

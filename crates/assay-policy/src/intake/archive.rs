@@ -9,6 +9,7 @@ use zip::read::{ArchiveOffset, Config};
 use zip::{ZipArchive, result::ZipError};
 
 use super::accepted::Intake;
+use super::declared::DeclarationText;
 use super::directory::{self, DirectoryEntry, EntryKind};
 use super::error::{EntryProblem, IntakeError, io};
 use super::limits::{IntakeLimits, RATIO_FREE_BYTES};
@@ -42,7 +43,7 @@ fn read(path: &Path, dest: Option<&Path>, limits: &IntakeLimits) -> Result<Intak
     if archive.has_overlapping_entries().map_err(|error| not_zip(&error))? {
         return Err(IntakeError::NotZip { why: "its entries overlap".to_owned() });
     }
-    let mut written = WriteCount::default();
+    let (mut written, mut declared) = (WriteCount::default(), DeclarationText::default());
     for item in &plan {
         let damaged = |why: String| IntakeError::entry(&item.name, EntryProblem::Damaged(why));
         let mut source = archive.by_index(item.index).map_err(|error| damaged(error.to_string()))?;
@@ -50,12 +51,14 @@ fn read(path: &Path, dest: Option<&Path>, limits: &IntakeLimits) -> Result<Intak
             return Err(damaged("the directory is ambiguous".to_owned()));
         }
         let target = dest.map(|dest| dest.join(&item.target));
-        written.copy(&mut source, target.as_deref(), limits, &mut ()).map_err(|error| match error {
+        let mut observer = declared.file(&item.target);
+        written.copy(&mut source, target.as_deref(), limits, &mut observer).map_err(|error| match error {
             CopyError::Read(error) => damaged(error.to_string()),
             CopyError::Refused(error) => error,
         })?;
     }
-    Ok(Intake { sha256, files: written.files, bytes: written.bytes })
+    let declaration = declared.read(limits)?;
+    Ok(Intake { sha256, files: written.files, bytes: written.bytes, declaration })
 }
 
 /// A file to unpack.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use assay_model::sanitise;
 
 use super::limits::{ArchiveKind, MAX_NAME_BYTES};
+use crate::DeclarationError;
 
 /// Maximum length of a displayed name, in bytes.
 const SHOWN_NAME_BYTES: usize = 200;
@@ -68,6 +69,14 @@ pub enum IntakeError {
         what: ArchiveKind,
         /// The folder where one was found instead.
         elsewhere: Option<String>,
+    },
+    /// The policy's declaration of its runtime is invalid.
+    #[error("{file}: {problem}")]
+    Declaration {
+        /// The file.
+        file: &'static str,
+        /// The problem.
+        problem: DeclarationError,
     },
     /// Reading or writing failed on this machine.
     #[error("could not read or write {path}")]
@@ -133,7 +142,7 @@ pub enum EntryProblem {
 impl IntakeError {
     /// Returns true if the error is internal, not the author's.
     #[must_use]
-    pub fn is_ours(&self) -> bool {
+    pub fn is_internal(&self) -> bool {
         matches!(self, Self::Io { .. })
     }
 

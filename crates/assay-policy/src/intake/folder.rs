@@ -6,17 +6,23 @@ use std::path::{Path, PathBuf};
 use assay_model::Sha256Writer;
 
 use super::accepted::Intake;
+use super::declared::{DeclarationObserver, DeclarationText};
 use super::error::{EntryProblem, IntakeError, io};
 use super::limits::IntakeLimits;
 use super::names::{Clashes, components, is_left_out, place};
 use super::write::{CopyError, Observer, WriteCount};
 
-/// Hash over the name, length and content of every file.
-struct Listing(Sha256Writer);
+/// Observes one file: its content is hashed, and kept if it may declare the policy's runtime.
+struct ListedFile<'a> {
+    /// Hash over the name, length and content of every file.
+    listing: &'a mut Sha256Writer,
+    declared: DeclarationObserver<'a>,
+}
 
-impl Observer for Listing {
+impl Observer for ListedFile<'_> {
     fn update(&mut self, bytes: &[u8]) {
-        self.0.update(bytes);
+        self.listing.update(bytes);
+        self.declared.update(bytes);
     }
 }
 
@@ -38,20 +44,23 @@ fn copy(
     dest: &Path,
     limits: &IntakeLimits,
 ) -> Result<Intake, IntakeError> {
-    let (mut written, mut listing) = (WriteCount::default(), Listing(Sha256Writer::default()));
+    let (mut written, mut listing) = (WriteCount::default(), Sha256Writer::default());
+    let mut declared = DeclarationText::default();
     for (source, target) in files {
         let mut file = File::open(&source).map_err(io(&source))?;
         let length = file.metadata().map_err(io(&source))?.len();
         let name = target.as_os_str().as_encoded_bytes();
-        listing.0.update((name.len() as u64).to_le_bytes());
-        listing.0.update(name);
-        listing.0.update(length.to_le_bytes());
-        written.copy(&mut file, Some(&dest.join(&target)), limits, &mut listing).map_err(|error| match error {
+        listing.update((name.len() as u64).to_le_bytes());
+        listing.update(name);
+        listing.update(length.to_le_bytes());
+        let mut observer = ListedFile { listing: &mut listing, declared: declared.file(&target) };
+        written.copy(&mut file, Some(&dest.join(&target)), limits, &mut observer).map_err(|error| match error {
             CopyError::Read(error) => io(&source)(error),
             CopyError::Refused(error) => error,
         })?;
     }
-    Ok(Intake { sha256: listing.0.finish(), files: written.files, bytes: written.bytes })
+    let declaration = declared.read(limits)?;
+    Ok(Intake { sha256: listing.finish(), files: written.files, bytes: written.bytes, declaration })
 }
 
 /// Returns the files below `root` that are not ignored, as lists of names.

@@ -68,6 +68,9 @@ pub struct IntakeLimits {
     pub ratio: u64,
     /// See [`MAX_DEPTH`].
     pub depth: usize,
+    /// True if the policy's declaration of its runtime is read: not for scenarios, nor for policies whose runtime was
+    /// chosen when they were accepted.
+    pub reads_declaration: bool,
 }
 
 impl Default for IntakeLimits {
@@ -79,6 +82,7 @@ impl Default for IntakeLimits {
             entries: MAX_ENTRIES,
             ratio: MAX_RATIO,
             depth: MAX_DEPTH,
+            reads_declaration: true,
         }
     }
 }
@@ -95,7 +99,7 @@ impl IntakeLimits {
     /// then, and later changes of the settings do not apply to it.
     #[must_use]
     pub fn accepted() -> Self {
-        Self { archive_bytes: u64::MAX, unpacked_bytes: u64::MAX, ..Self::default() }
+        Self { archive_bytes: u64::MAX, unpacked_bytes: u64::MAX, reads_declaration: false, ..Self::default() }
     }
 
     /// Returns the limits of an untrusted scenario.
@@ -106,6 +110,7 @@ impl IntakeLimits {
             archive_bytes: MAX_SCENARIO_ARCHIVE_BYTES,
             unpacked_bytes: MAX_SCENARIO_BYTES,
             entries: MAX_SCENARIO_ENTRIES,
+            reads_declaration: false,
             ..Self::default()
         }
     }

@@ -2,6 +2,7 @@
 
 mod accepted;
 mod archive;
+mod declared;
 mod directory;
 mod error;
 mod folder;
@@ -27,7 +28,7 @@ use error::io;
 /// and `__MACOSX` are ignored. On any error `dest` is removed.
 ///
 /// # Errors
-/// [`IntakeError`]; [`IntakeError::is_ours`] distinguishes internal failures from the author's.
+/// [`IntakeError`]; [`IntakeError::is_internal`] distinguishes internal failures from the author's.
 pub fn intake(path: &Path, dest: &Path, limits: &IntakeLimits) -> Result<Intake, IntakeError> {
     let about = std::fs::metadata(path).map_err(|source| match source.kind() {
         std::io::ErrorKind::NotFound => IntakeError::NotFound { path: path.to_owned() },

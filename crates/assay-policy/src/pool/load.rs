@@ -62,6 +62,7 @@ pub(super) fn take(
     let cpu_limit = Duration::from_secs(cpu_s.min(shared.config.limits.cpu_s));
     let sleep = SleepWatch::new(crate::random_number().map_err(TakeError::Random)?);
     let mut import = Import::begin(shared, (import_cpu, order.patience), (&idle.member.child, sleep));
+    let memory_bytes = memory_bytes.saturating_add(shared.config.runtime.manifest.address_space_bytes);
     let request = Load { seed: order.seed, cpu_s, memory_bytes };
     let request = serde_json::to_vec(&request).unwrap_or_default();
     if send(&mut idle.stream, FrameKind::Load, nonce, &request).is_err() {

@@ -12,7 +12,7 @@ mod filler;
 mod load;
 mod member;
 mod preparing;
-mod shared;
+pub(crate) mod shared;
 mod slot;
 
 use std::path::Path;
@@ -25,7 +25,6 @@ pub use config::{LoadLimits, PoolConfig, ProcessBudget};
 pub use error::{PoolError, TakeError};
 pub use load::{LoadOutcome, LoadRequest};
 pub use preparing::PreparingPolicy;
-pub(crate) use shared::Member;
 use shared::PoolShared;
 
 /// A pool of warm interpreters. Dropping it ends the idle ones; those that were taken live until they are finished.

@@ -27,7 +27,7 @@ pub(crate) async fn open(
     connect(guard, endpoint, allowance).await.map_err(|error| match error {
         ConnectError::Dial(error) => {
             tracing::info!(endpoint = %endpoint, reason = %error.in_full(), "could not connect to policy server");
-            ServerFault::connect(guard.told(&error))
+            ServerFault::connect(guard.client_message(&error))
         }
         ConnectError::Tls(why) => {
             ServerFault::connect(format!("could not encrypt the connection to the policy server: {why}"))

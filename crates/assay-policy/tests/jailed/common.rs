@@ -10,7 +10,7 @@ use assay_model::frame::{
 };
 use assay_policy::{
     IntakeLimits, LoadOutcome, LoadRequest, PolicyConnection, PolicyEnd, PolicyFailure, PolicyProcess, PolicyStream,
-    Pool, PoolConfig, ProcessBudget, Runtime, intake,
+    Pool, PoolConfig, ProcessBudget, Runtime, RuntimeLibrary, intake,
 };
 
 pub(crate) const ACTION_DIM: u32 = 7;
@@ -104,8 +104,9 @@ impl Bench {
 }
 
 pub(crate) fn runtime() -> Runtime {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vendor/python");
-    Runtime::at(&root, &default_cache_root()).unwrap()
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vendor/runtimes");
+    let library = RuntimeLibrary::new(vec![folder], default_cache_root());
+    library.open(library.base().unwrap()).unwrap()
 }
 
 /// The answer of a policy.

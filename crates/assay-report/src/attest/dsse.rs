@@ -43,13 +43,13 @@ pub enum EnvelopeError {
     #[error("not a DSSE envelope")]
     Json(#[source] serde_json::Error),
     /// The envelope is larger than any that assay writes.
-    #[error("an envelope has at most {MAX_BYTES} bytes and {MAX_SIGNATURES} signatures")]
+    #[error("the envelope is too large: at most {MAX_BYTES} bytes and {MAX_SIGNATURES} signatures are allowed")]
     TooLarge,
     /// The payload is not a statement.
     #[error("the payload is of type {0:?}, not {PAYLOAD_TYPE}")]
     Type(String),
     /// The payload or a signature is not base64.
-    #[error("the payload or a signature is no base64")]
+    #[error("the payload or a signature is not valid base64")]
     Base64(#[source] base64::DecodeError),
 }
 

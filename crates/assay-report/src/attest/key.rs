@@ -10,10 +10,10 @@ use ed25519_dalek::{Signature, Signer};
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// The text is not a PKCS #8 PEM of an Ed25519 key.
-    #[error("this is no Ed25519 secret key in PKCS #8 PEM")]
+    #[error("not an Ed25519 secret key in PKCS #8 PEM format")]
     Secret,
     /// The text is not a `SubjectPublicKeyInfo` PEM of an Ed25519 key.
-    #[error("this is no Ed25519 public key in PEM")]
+    #[error("not an Ed25519 public key in PEM format")]
     Public,
     /// The key could not be encoded as PEM.
     #[error("the key could not be written as PEM")]

@@ -15,8 +15,8 @@ pub const RENDERING_PREDICATE_TYPE: &str = "urn:assay:rendering:v1";
 /// File name of the job's statement, next to the report.
 const JOB_STATEMENT: &str = "report.intoto.json";
 /// States the limits of the statement.
-const NOTE: &str = "Drawn from the recording after the verdict, which does not depend on it. The recording and the job's \
-                    statement are the evidence.";
+const NOTE: &str = "Rendered from the recording after the verdict, which does not depend on it. The recording and the \
+                    job's statement are the evidence.";
 
 /// An in-toto statement about rendered files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

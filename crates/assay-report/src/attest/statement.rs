@@ -54,6 +54,9 @@ pub struct VerificationPredicate {
     pub policy_identity: PolicyIdentity,
     pub scenario: ScenarioRef,
     pub engine: Option<EngineInfo>,
+    /// Runtime that the policy ran in; absent for a policy server, and in statements of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<ResourceDescriptor>,
     pub service: ServiceInfo,
     pub seed: u64,
     #[serde(default)]
@@ -150,7 +153,7 @@ pub struct Evidence {
 #[derive(Debug, thiserror::Error)]
 pub enum StatementError {
     /// The job has no verdict yet.
-    #[error("a job without a verdict has nothing to attest")]
+    #[error("the job has no verdict yet, so there is nothing to attest")]
     Unfinished,
     /// The subject would have no digest.
     #[error("neither the policy nor the report has a digest")]
@@ -188,6 +191,7 @@ impl Statement {
                     digest: sha256(report.scenario_digest),
                 },
                 engine: engine(report, timestep_s),
+                runtime: runtime(report),
                 service: ServiceInfo { name: "assay".to_owned(), version: version.to_owned() },
                 seed: report.seed,
                 policy_key: report.policy_key.clone(),
@@ -262,6 +266,11 @@ fn engine(report: &JobReport, timestep_s: Option<f64>) -> Option<EngineInfo> {
         timestep_s,
         scorer_version: print.scorer_version.clone(),
     })
+}
+
+fn runtime(report: &JobReport) -> Option<ResourceDescriptor> {
+    let runtime = report.fingerprint.as_ref()?.runtime.as_ref()?;
+    Some(ResourceDescriptor { name: runtime.name.to_string(), digest: sha256(runtime.sha256) })
 }
 
 fn measured(report: &JobReport) -> Result<Measured, StatementError> {

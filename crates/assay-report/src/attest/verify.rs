@@ -15,13 +15,13 @@ pub enum AttestError {
     #[error(transparent)]
     Envelope(#[from] EnvelopeError),
     /// No signature was made by an accepted key.
-    #[error("no signature is by {0}")]
+    #[error("no signature was made by {0}")]
     Signature(&'static str),
     /// A published key is invalid.
-    #[error("the published key {0} is no key of that id")]
+    #[error("the published key {0} is not valid, or has another id")]
     Key(String),
     /// The signed payload is not a statement of assay.
-    #[error("the signed payload is no statement of assay")]
+    #[error("the signed payload is not a statement of assay")]
     Payload,
     /// The statement is about another policy.
     #[error("the statement is about another policy: sha256 {stated}, not {given}")]
@@ -32,7 +32,7 @@ pub enum AttestError {
         given: Sha256Digest,
     },
     /// The statement is about a policy server, whose program is unknown.
-    #[error("the statement is about a policy server, known only by its address: no archive can be the one that ran")]
+    #[error("the statement is about a policy server, which is identified only by its address, not by an archive")]
     Declared,
     /// A number does not follow from the episodes.
     #[error("{0} does not follow from the report's episodes")]
@@ -95,7 +95,7 @@ pub fn check_policy(statement: &Statement, sha256: Sha256Digest) -> Result<(), A
     }
 }
 
-/// Draws the report's conclusion again from its own episodes, and compares all numbers.
+/// Recomputes the report's conclusion from its own episodes, and compares all numbers.
 ///
 /// # Errors
 /// [`AttestError::Number`] with the first number that differs.

@@ -180,6 +180,7 @@ fn engine(report: &JobReport) -> Vec<(&'static str, String)> {
         ("libmujoco", format!("sha256 {}", print.libmujoco_sha256)),
         ("CPU features", clean(&print.cpu_features.join(" "))),
         ("glibc", clean(&print.glibc)),
+        ("Runtime (policy)", print.runtime.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string)),
         ("numpy (policy)", clean(&print.numpy)),
         ("BLAS kernel", clean(&print.blas_core)),
         ("Scorer", clean(&print.scorer_version)),

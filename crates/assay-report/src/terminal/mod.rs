@@ -194,7 +194,7 @@ impl Screen {
         if failures.is_empty() {
             return self;
         }
-        self.heading("What went wrong in the policy");
+        self.heading("Policy errors");
         for failure in failures.iter().take(MAX_FAILURES) {
             self.failure(failure);
         }

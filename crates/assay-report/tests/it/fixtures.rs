@@ -197,6 +197,7 @@ fn header(episodes: u32, target: Option<f64>) -> JobHeader {
         policy_name: "my_policy".into(),
         policy_sha256: Some(Sha256Digest::new([0xc3; 32])),
         policy_identity: PolicyIdentity::Measured,
+        runtime: None,
         replan_steps: None,
         seed: SEED,
         policy_key: Some(PolicyKey::new([0xa5; 32])),
@@ -226,6 +227,7 @@ fn concluded(episodes: &[EpisodeResult], target: Option<f64>) -> JobReport {
         blas_core: "Haswell".into(),
         scorer_version: "2".into(),
         isolation: Isolation::Namespaces,
+        runtime: None,
     });
     report
 }

@@ -131,7 +131,7 @@ fn a_satisfied_clause_shows_the_measured_value() {
 fn gaps_in_the_measurement_are_listed() {
     let html = page("inconclusive", &fixtures::failed());
     assert!(html.contains("Clause contact_force could not be decided in ep. 1-3."));
-    assert!(html.contains("in episodes that broke off: 1-3."));
+    assert!(html.contains("Incomplete episodes, whose remainder is unknown: 1-3."));
     assert!(page("safe", &fixtures::safe()).contains("Every clause was decided in every episode."));
 }
 
@@ -139,5 +139,5 @@ fn gaps_in_the_measurement_are_listed() {
 fn a_job_without_a_verdict_has_a_page() {
     let html = page("queued", &fixtures::queued());
     assert!(html.contains("QUEUED") && html.contains("waiting for a free lane"));
-    assert!(html.contains("3 episodes were asked for but are not in this report."));
+    assert!(html.contains("Requested, but missing from this report: 3 episodes."));
 }

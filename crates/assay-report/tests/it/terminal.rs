@@ -140,5 +140,5 @@ fn commands_to_copy_contain_no_hidden_names() {
     assert!(command("/tmp/it's/policy").contains(r#""/tmp/it's/policy""#));
     // An escape sequence hides the following quotation mark: the quoted text would differ from the visible text.
     let hidden = command("/tmp/abc'\u{1b}$(touch PWNED)'x'\u{1b}");
-    assert!(!hidden.contains("PWNED") && hidden.contains("can not be shown"), "{hidden}");
+    assert!(!hidden.contains("PWNED") && hidden.contains("cannot be shown"), "{hidden}");
 }

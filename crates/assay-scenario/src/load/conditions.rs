@@ -67,7 +67,7 @@ pub(super) fn clauses(document: &Document, names: &[String]) -> Result<Vec<Claus
             return fail("id", "is used twice; rename one");
         }
         if !is_name(&entry.id) {
-            return fail("id", "is no name: use a-z, 0-9, '_' and '-'");
+            return fail("id", "is not a valid name: use a-z, 0-9, '_' and '-'");
         }
         if !(entry.weight > 0.0 && entry.weight <= 1.0) {
             return fail("weight", "must lie in (0, 1]");
@@ -77,7 +77,7 @@ pub(super) fn clauses(document: &Document, names: &[String]) -> Result<Vec<Claus
         }
         let scale = entry.scale.unwrap_or(entry.limit.abs());
         if !(scale.is_finite() && scale > 0.0) {
-            return fail("scale", "is needed (positive) where the limit is 0");
+            return fail("scale", "must be given, and positive, because the limit is 0");
         }
         let key = format!("clause[{i}].formula");
         let formula = formula(&key, &entry.formula, &[("limit", entry.limit)])?;
@@ -85,8 +85,8 @@ pub(super) fn clauses(document: &Document, names: &[String]) -> Result<Vec<Claus
         if entry.terminal && !bound.monitor().is_bounded() {
             return fail(
                 "formula",
-                "is not settled before the episode ends, so it cannot be `terminal`: give the operator inside the window \
-                 a time bound, or drop `terminal`",
+                "is not decided before the episode ends, so it cannot be `terminal`: give the operator inside the \
+                 window a time bound, or remove `terminal`",
             );
         }
         Ok(Clause {

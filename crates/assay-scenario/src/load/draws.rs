@@ -14,7 +14,7 @@ pub(super) fn parameters(table: &toml::Table) -> Result<Vec<(String, Distributio
         .map(|(name, value)| {
             let fail = |problem: &str| ScenarioError::value(format!("parameters.{name}"), problem);
             if !is_identifier(name) {
-                return Err(fail("can't be named in an expression; rename it"));
+                return Err(fail("can't be used as a name in expressions; rename it"));
             }
             let distribution: Distribution = value.clone().try_into().map_err(|_| fail(remedy))?;
             let valid = match &distribution {
@@ -88,7 +88,7 @@ fn check_placement(placement: &Placement, key: &str) -> Result<(), ScenarioError
         return fail("spacing", "must be a number of m, 0 or more");
     }
     if placement.avoid.len() > MAX_ITEMS {
-        return fail("avoid", &format!("{} entries; {MAX_ITEMS} is the most", placement.avoid.len()));
+        return fail("avoid", &format!("{} entries, but at most {MAX_ITEMS} are allowed", placement.avoid.len()));
     }
     for (i, circle) in placement.avoid.iter().enumerate() {
         let valid = circle.x.is_finite() && circle.y.is_finite() && circle.radius.is_finite() && circle.radius >= 0.0;

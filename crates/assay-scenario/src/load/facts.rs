@@ -34,7 +34,7 @@ pub(super) fn check_facts(document: &Document) -> Result<(), ScenarioError> {
         return fail("world.control_hz", "must give a whole number of actions within the time limit".to_owned());
     }
     if f64::from(document.time_limit_s) / document.world.timestep_s > f64::from(MAX_PHYSICS_STEPS) {
-        return fail("time_limit_s", format!("an episode may have {MAX_PHYSICS_STEPS} physics steps at most"));
+        return fail("time_limit_s", format!("an episode may have at most {MAX_PHYSICS_STEPS} physics steps"));
     }
     for (key, text) in
         [("version", &document.version), ("name", &document.name), ("description", &document.description)]
@@ -103,7 +103,7 @@ fn check_counts(document: &Document) -> Result<(), ScenarioError> {
     ];
     for (key, count) in counts {
         if count > MAX_ITEMS {
-            return Err(ScenarioError::value(key, format!("{count} entries; {MAX_ITEMS} is the most")));
+            return Err(ScenarioError::value(key, format!("{count} entries, but at most {MAX_ITEMS} are allowed")));
         }
     }
     Ok(())
@@ -127,7 +127,7 @@ pub(super) fn check_control(document: &Document, robots: &[Robot]) -> Result<(),
         return Err(ScenarioError::value("control.action_latency_steps", problem));
     }
     if control.replan_steps.is_some_and(|steps| !(1..=MAX_REPLAN_STEPS).contains(&steps)) {
-        let problem = format!("must be 1 to {MAX_REPLAN_STEPS}; leave it out to carry out whole answers");
+        let problem = format!("must be 1 to {MAX_REPLAN_STEPS}; omit it to execute whole answers");
         return Err(ScenarioError::value("control.replan_steps", problem));
     }
     if control.mode == Mode::Actuator {
@@ -138,11 +138,11 @@ pub(super) fn check_control(document: &Document, robots: &[Robot]) -> Result<(),
 
 fn check_actuators(control: &Control, count: usize) -> Result<(), ScenarioError> {
     if control.actuators.len() != count || count == 0 {
-        let problem = format!("name {count} actuators, one per [[control.action]]");
+        let problem = format!("must name {count} actuators, one per [[control.action]]");
         return Err(ScenarioError::value("control.actuators", problem));
     }
     if control.robot.is_some() {
-        return Err(ScenarioError::value("control.robot", "belongs to modes that move a robot; remove it"));
+        return Err(ScenarioError::value("control.robot", "is only for modes that move a robot; remove it"));
     }
     Ok(())
 }
@@ -150,20 +150,20 @@ fn check_actuators(control: &Control, count: usize) -> Result<(), ScenarioError>
 /// Checks modes that move a robot, for which the robot determines the number of action values.
 fn check_robot_mode(control: &Control, robots: &[Robot]) -> Result<(), ScenarioError> {
     if !control.actuators.is_empty() {
-        return Err(ScenarioError::value("control.actuators", "belongs to mode = \"actuator\"; remove it"));
+        return Err(ScenarioError::value("control.actuators", "is only for mode = \"actuator\"; remove it"));
     }
     let count = control.action.len();
     if control.mode == Mode::EeVelocity && count != 7 {
-        return Err(ScenarioError::value("control.action", "ee_velocity takes 7: linear 3, angular 3, gripper"));
+        return Err(ScenarioError::value("control.action", "ee_velocity has 7 values: linear 3, angular 3, gripper"));
     }
     if control.mode == Mode::EePose && count != 8 {
-        return Err(ScenarioError::value("control.action", "ee_pose takes 8: position 3, quaternion 4, gripper"));
+        return Err(ScenarioError::value("control.action", "ee_pose has 8 values: position 3, quaternion 4, gripper"));
     }
     if control.mode == Mode::BaseTwist && count != 2 {
-        return Err(ScenarioError::value("control.action", "base_twist takes 2: speed ahead, turning speed"));
+        return Err(ScenarioError::value("control.action", "base_twist has 2 values: forward speed, yaw rate"));
     }
     if control.mode == Mode::Thrust && count != 4 {
-        return Err(ScenarioError::value("control.action", "thrust takes 4: thrust, body rates 3"));
+        return Err(ScenarioError::value("control.action", "thrust has 4 values: thrust, body rates 3"));
     }
     let robot = robots.iter().find(|robot| Some(&robot.name) == control.robot.as_ref());
     let robot = robot.ok_or_else(|| ScenarioError::value("control.robot", "must name a [[robot]]"))?;

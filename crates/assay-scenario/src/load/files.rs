@@ -52,7 +52,7 @@ pub(super) fn check_scene(folder: &Path, scene: &str) -> Result<(), ScenarioErro
         return fail("must be a path inside the scenario's folder, such as \"scene.xml\"");
     }
     if !folder.join(path).symlink_metadata().is_ok_and(|file| file.is_file()) {
-        return fail("is no file in the scenario's folder");
+        return fail("is not a file in the scenario's folder");
     }
     Ok(())
 }
@@ -65,17 +65,17 @@ fn unknown_robot(name: &str, robots: &Path) -> String {
         named.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect();
     known.sort();
     let meant = closest(name, known.iter().map(String::as_str));
-    let there = meant.map_or_else(|| "; there are".to_owned(), |meant| format!("; did you mean {meant}? There are"));
-    format!("there is no robot {name:?}{there} {}", known.join(", "))
+    let hint = meant.map_or_else(|| "; known".to_owned(), |meant| format!("; did you mean {meant}? Known"));
+    format!("there is no robot {name:?}{hint} robots: {}", known.join(", "))
 }
 
 pub(super) fn load_robot(index: usize, entry: &RobotEntry, robots: &Path) -> Result<Robot, ScenarioError> {
     let fail = |key: &str, problem: String| Err(ScenarioError::value(format!("robot[{index}].{key}"), problem));
     if !is_name(&entry.name) {
-        return fail("name", format!("{:?} is no name: use a-z, 0-9, '_' and '-'", entry.name));
+        return fail("name", format!("{:?} is not a valid name: use a-z, 0-9, '_' and '-'", entry.name));
     }
     if !is_name(&entry.model) {
-        return fail("model", format!("{:?} is no robot's name: use a-z, 0-9, '_' and '-'", entry.model));
+        return fail("model", format!("{:?} is not a valid name: use a-z, 0-9, '_' and '-'", entry.model));
     }
     let folder = robots.join(&entry.model);
     if !folder.join("robot.toml").is_file() {

@@ -58,7 +58,7 @@ pub(crate) fn check_text(text: &str) -> Result<(), String> {
             Ok(Event::Start(element) | Event::Empty(element)) => {
                 check_element(&element).map_err(|problem| format!("line {}: {problem}", line()))?;
             }
-            Ok(Event::DocType(_)) => return Err(format!("line {}: MJCF has no DOCTYPE; remove it", line())),
+            Ok(Event::DocType(_)) => return Err(format!("line {}: a DOCTYPE is not allowed; remove it", line())),
             Ok(Event::Eof) => return Ok(()),
             Ok(_) => {}
             Err(error) => return Err(format!("line {}: is not well-formed XML: {error}", line())),
@@ -76,7 +76,7 @@ fn check_element(element: &BytesStart<'_>) -> Result<(), String> {
     let name = element.name();
     let name = name.as_ref();
     if CODE.contains(&name) {
-        return Err(format!("<{name}> is not taken: plugins are programs, a scenario is data; remove it"));
+        return Err(format!("<{name}> is not allowed: plugins are programs, but a scenario is data; remove it"));
     }
     for attribute in element.attributes() {
         let attribute = attribute.map_err(|error| format!("<{name}>: {error}"))?;
@@ -87,10 +87,10 @@ fn check_element(element: &BytesStart<'_>) -> Result<(), String> {
         let value =
             attribute.normalized_value(XmlVersion::Implicit1_0).map_err(|error| format!("<{name}>: {error}"))?;
         if !is_inside(&value) {
-            return Err(format!("<{name} {key}={value:?}> leads out of the scenario's folder; put a copy there"));
+            return Err(format!("<{name} {key}={value:?}> points outside the scenario's folder; put a copy inside it"));
         }
         if NESTED.contains(&name) && !is_mjcf(Path::new(value.as_ref())) {
-            return Err(format!("<{name} {key}={value:?}> must name a file of MJCF, which ends in .{EXTENSION}"));
+            return Err(format!("<{name} {key}={value:?}> must name an MJCF file, which ends in .{EXTENSION}"));
         }
     }
     Ok(())
@@ -118,18 +118,18 @@ mod tests {
             check_text(good).unwrap();
         }
         for (bad, words) in [
-            ("<mujoco>\n<include file='../x.xml'/></mujoco>", "line 2: <include file=\"../x.xml\"> leads out"),
-            ("<mujoco><include file='a/../../x.xml'/></mujoco>", "leads out"),
-            ("<mujoco><asset><mesh file='/etc/passwd'/></asset></mujoco>", "leads out"),
-            ("<mujoco><asset><mesh file='&#46;&#46;/x.stl'/></asset></mujoco>", "leads out"),
-            ("<mujoco><asset><mesh file='..\\x.stl'/></asset></mujoco>", "leads out"),
-            ("<mujoco><asset><mesh file='C:x.stl'/></asset></mujoco>", "leads out"),
-            ("<mujoco><asset><texture fileright='/x.png'/></asset></mujoco>", "leads out"),
-            ("<mujoco><compiler meshdir='..'/></mujoco>", "leads out"),
+            ("<mujoco>\n<include file='../x.xml'/></mujoco>", "line 2: <include file=\"../x.xml\"> points outside"),
+            ("<mujoco><include file='a/../../x.xml'/></mujoco>", "points outside"),
+            ("<mujoco><asset><mesh file='/etc/passwd'/></asset></mujoco>", "points outside"),
+            ("<mujoco><asset><mesh file='&#46;&#46;/x.stl'/></asset></mujoco>", "points outside"),
+            ("<mujoco><asset><mesh file='..\\x.stl'/></asset></mujoco>", "points outside"),
+            ("<mujoco><asset><mesh file='C:x.stl'/></asset></mujoco>", "points outside"),
+            ("<mujoco><asset><texture fileright='/x.png'/></asset></mujoco>", "points outside"),
+            ("<mujoco><compiler meshdir='..'/></mujoco>", "points outside"),
             ("<mujoco><include file='hidden.txt'/></mujoco>", "ends in .xml"),
             ("<mujoco><asset><model file='x' content_type='text/xml'/></asset></mujoco>", "ends in .xml"),
-            ("<mujoco><extension><plugin plugin='mujoco.pid'/></extension></mujoco>", "<extension> is not taken"),
-            ("<mujoco><actuator><plugin instance='x'/></actuator></mujoco>", "<plugin> is not taken"),
+            ("<mujoco><extension><plugin plugin='mujoco.pid'/></extension></mujoco>", "<extension> is not allowed"),
+            ("<mujoco><actuator><plugin instance='x'/></actuator></mujoco>", "<plugin> is not allowed"),
             ("<!DOCTYPE mujoco [<!ENTITY up '..'>]><mujoco/>", "DOCTYPE"),
             ("<mujoco><asset><mesh file='&up;/x.stl'/></asset></mujoco>", "up"),
             ("<mujoco><asset><mesh file='a.stl' file='/b.stl'/></asset></mujoco>", "duplicate"),

@@ -26,7 +26,7 @@ fn check_observations(document: &Document, robots: &[Robot]) -> Result<(), Scena
     for observation in &document.observation {
         let key = format!("observation {:?}", observation.name);
         if observation.name.is_empty() {
-            return Err(ScenarioError::value(key, "the name is empty; give it one"));
+            return Err(ScenarioError::value(key, "the name is empty; choose one"));
         }
         if !names.insert(&observation.name)
             || matches!(observation.name.as_str(), "time" | "time_remaining" | "instruction")
@@ -41,7 +41,7 @@ fn check_observations(document: &Document, robots: &[Robot]) -> Result<(), Scena
                 match robot {
                     Some(robot) if joints.is_empty() => robot_exists(key, robot)?,
                     None if !joints.is_empty() => {}
-                    _ => return Err(ScenarioError::value(key, "give either robot or joints")),
+                    _ => return Err(ScenarioError::value(key, "must have either robot or joints")),
                 }
             }
             ObservationKind::GripperWidth { robot } => robot_exists(key, robot)?,
@@ -49,7 +49,7 @@ fn check_observations(document: &Document, robots: &[Robot]) -> Result<(), Scena
                 robot_exists(key.clone(), robot)?;
                 let has = |r: &Robot| r.name == *robot && r.model.lidar.iter().any(|one| one.name == *lidar);
                 if !robots.iter().any(has) {
-                    let problem = format!("robot {robot:?} has no scanner {lidar:?}; its robot.toml names them");
+                    let problem = format!("robot {robot:?} has no scanner {lidar:?}; see the names in its robot.toml");
                     return Err(ScenarioError::value(key, problem));
                 }
             }
@@ -65,12 +65,12 @@ fn check_observations(document: &Document, robots: &[Robot]) -> Result<(), Scena
         }
         if observation.name.starts_with(IMAGE_PREFIX) {
             let key = format!("observation {:?}", observation.name);
-            return Err(ScenarioError::value(key, "begins like an image's name and is none; rename it"));
+            return Err(ScenarioError::value(key, "has the prefix of an image's name, but is not an image; rename it"));
         }
     }
     let images = document.observation.iter().filter(|o| matches!(o.kind, ObservationKind::Image { .. })).count();
     if images > MAX_CAMERAS {
-        let problem = format!("{images} images, more than the {MAX_CAMERAS} allowed; remove some");
+        let problem = format!("{images} images, but at most {MAX_CAMERAS} are allowed; remove some");
         return Err(ScenarioError::value("observation", problem));
     }
     Ok(())
@@ -85,7 +85,7 @@ fn check_image(observation: &Observation, rate_hz: f64) -> Result<(), (&'static 
         return Err(("rate_hz", format!("must be above 0 and at most {MAX_IMAGE_HZ} images per simulated second")));
     }
     if observation.noise != 0.0 {
-        return Err(("noise", "is for numbers, not for images; remove it".to_owned()));
+        return Err(("noise", "is only for numbers, not for images; remove it".to_owned()));
     }
     Ok(())
 }

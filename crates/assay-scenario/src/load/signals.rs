@@ -146,7 +146,7 @@ impl SignalCheck<'_> {
         let Some(source) = self.document.signals.get(name) else {
             return self.require(false, "signal", format!("there is no signal {name:?}"));
         };
-        let problem = format!("{name:?} is derived from another signal itself; name that one");
+        let problem = format!("{name:?} is itself derived from another signal; use that one");
         self.require(!source.is_derived(), "signal", problem)
     }
 }

@@ -32,7 +32,8 @@ impl Lidar {
             return Err((format!("lidar[{i}].rays"), format!("must be 1 to {MAX_RAYS}")));
         }
         if !(self.start_rad.is_finite() && self.step_rad.is_finite()) {
-            return Err((format!("lidar[{i}].start_rad"), "and step_rad must be numbers of rad".to_owned()));
+            let problem = "must be a number of rad, and so must step_rad".to_owned();
+            return Err((format!("lidar[{i}].start_rad"), problem));
         }
         if !(self.min_m >= 0.0 && self.min_m < self.max_m && self.max_m.is_finite()) {
             return Err((format!("lidar[{i}].max_m"), "must be a number of m above min_m".to_owned()));

@@ -29,7 +29,7 @@ impl Rotors {
     pub(super) fn validate(&self) -> Result<(), (String, String)> {
         let n = self.actuators.len();
         if !(3..=16).contains(&n) {
-            return Err(("rotors.actuators".to_owned(), "names 3 to 16 rotors".to_owned()));
+            return Err(("rotors.actuators".to_owned(), "must name 3 to 16 rotors".to_owned()));
         }
         for (key, list) in [("x", &self.x), ("y", &self.y), ("torque_per_thrust_m", &self.torque_per_thrust_m)] {
             if list.len() != n || list.iter().any(|x| !x.is_finite()) {
@@ -42,7 +42,8 @@ impl Rotors {
         let axes = [&ones, &self.x, &self.y, &self.torque_per_thrust_m];
         for (i, a) in axes.iter().enumerate() {
             if axes[..i].iter().any(|b| coupled(a, b)) || a.iter().map(|x| x * x).sum::<f64>() < 1e-12 {
-                let problem = "rotors must lie evenly around the middle and turn against each other".to_owned();
+                let problem =
+                    "rotors must be arranged evenly around the centre and turn in opposite directions".to_owned();
                 return Err(("rotors.x".to_owned(), problem));
             }
         }

@@ -10,7 +10,7 @@ type Mistake = (&'static str, &'static str, &'static [&'static str]);
 
 /// Mistakes in the facts and rates of `cartpole_keepin`.
 const FACTS: &[Mistake] = &[
-    ("difficulty = 1", "dificulty = 1", &["dificulty", "is not known; there are"]),
+    ("difficulty = 1", "dificulty = 1", &["dificulty", "is not known; use one of"]),
     ("difficulty = 1\n", "", &["difficulty is missing"]),
     ("format = 1", "format = 2", &["format", "reads format 1"]),
     ("id = \"cartpole_keepin\"", "id = \"Cart Pole\"", &["id: ", "use a-z"]),
@@ -26,7 +26,7 @@ const FACTS: &[Mistake] = &[
     ("timestep_s = 0.002", "timestep_s = 0", &["world.timestep_s", "0.0001 to 0.02"]),
     ("timestep_s = 0.002", "timestep_s = nan", &["world.timestep_s", "0.0001 to 0.02"]),
     ("timestep_s = 0.002", "timestep_s = 1", &["world.timestep_s", "0.0001 to 0.02"]),
-    ("timestep_s = 0.002", "timestep = 0.002", &["timestep", "is not known; there are"]),
+    ("timestep_s = 0.002", "timestep = 0.002", &["timestep", "is not known; use one of"]),
     ("control_hz = 50", "control_hz = 49", &["world.control_hz", "whole number of physics steps"]),
     ("control_hz = 50", "control_hz = 0", &["world.control_hz", "whole number of physics steps"]),
     ("control_hz = 50", "control_hz = -50", &["world.control_hz", "whole number of physics steps"]),
@@ -39,7 +39,7 @@ const FACTS: &[Mistake] = &[
     ("time_limit_s = 10", "time_limit_s = 599", &[]),
     ("scene = \"scene.xml\"", "scene = \"../scene.xml\"", &["world.scene", "inside the scenario's folder"]),
     ("scene = \"scene.xml\"", "scene = \"/etc/passwd\"", &["world.scene", "inside the scenario's folder"]),
-    ("scene = \"scene.xml\"", "scene = \"scen.xml\"", &["world.scene", "is no file in"]),
+    ("scene = \"scene.xml\"", "scene = \"scen.xml\"", &["world.scene", "is not a file in"]),
     ("step_cpu_ms = 20", "step_cpu_ms = 0", &["budget.step_cpu_ms", "positive"]),
     ("hard_cpu_ms = 500", "hard_cpu_ms = 10", &["budget.hard_cpu_ms", "at least step_cpu_ms"]),
     ("hard_cpu_ms = 500", "hard_cpu_ms = inf", &["budget.hard_cpu_ms", "number of ms"]),
@@ -69,7 +69,7 @@ const TERMS: &[Mistake] = &[
     ("low = -12", "low = 12", &["control.action[0]", "low must be a number below high"]),
     ("low = -12", "low = nan", &["control.action[0]", "low must be a number below high"]),
     ("high = 12", "high = inf", &["control.action[0]", "low must be a number below high"]),
-    ("unit = \"N\"", "units = \"N\"", &["units", "is not known; there are"]),
+    ("unit = \"N\"", "units = \"N\"", &["units", "is not known; use one of"]),
     ("[\"slide_motor\"]", "[]", &["control.actuators", "name 1 actuators"]),
     ("[\"slide_motor\"]", "[\"slide_motor\", \"b\"]", &["control.actuators", "name 1 actuators"]),
     ("mode = \"actuator\"", "mode = \"torque\"", &["not torque", "actuator, ", "ee_velocity"]),
@@ -112,7 +112,7 @@ const TERMS: &[Mistake] = &[
     ),
     (IMAGE_FOR, "name = \"images/a\"\nkind = \"image\"\ncamera = \"overview\"\nwidth = 4", &["width is not known"]),
     ("mode = \"actuator\"", "mode = \"actuator\"\nrobot = \"arm\"", &["control.robot", "remove it"]),
-    ("mode = \"actuator\"\nactuators = [\"slide_motor\"]", "mode = \"ee_velocity\"", &["control.action", "takes 7"]),
+    ("mode = \"actuator\"\nactuators = [\"slide_motor\"]", "mode = \"ee_velocity\"", &["control.action", "7 values"]),
     ("kind = \"joint_position\"", "kind = \"joint_angle\"", &["not joint_angle", "joint_position, "]),
     ("kind = \"joint_position\"", "kind = \"joint_position\"\nunit = \"rad\"", &["unit is not known"]),
     (
@@ -130,7 +130,7 @@ const TERMS: &[Mistake] = &[
     (
         "kind = \"last_action\"",
         "kind = \"position\"\nof = \"cart\"",
-        &["cart", "write site:NAME, body:NAME or geom:NAME"],
+        &["cart", "use site:NAME, body:NAME or geom:NAME"],
     ),
     ("name = \"joint_velocity\"", "name = \"joint_position\"", &["observation \"joint_position\"", "taken; rename it"]),
     ("name = \"joint_velocity\"", "name = \"time\"", &["observation \"time\"", "taken; rename it"]),
@@ -189,7 +189,7 @@ const RULES: &[Mistake] = &[
     ("weight = 1.0", "weight = 0", &["clause[0].weight", "(0, 1]"]),
     ("weight = 1.0", "weight = 2", &["clause[0].weight", "(0, 1]"]),
     ("weight = 1.0", "weight = nan", &["clause[0].weight", "(0, 1]"]),
-    ("limit = 50.0", "limit = 0", &["clause[1].scale", "is needed (positive)"]),
+    ("limit = 50.0", "limit = 0", &["clause[1].scale", "must be given"]),
     ("limit = 50.0", "limit = inf", &["clause[1].limit", "must be a number"]),
     (
         "formula = \"always (end_stop_force <= limit)\"",
@@ -197,7 +197,7 @@ const RULES: &[Mistake] = &[
         &["clause[1].formula", "cannot be `terminal`"],
     ),
     ("scale = 0.5", "scale = -0.5", &["clause[0].scale", "positive"]),
-    ("scale = 0.5", "scales = 0.5", &["scales", "is not known; there are"]),
+    ("scale = 0.5", "scales = 0.5", &["scales", "is not known; use one of"]),
     (
         "always (end_stop_force <= limit)",
         "always (end_stop_force =< limit)",
@@ -247,7 +247,7 @@ const ROBOTS: &[Mistake] = &[
     ("model = \"panda\"", "model = \"\"", &["robot[0].model", "use a-z"]),
     ("model = \"panda\"", "model = \"ur5\"", &["robot[0].model", "no robot \"ur5\""]),
     ("name = \"arm\"", "name = \"left/arm\"", &["robot[0].name", "use a-z"]),
-    ("mount = \"arm_mount\"", "mounts = \"arm_mount\"", &["mounts", "is not known; there are"]),
+    ("mount = \"arm_mount\"", "mounts = \"arm_mount\"", &["mounts", "is not known; use one of"]),
     ("qpos = [-0.85, ", "qpos = [", &["robot[0].qpos", "needs 7 numbers"]),
     ("qpos = [-0.85, ", "qpos = [-2.9, ", &["robot[0].qpos", "joint1 starts at -2.9 rad", "-2.8973"]),
     ("qpos = [-0.85, ", "qpos = [nan, ", &["robot[0].qpos", "joint1 starts at NaN rad"]),
@@ -274,7 +274,7 @@ const ROBOTS: &[Mistake] = &[
         "spacing = 0.10\navoid = [{ x = 0, y = 0, radius = -1 }]",
         &["placement[0].avoid[0]", "0 or more"],
     ),
-    ("spacing = 0.10", "spacing = 0.10\ngap = 1", &["gap", "is not known; there are"]),
+    ("spacing = 0.10", "spacing = 0.10\ngap = 1", &["gap", "is not known; use one of"]),
     ("bodies = [\"target\"]", "bodies = []", &["placement[1].bodies", "at least one"]),
     ("bodies = [\"target\"]", "bodies = [\"post_1\"]", &["placement[1].bodies", "\"post_1.x\" is drawn twice", "once"]),
     (
@@ -392,7 +392,7 @@ fn too_many_of_anything() {
         };
         let message = Folder::edited("cartpole_keepin", anchor, &new).load().unwrap_err().to_string();
         assert!(
-            message.contains(&format!("scenario.toml: {key}: 30")) && message.contains("256 is the most"),
+            message.contains(&format!("scenario.toml: {key}: 30")) && message.contains("at most 256 are allowed"),
             "{message}"
         );
     }
@@ -400,8 +400,7 @@ fn too_many_of_anything() {
 
 #[test]
 fn files_that_are_missing_or_too_large() {
-    for (file, remedy) in [("README.md", "policy authors work from it"), ("scenario.toml", "makes a folder a scenario")]
-    {
+    for (file, remedy) in [("README.md", "it describes the task"), ("scenario.toml", "it defines the scenario")] {
         let folder = Folder::of("cartpole_keepin");
         fs::remove_file(folder.scenario().join(file)).unwrap();
         let message = folder.load().unwrap_err().to_string();

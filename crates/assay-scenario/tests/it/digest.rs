@@ -69,5 +69,5 @@ fn a_link_is_refused() {
     std::os::unix::fs::symlink("/etc/hostname", folder.scenario().join("mesh.obj")).unwrap();
     let error = folder.load().unwrap_err();
     let source = std::error::Error::source(&error).unwrap().to_string();
-    assert!(source.contains("mesh.obj") && source.contains("put a copy there"), "{error}: {source}");
+    assert!(source.contains("mesh.obj") && source.contains("replace it with a copy"), "{error}: {source}");
 }

@@ -49,7 +49,7 @@ fn an_unknown_robot_is_answered_with_what_there_is() {
     let folder = Folder::edited("tabletop_reach", "model = \"panda\"", "model = \"pandas\"");
     let message = Scenario::load(&folder.scenario(), &repository().join("robots")).unwrap_err().to_string();
     assert!(message.contains("robot[0].model") && message.contains("did you mean panda?"), "{message}");
-    assert!(message.contains("There are ") && message.contains("crazyflie"), "{message}");
+    assert!(message.contains("Known robots: ") && message.contains("crazyflie"), "{message}");
 }
 
 #[test]

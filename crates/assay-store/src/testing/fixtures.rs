@@ -33,6 +33,7 @@ pub fn job(number: u64, account: &str, episodes: u32, shard: u32) -> NewJob {
             policy_name: format!("policy {number}"),
             policy_sha256: Some(Sha256Digest::new([0x11; 32])),
             policy_identity: PolicyIdentity::Measured,
+            runtime: None,
             replan_steps: Some(4),
             seed: u64::MAX - number,
             policy_key: Some(PolicyKey::new([3; 32])),
@@ -110,6 +111,7 @@ pub fn fingerprint() -> Fingerprint {
         blas_core: "HASWELL".into(),
         scorer_version: "2".into(),
         isolation: Isolation::Namespaces,
+        runtime: None,
     }
 }
 

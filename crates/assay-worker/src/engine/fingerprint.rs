@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use assay_model::{Fingerprint, Isolation, Scorer};
+use assay_policy::RuntimeManifest;
 
 use crate::EngineError;
 use crate::signing::statement::sha256_of;
@@ -27,8 +28,12 @@ const FEATURES: [&str; 12] = [
 /// Kernel that OpenBLAS is pinned to in the jail.
 const BLAS_CORE: &str = "Haswell";
 
-/// Reads the machine's fingerprint.
-pub(crate) fn collect(libmujoco: &Path, numpy: &str, isolation: Isolation) -> Result<Fingerprint, EngineError> {
+/// Reads the machine's fingerprint for policies in this runtime.
+pub(crate) fn collect(
+    libmujoco: &Path,
+    runtime: &RuntimeManifest,
+    isolation: Isolation,
+) -> Result<Fingerprint, EngineError> {
     let fail = |path: &Path, source| EngineError::Fingerprint(path.display().to_string(), source);
     let version = libmujoco.file_name().and_then(|name| name.to_str()).and_then(|name| name.split_once(".so."));
     Ok(Fingerprint {
@@ -36,10 +41,11 @@ pub(crate) fn collect(libmujoco: &Path, numpy: &str, isolation: Isolation) -> Re
         libmujoco_sha256: sha256_of(libmujoco).map_err(|e| fail(libmujoco, e))?,
         cpu_features: cpu_features(),
         glibc: glibc_version(),
-        numpy: numpy.to_owned(),
+        numpy: runtime.numpy().to_owned(),
         blas_core: BLAS_CORE.to_owned(),
         scorer_version: Scorer::default().version().to_owned(),
         isolation,
+        runtime: Some(runtime.version()),
     })
 }
 

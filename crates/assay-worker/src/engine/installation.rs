@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use assay_jail::default_cache_root;
+use assay_policy::RuntimeLibrary;
+
 /// The folders and programs that evaluations need.
 #[derive(Debug, Clone)]
 pub struct Installation {
@@ -9,6 +12,8 @@ pub struct Installation {
     pub home: PathBuf,
     /// The lane program.
     pub lane: PathBuf,
+    /// Folders with runtimes in addition to those that are shipped.
+    pub added_runtimes: Vec<PathBuf>,
 }
 
 /// An error while locating an installation.
@@ -41,7 +46,7 @@ impl Installation {
         if !lane.is_file() {
             return Err(InstallationError::NoLane(lane));
         }
-        Ok(Self { home, lane })
+        Ok(Self { home, lane, added_runtimes: Vec::new() })
     }
 
     /// Returns true if it is found without `ASSAY_HOME` from any current folder.
@@ -84,10 +89,23 @@ impl Installation {
         self.home.join("vendor/mujoco/lib/libmujoco.so.3.17.0")
     }
 
-    /// Returns the path of the Python that runs policies.
+    /// Returns the folder of the runtimes that are shipped.
     #[must_use]
-    pub fn python(&self) -> PathBuf {
-        self.home.join("vendor/python")
+    pub fn shipped_runtimes(&self) -> PathBuf {
+        self.home.join("vendor/runtimes")
+    }
+
+    /// Returns the runtimes of policies: those that are shipped, and those that were added.
+    #[must_use]
+    pub fn runtimes(&self) -> RuntimeLibrary {
+        let folders = std::iter::once(self.shipped_runtimes()).chain(self.added_runtimes.clone());
+        RuntimeLibrary::new(folders.collect(), default_cache_root())
+    }
+
+    /// Returns the folder of the program that builds runtimes.
+    #[must_use]
+    pub fn runtime_builder(&self) -> PathBuf {
+        self.home.join("python/build_runtime")
     }
 
     /// Returns the path of the runner.

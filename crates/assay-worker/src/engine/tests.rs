@@ -23,13 +23,14 @@ impl Engine {
             pools: Err(NotIsolated { strongest: Isolation::None, why }),
             remote: remote(AddressGuard::new(Vec::new())).unwrap(),
             cache_root: work.path().to_owned(),
-            _work: work,
             scratch,
             library,
             versions: None,
+            runtimes: RuntimeLibrary::new(Vec::new(), work.path().to_owned()),
             fingerprint: fingerprint(),
             lanes: 1,
             wall_budget: WallBudget::default(),
+            _work: work,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use assay_model::RuntimeVersion;
 use assay_policy::remote::{ConnectOutcome, PendingConnection, PolicyServer};
 use assay_policy::{
     LoadOutcome, LoadRequest, PolicyConnection, PolicyFailure, PreparingPolicy, ProcessBudget, TakeError,
@@ -12,11 +13,20 @@ use assay_scenario::Scenario;
 use crate::Engine;
 use crate::episode::session_error::SessionError;
 
+/// An unpacked policy, to be run in a jail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyFolder {
+    /// Its folder, as created by [`assay_policy::intake`].
+    pub path: PathBuf,
+    /// The runtime to run it in; `None` for the installed `base`.
+    pub runtime: Option<RuntimeVersion>,
+}
+
 /// The location of a job's policy.
 #[derive(Debug, Clone)]
 pub enum PolicySource {
-    /// An unpacked policy, to be run in a jail.
-    Folder(PathBuf),
+    /// An unpacked policy.
+    Folder(PolicyFolder),
     /// A policy server that may serve a limited number of episodes at the same time.
     Server {
         /// Address and protocol of the server.
@@ -50,9 +60,10 @@ impl PolicySource {
         match self {
             Self::Folder(folder) => {
                 let pools = engine.pools().map_err(SessionError::of)?;
-                let pool = pools.of(is_secret).map_err(SessionError::of)?;
+                let pool = pools.of(folder.runtime.as_ref(), is_secret).map_err(SessionError::of)?;
                 let allowance = allowance(scenario);
-                let order = LoadRequest { policy_dir: folder.clone(), seed, core: Some(core), allowance, patience };
+                let order =
+                    LoadRequest { policy_dir: folder.path.clone(), seed, core: Some(core), allowance, patience };
                 pool.prepare(order).map(PendingPolicy::Jailed).map_err(SessionError::of)
             }
             Self::Server { server, .. } => Ok(PendingPolicy::Server(server.clone())),

@@ -43,7 +43,7 @@ pub struct DrawJob<'a> {
 
 /// The files of a part, named relative to the report, and notes on missing ones.
 #[derive(Debug, Default)]
-pub struct Drawn {
+pub struct RenderedPart {
     /// Empty if nothing could be rendered on this machine.
     pub files: Vec<Artifact>,
     /// The missing files, with reasons.
@@ -100,7 +100,7 @@ pub(crate) fn draw(
     (result, part, drawn_bytes): (&EpisodeResult, RenderPart, u64),
     folder: &Path,
     (urgency, cancel, frames): (Urgency, &Cancel, &dyn Fn(u32)),
-) -> Result<Drawn, RenderingError> {
+) -> Result<RenderedPart, RenderingError> {
     let recording = result.evidence.iter().find(|file| file.name.ends_with(files::TRACE));
     let recording = recording.ok_or(RenderingError::OtherRecording)?;
     if sha256_of(&folder.join(files::TRACE))? != recording.sha256 {
@@ -116,7 +116,7 @@ pub(crate) fn draw(
         max_image_bytes: job.max_episode_bytes.saturating_sub(used),
     };
     let written = video::render(tools.engine, &order, part, (urgency, cancel, frames))?;
-    let mut drawn = Drawn { files: written.files, notes: written.notes };
+    let mut drawn = RenderedPart { files: written.files, notes: written.notes };
     if !drawn.files.is_empty() {
         let about = (job.job_id, result.episode);
         let statement =
@@ -154,12 +154,12 @@ fn artifact(folder: &Path, name: &str) -> std::io::Result<Artifact> {
     Ok(Artifact { name: name.to_owned(), sha256: sha256_of(&path)?, size_bytes })
 }
 
-/// Receives the events of [`draw_all`]; called from several threads.
+/// Receives the events of [`render_parts`]; called from several threads.
 pub trait DrawEvents: Sync {
     /// Called when this many frames of an episode are rendered.
     fn frames(&self, episode: u32, frames: u32);
     /// Called when a part of an episode is complete, or was abandoned.
-    fn finished(&self, episode: u32, part: RenderPart, outcome: &Result<Drawn, RenderingError>);
+    fn finished(&self, episode: u32, part: RenderPart, outcome: &Result<RenderedPart, RenderingError>);
 }
 
 /// Returns the maximum number of frames of an episode's video.
@@ -215,7 +215,7 @@ pub fn undrawn(folder: &Path, results: &[EpisodeResult], record: Record) -> std:
 
 /// Renders `parts` of `results` into `folder` on `lanes` threads until cancelled. Returns true if everything was
 /// rendered.
-pub fn draw_all(
+pub fn render_parts(
     tools: DrawTools<'_>,
     job: &DrawJob<'_>,
     (folder, results): (&Path, &[EpisodeResult]),

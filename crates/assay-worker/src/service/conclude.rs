@@ -75,7 +75,7 @@ impl WorkerShared {
             self.wait(records.return_conclusion(claim.fence, Some("the job has no episodes"), now))?;
             return Ok(None);
         };
-        let fingerprint = self.options.engine.fingerprint().clone();
+        let fingerprint = self.options.engine.fingerprint_of(header);
         match self.options.keyring.keyid() {
             Ok(keyid) => conclusion.signed_by = Some(keyid),
             Err(error) => return self.unsigned(claim, &error),

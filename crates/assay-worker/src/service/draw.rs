@@ -15,7 +15,7 @@ use super::intervals::{LEASE, POLL};
 use super::renderers::{RunningRenderer, lock};
 use super::shared::WorkerShared;
 use crate::episode::evidence;
-use crate::rendering::drawing::{self, DrawJob, DrawTools, Drawn, RenderingError};
+use crate::rendering::drawing::{self, DrawJob, DrawTools, RenderedPart, RenderingError};
 use crate::rendering::video::Urgency;
 use crate::{Cancel, SessionError, episode_share};
 
@@ -160,7 +160,7 @@ impl WorkerShared {
     }
 
     /// Stores the files, and adds them to the records.
-    fn keep(&self, claim: &RenderClaim, drawn: Drawn, workspace: &Path) -> Result<(), Undrawn> {
+    fn keep(&self, claim: &RenderClaim, drawn: RenderedPart, workspace: &Path) -> Result<(), Undrawn> {
         let (job, blobs) = (claim.fence.job_id, &self.options.blobs);
         let put = || {
             for file in &drawn.files {

@@ -23,7 +23,8 @@ impl WorkerShared {
         let internal = |why: String| SessionError::Internal(why.into());
         let gone = || internal(format!("season {} of {} is not in the records", entry.season, header.scenario));
         let season = self.wait(records.season(&header.scenario, Some(entry.season))).map_err(SessionError::of)?;
-        let differences = season.ok_or_else(gone)?.pins.fingerprint.differences(self.options.engine.fingerprint());
+        let pinned = season.ok_or_else(gone)?.pins.fingerprint;
+        let differences = pinned.differences(&self.options.engine.fingerprint_in(pinned.runtime.as_ref()));
         if let Some(difference) = differences.first() {
             let what = &difference.name;
             return Err(internal(format!(

@@ -1,12 +1,13 @@
 //! A shard: its episodes on one lane.
 
 use std::collections::VecDeque;
+use std::error::Error;
 use std::io;
 use std::path::Path;
 
 use assay_model::{Blame, ErrorChain};
 use assay_policy::{IntakeLimits, intake};
-use assay_store::{Claim, JobFailure, MAX_RETRIES, ReturnOutcome, StoreError, Work};
+use assay_store::{Claim, JobFailure, MAX_RETRIES, ReturnOutcome, StoreError, Work, is_disk_full};
 use jiff::SignedDuration;
 use tempfile::TempDir;
 
@@ -19,12 +20,14 @@ use super::shard_recorder::ShardRecorder;
 use super::shared::WorkerShared;
 use super::warm_lane::WarmLane;
 use crate::episode::lane_session::LaneSession;
-use crate::{Cancel, Job, PolicySource, ScenarioGone, SessionError, episode_share};
+use crate::{Cancel, Job, PolicyFolder, PolicySource, ScenarioGone, SessionError, episode_share};
 
 /// Pause before a shard is retried after an outage of storage, multiplied by the number of claims.
 const OUTAGE_STEP: SignedDuration = SignedDuration::from_secs(1);
 /// Maximum pause before a shard is retried after an outage of storage.
 const OUTAGE_PAUSE: SignedDuration = SignedDuration::from_secs(30);
+/// Free space on a disk that is not full: a job that finds none anyway uses more by itself.
+const ROOM_BYTES: u64 = 256 << 20;
 /// Folder of an unpacked policy in a shard's work folder.
 const POLICY: &str = "policy";
 
@@ -40,6 +43,19 @@ impl ShardWorkspace {
     /// Returns the folder for evidence that is not yet stored.
     pub(super) fn evidence(&self) -> &Path {
         self.evidence.path()
+    }
+}
+
+/// Returns the message about an error for the job's owner. The log has the causes, which contain paths of this machine.
+fn client_message(error: &SessionError) -> String {
+    match error {
+        SessionError::Internal(cause) if is_disk_full(&**cause) => {
+            "this server has too little disk space for the files of the job".to_owned()
+        }
+        SessionError::Internal(_) => {
+            "an internal error of this server; its log has the cause under the id of the job".to_owned()
+        }
+        shown => shown.to_string(),
     }
 }
 
@@ -86,6 +102,14 @@ impl WorkerShared {
             }
             Err(error) => (None, ShardEnd::Outage(Box::new(error))),
         };
+        let (workspace, ended) = match ended {
+            ShardEnd::Outage(error) if is_disk_full(&*error) => {
+                // Without the shard's own files, the disk shows whether it is full of others'.
+                drop(workspace);
+                (None, self.full_disk_end(error))
+            }
+            ended => (workspace, ended),
+        };
         if let Err(error) = self.record_end(claim, ended) {
             // The lease expires, and the reconciler requeues the shard.
             error.log("could not record the end of the shard");
@@ -100,6 +124,18 @@ impl WorkerShared {
         // The verdict has priority over removing the folders.
         self.conclude_next();
         drop(workspace);
+    }
+
+    /// Returns the end of a shard that found the disk full. If there is room without its files, it fills the disk by
+    /// itself, and waiting would help nobody: that counts as a failure.
+    fn full_disk_end(&self, error: Box<dyn Error + Send + Sync>) -> ShardEnd {
+        let places = [self.options.engine.scratch_folder(), self.options.blobs.root()];
+        let has_room =
+            |place: &Path| rustix::fs::statvfs(place).is_ok_and(|fs| fs.f_bavail * fs.f_frsize >= ROOM_BYTES);
+        match places.into_iter().all(has_room) {
+            true => ShardEnd::Failed(SessionError::Internal(error)),
+            false => ShardEnd::Outage(error),
+        }
     }
 
     fn create_workspace(&self) -> io::Result<ShardWorkspace> {
@@ -130,9 +166,9 @@ impl WorkerShared {
                 self.wait(records.postpone_shard(fence, again, &message))?;
             }
             ShardEnd::Failed(error) => {
-                let message = ErrorChain(&error).to_string();
-                tracing::error!(job.id = %fence.job_id, shard = fence.shard, message, "shard failed");
-                if self.wait(records.fail_shard(fence, &message, now))? == ReturnOutcome::Requeued {
+                let cause = ErrorChain(&error).to_string();
+                tracing::error!(job.id = %fence.job_id, shard = fence.shard, cause, "shard failed");
+                if self.wait(records.fail_shard(fence, &client_message(&error), now))? == ReturnOutcome::Requeued {
                     self.publish(vec![work]);
                 }
             }
@@ -179,7 +215,7 @@ impl WorkerShared {
                 let archive = self.options.data.join(archive);
                 let taken = intake(&archive, &unpacked, &IntakeLimits::accepted());
                 taken.map_err(SessionError::of)?;
-                PolicySource::Folder(unpacked)
+                PolicySource::Folder(PolicyFolder { path: unpacked, runtime: header.runtime.clone() })
             }
             None => self.server(header)?,
         };

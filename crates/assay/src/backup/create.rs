@@ -68,7 +68,7 @@ impl Copying<'_> {
             missing_before = Some(missing);
         }
         Err(Failure::Internal(anyhow!(
-            "jobs are removed faster than they can be copied; nothing was kept, try again later"
+            "jobs are removed faster than they can be copied, so no backup was created; try again later"
         )))
     }
 

@@ -77,7 +77,7 @@ impl BackupManifest {
     /// the folder.
     pub(crate) fn read(folder: &Path) -> anyhow::Result<Self> {
         if folder.to_string_lossy().ends_with(super::PARTIAL) {
-            return Err(anyhow!("{} is an incomplete backup; use one that was completed", folder.display()));
+            return Err(anyhow!("{} is an incomplete backup; use a complete one", folder.display()));
         }
         let file = folder.join(FILE_NAME);
         let text = files::read(&file, MAX_BYTES);

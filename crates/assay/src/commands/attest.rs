@@ -10,13 +10,13 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use assay_api::OsEntropy;
 use assay_model::{Clock, Sha256Digest, SystemClock};
 use assay_policy::{IntakeLimits, intake};
 use assay_report::attest::{self, AttestError, KnownKey, PublishedKeys, VerifiedStatement};
 use assay_report::json;
-use assay_worker::sha256_of;
+use assay_worker::{STATEMENT_FILE, sha256_of};
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 
@@ -95,11 +95,11 @@ fn keys(signing: &SigningArgs, as_json: bool) -> Result<ExitStatus, Failure> {
     }
     let day = |at: Timestamp| at.strftime("%Y-%m-%d").to_string();
     let row = |key: &KnownKey| {
-        let state = key.retired_at.map_or_else(|| "signs".to_owned(), |at| format!("retired {}", day(at)));
+        let state = key.retired_at.map_or_else(|| "current".to_owned(), |at| format!("retired {}", day(at)));
         vec![key.keyid.clone(), day(key.created_at), state]
     };
     let rows: Vec<_> = published.keys.iter().map(row).collect();
-    super::stdout::print(&screen::layout().table(&["key", "made", "state"], &rows, 0));
+    super::stdout::print(&screen::layout().table(&["key", "created", "state"], &rows, 0));
     Ok(ExitStatus::Success)
 }
 
@@ -108,7 +108,7 @@ fn rotate(signing: &SigningArgs) -> Result<ExitStatus, Failure> {
     keyring.rotate(&OsEntropy, SystemClock.now()).or_internal()?;
     let published = keyring.published().or_internal()?;
     let current = published.current().map_or("-", |key| &key.keyid);
-    super::stdout::print(&format!("{current} signs from now on; {} retired", published.keys.len().saturating_sub(1)));
+    super::stdout::print(&format!("the key is now {current}; {} retired", published.keys.len().saturating_sub(1)));
     Ok(ExitStatus::Success)
 }
 
@@ -119,7 +119,10 @@ fn verify(arguments: &AttestVerifyArgs) -> Result<ExitStatus, Failure> {
     let known = known_keys(arguments)?;
     let checked = match attest::check(&file, &known, arguments.keyid.as_deref()) {
         Ok(checked) => checked,
-        Err(AttestError::Payload) => return verify_rendering(&folder, &file, (&known, arguments.keyid.as_deref())),
+        Err(AttestError::Payload) => {
+            ensure_a_rendering_is_meant(arguments)?;
+            return verify_rendering(&folder, &file, (&known, arguments.keyid.as_deref()));
+        }
         Err(error) => return refuse("signature", &error),
     };
     let mut text = signer(&checked.key);
@@ -128,7 +131,7 @@ fn verify(arguments: &AttestVerifyArgs) -> Result<ExitStatus, Failure> {
             Ok(()) => line(&mut text, "policy", "the archive that was measured"),
             Err(error) => return refuse("policy", &error),
         },
-        None => line(&mut text, "policy", "not checked: give it with --policy"),
+        None => line(&mut text, "policy", "not checked: use --policy PATH"),
     }
     let mut found = match evidence(&checked.statement.predicate.evidence, &folder).or_usage()? {
         EvidenceCheck::Unchanged(found) => found,
@@ -156,6 +159,19 @@ fn verify(arguments: &AttestVerifyArgs) -> Result<ExitStatus, Failure> {
     let code = found.write_result(&mut text, &rendered, arguments.allow_missing);
     super::stdout::print(&text);
     Ok(code)
+}
+
+/// Refuses a statement about a rendering where a job's own statement is meant: it contains neither policy nor verdict.
+fn ensure_a_rendering_is_meant(arguments: &AttestVerifyArgs) -> Result<(), Failure> {
+    let is_report = arguments.file.file_name().is_some_and(|name| name == STATEMENT_FILE);
+    if arguments.policy.is_none() && !is_report {
+        return Ok(());
+    }
+    Err(Failure::Usage(anyhow!(
+        "{} is not a statement about a report: it may be about an episode's log or video, which names no policy and has \
+         no verdict",
+        arguments.file.display()
+    )))
 }
 
 /// Writes the verdict and the subject of a statement, and a note about what a signature proves.

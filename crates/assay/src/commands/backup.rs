@@ -140,7 +140,7 @@ impl Replayed {
     fn summary(&self) -> String {
         let Self { job, report } = self;
         if report.same {
-            return format!("episode {} of job {job}: the same to the bit", report.episode);
+            return format!("episode {} of job {job}: bit-identical", report.episode);
         }
         let names: Vec<&str> = report.fingerprint_differences.iter().map(|part| part.name.as_str()).collect();
         let why = if names.is_empty() {

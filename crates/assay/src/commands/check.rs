@@ -51,7 +51,8 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<ExitStatus, Failure> {
         .or_internal()?;
     let scenario = super::verify::find(&engine, &arguments.scenario)?;
     let work = engine.scratch("check").or_internal()?;
-    let policy = source::find(&arguments.policy, &arguments.policy_server, &scenario, &work.path().join("policy"))?;
+    let policy =
+        source::find(&arguments.policy, &arguments.policy_server, (&engine, &scenario), &work.path().join("policy"))?;
     if matches!(policy.source, PolicySource::Folder(_)) {
         engine.runs_policies().or_internal()?;
     }
@@ -73,7 +74,7 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<ExitStatus, Failure> {
 fn text(found: &Preflight, given: &str) -> String {
     let mut text = format!("{} on {} {}\n", found.policy_name, found.scenario, found.scenario_version);
     if let Some(speaks) = &found.speaks {
-        let _ = writeln!(text, "speaks {speaks}");
+        let _ = writeln!(text, "protocol: {speaks}");
     }
     write_observation(&mut text, found);
     write_action(&mut text, found);
@@ -85,7 +86,7 @@ fn text(found: &Preflight, given: &str) -> String {
         && !error.log_tail.trim().is_empty()
     {
         let lines: Vec<_> = error.log_tail.trim_end().lines().collect();
-        let _ = writeln!(text, "\nThe end of its log");
+        let _ = writeln!(text, "\nEnd of its log");
         lines[lines.len().saturating_sub(LOG_LINES)..].iter().for_each(|line| {
             let _ = writeln!(text, "  | {line}");
         });
@@ -106,7 +107,7 @@ fn plural(count: usize, what: &str) -> String {
 
 /// Describes the terms of the observation.
 fn write_observation(text: &mut String, found: &Preflight) {
-    let rate = format!("The policy sees, {} times a simulated second, {} s", found.control_hz, found.time_limit_s);
+    let rate = format!("Observation, {} times per simulated second, for {} s", found.control_hz, found.time_limit_s);
     let _ = write!(text, "\n{}", screen::layout().paragraph(&rate, 0));
     let shape = |term: &ObservedTerm| {
         let lengths: Vec<_> = term.shape.iter().map(u32::to_string).collect();
@@ -127,7 +128,7 @@ fn write_observation(text: &mut String, found: &Preflight) {
 
 /// Describes the numbers of an action, and the values received.
 fn write_action(text: &mut String, found: &Preflight) {
-    let _ = writeln!(text, "\nand answers {}", plural(found.action.len(), "number"));
+    let _ = writeln!(text, "\nAction: {}", plural(found.action.len(), "number"));
     let row = |(index, term): (usize, &ActionTerm)| {
         let seen = match (term.least, term.greatest) {
             (Some(least), Some(greatest)) => format!("{least:.3} to {greatest:.3}"),
@@ -142,8 +143,8 @@ fn write_action(text: &mut String, found: &Preflight) {
 
 /// Describes the latencies and answers measured.
 fn write_measurements(text: &mut String, found: &Preflight) {
-    let _ = writeln!(text, "\nTried: {}", plural(found.steps as usize, "step"));
-    let spread = |ms: &LatencyMs| format!("p50 {:.1} ms, p95 {:.1} ms, most {:.1} ms", ms.p50, ms.p95, ms.max);
+    let _ = writeln!(text, "\nMeasured: {}", plural(found.steps as usize, "step"));
+    let spread = |ms: &LatencyMs| format!("p50 {:.1} ms, p95 {:.1} ms, max {:.1} ms", ms.p50, ms.p95, ms.max);
     let mut rows: Vec<(String, String)> = Vec::new();
     let mut row = |name: &str, value: String| rows.push((name.to_owned(), value.replace(" ms", MILLISECONDS)));
     if let Some(ms) = found.import_cpu_ms {
@@ -153,17 +154,17 @@ fn write_measurements(text: &mut String, found: &Preflight) {
         row("first action", format!("{ms:.1} ms"));
     }
     if let Some(ms) = &found.latency_ms {
-        row("the others", spread(ms));
+        row("later actions", spread(ms));
     }
     if let Some(ms) = &found.cpu_ms {
         row("CPU time", format!("{}, of {:.0} ms", spread(ms), found.budget.step_cpu_ms));
     }
     if let Some(answers) = &found.answers {
-        row("answers", format!("{} of {} to {} actions", answers.count, answers.shortest, answers.longest));
+        row("answers", format!("{}, with {} to {} actions each", answers.count, answers.shortest, answers.longest));
     }
     match found.deterministic {
-        Some(true) => row("again", "the same observations got the same actions".to_owned()),
-        Some(false) => row("again", "the same observations got other actions".to_owned()),
+        Some(true) => row("repetition", "the same observations led to the same actions".to_owned()),
+        Some(false) => row("repetition", "the same observations led to different actions".to_owned()),
         None => {}
     }
     text.push_str(&screen::layout().facts(&rows, 2));

@@ -4,9 +4,9 @@ mod jail;
 
 use std::path::Path;
 
-use assay_jail::{HostCheck, default_cache_root, probe};
-use assay_model::{ErrorChain, Isolation};
-use assay_policy::Runtime;
+use assay_jail::{HostCheck, probe};
+use assay_model::{ErrorChain, Isolation, RuntimeName};
+use assay_policy::RuntimeLibrary;
 use assay_worker::{Engine, EngineOptions, Installation};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -90,8 +90,8 @@ fn installation_checks() -> Vec<HostCheck> {
         Err(error) => return vec![failed("installation", &error, "run make build, or set ASSAY_HOME")],
     };
     let mut checks = vec![passed("installation", installation.home.display().to_string())];
-    checks.push(python(&installation.python()));
-    checks.push(memory(&installation.python()));
+    checks.push(runtimes(&installation.runtimes()));
+    checks.push(memory(&installation.shipped_runtimes().join(RuntimeName::base().as_str())));
     match Engine::start(&installation, EngineOptions::new(1)) {
         Ok(engine) => {
             let fingerprint = engine.fingerprint();
@@ -118,12 +118,16 @@ fn installation_checks() -> Vec<HostCheck> {
     checks
 }
 
-fn python(root: &Path) -> HostCheck {
-    match Runtime::at(root, &default_cache_root()) {
-        Ok(runtime) => {
-            passed("Python runtime", format!("{} with numpy {}", runtime.manifest.python, runtime.manifest.numpy))
+fn runtimes(library: &RuntimeLibrary) -> HostCheck {
+    let base = library.base().and_then(|base| library.open(base));
+    let names = library.list().into_iter().filter(|runtime| runtime.current).map(|runtime| runtime.manifest.name);
+    match base {
+        Ok(base) => {
+            let (python, numpy) = (&base.manifest.python, base.manifest.numpy());
+            let names: Vec<String> = names.map(String::from).collect();
+            passed("Python runtimes", format!("{}; base has Python {python}, numpy {numpy}", names.join(", ")))
         }
-        Err(error) => failed("Python runtime", &error, "run make setup"),
+        Err(error) => failed("Python runtimes", &error, "run make setup"),
     }
 }
 

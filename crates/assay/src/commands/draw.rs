@@ -9,8 +9,8 @@ use assay_model::lane::RenderPart;
 use assay_model::{EpisodeResult, ErrorChain, JobReport, LogType, Record, SeedSource};
 use assay_scenario::Scenario;
 use assay_worker::{
-    Cancel, DrawEvents, DrawJob, DrawTools, Drawn, Engine, Keyring, RenderingError, STATEMENT_FILE, draw_all, drawn_in,
-    episode_share, frames_of, sha256_of, undrawn,
+    Cancel, DrawEvents, DrawJob, DrawTools, Engine, Keyring, RenderedPart, RenderingError, STATEMENT_FILE, drawn_in,
+    episode_share, frames_of, render_parts, sha256_of, undrawn,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -62,7 +62,7 @@ impl ResultsFolder<'_> {
         };
         let tools = DrawTools { engine, keyring };
         let (results, bar) = (&self.report.episode_details, RenderProgress::new(&self.report.episode_details, &parts));
-        let all = draw_all(tools, &job, (self.path, results), parts, (engine.lanes(), cancel), &bar);
+        let all = render_parts(tools, &job, (self.path, results), parts, (engine.lanes(), cancel), &bar);
         bar.clear();
         Ok(match (cancel.is_cancelled(), all) {
             (true, _) => RenderEnd::Interrupted,
@@ -150,7 +150,7 @@ impl DrawEvents for RenderProgress {
         self.bar.iter().for_each(|bar| bar.set_position(all));
     }
 
-    fn finished(&self, episode: u32, part: RenderPart, outcome: &Result<Drawn, RenderingError>) {
+    fn finished(&self, episode: u32, part: RenderPart, outcome: &Result<RenderedPart, RenderingError>) {
         if part == RenderPart::Video {
             self.frames(episode, self.totals.get(&episode).copied().unwrap_or(0));
         }

@@ -37,7 +37,7 @@ pub(crate) enum KeysCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Revoke a key: it is refused from now on
+    /// Revoke a key: it is rejected from now on
     Revoke {
         #[command(flatten)]
         data: DataArgs,
@@ -93,7 +93,7 @@ async fn list(data: &DataArgs, json: bool) -> Result<ExitStatus, Failure> {
         vec![key.id.to_string(), key.account.to_string(), made, state(key).to_owned(), key.scopes.to_string()]
     };
     let rows: Vec<_> = keys.iter().map(row).collect();
-    super::stdout::print(&screen::layout().table(&["id", "account", "made", "state", "scopes"], &rows, 0));
+    super::stdout::print(&screen::layout().table(&["id", "account", "created", "state", "scopes"], &rows, 0));
     Ok(ExitStatus::Success)
 }
 

@@ -1,15 +1,25 @@
 //! The installation and the engine that a command uses.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use assay_model::Isolation;
 use assay_worker::{Engine, EngineOptions, Installation};
 
 use crate::exit::{Failure, OrFail};
+use crate::options::{own_runtimes, runtimes_in};
 
 /// Returns the installation in `ASSAY_HOME`, or else the one that this program belongs to.
 pub(super) fn installation() -> Result<Installation, Failure> {
-    Installation::find(std::env::var_os("ASSAY_HOME").map(PathBuf::from)).or_usage()
+    let mut installation = Installation::find(std::env::var_os("ASSAY_HOME").map(PathBuf::from)).or_usage()?;
+    installation.added_runtimes = own_runtimes().into_iter().collect();
+    Ok(installation)
+}
+
+/// Returns the installation with the runtimes of the service that has the data folder `data`.
+pub(super) fn installation_of(data: &Path) -> Result<Installation, Failure> {
+    let mut installation = installation()?;
+    installation.added_runtimes = vec![runtimes_in(data)];
+    Ok(installation)
 }
 
 /// Starts an engine with `lanes` lanes (by default one per processor), which runs policies in no tier weaker than

@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &RenderArgs) -> Result<ExitStatus, Failure> {
     match (&arguments.data, arguments.what.parse::<JobId>()) {
         (Some(data), Ok(job)) => render_job(arguments, data, job),
         (Some(_), Err(_)) => {
-            Err(Failure::Usage(anyhow!("{:?} is not the id of a job, which --data needs", arguments.what)))
+            Err(Failure::Usage(anyhow!("{:?} is not the id of a job, which --data requires", arguments.what)))
         }
         (None, _) => render_folder(arguments, Path::new(&arguments.what)),
     }
@@ -107,7 +107,7 @@ fn render_job(arguments: &RenderArgs, data: &Path, job: JobId) -> Result<ExitSta
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_internal()?;
     let usage = |why: &str| Err(Failure::Usage(anyhow!("job {job} {why}")));
     match runtime.block_on(records.request_renders(job, arguments.record)).or_internal()? {
-        RenderRequestOutcome::Queued(0) => super::stdout::print("nothing is missing, or it is queued already"),
+        RenderRequestOutcome::Queued(0) => super::stdout::print("nothing is missing, or it is already queued"),
         RenderRequestOutcome::Queued(count) => super::stdout::print(&format!(
             "{count} {} queued: the service on this folder renders them when its lanes are idle",
             if count == 1 { "episode is" } else { "episodes are" }

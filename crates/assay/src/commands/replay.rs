@@ -1,4 +1,4 @@
-//! `assay replay`: runs an episode of a report again, and compares it with its recording to the bit.
+//! `assay replay`: runs an episode of a report again, and compares it with its recording bit for bit.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use assay_model::lane::files;
-use assay_model::{EpisodeResult, JobMode, JobReport, Record, SeasonSecret, SeedSource, Sha256Digest};
+use assay_model::{EpisodeResult, JobMode, JobReport, Record, RuntimeVersion, SeasonSecret, SeedSource, Sha256Digest};
 use assay_policy::{IntakeLimits, intake};
 use assay_report::{ReplayReport, json};
 use assay_scenario::Scenario;
-use assay_worker::{Engine, Job, PolicySource, replay};
+use assay_worker::{Engine, Job, PolicyFolder, PolicySource, replay};
 use clap::Args;
 
 use crate::exit::{ExitStatus, Failure, OrFail};
@@ -23,7 +23,7 @@ use crate::screen;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 identical to the bit, 1 different, 2 wrong usage or input, 4 internal error, 130 interrupted.
+    after_help = "Exit codes: 0 bit-identical, 1 different, 2 wrong usage or input, 4 internal error, 130 interrupted.
 
 Examples:
   assay replay out/run1/report.json
@@ -65,14 +65,15 @@ pub(crate) fn run(arguments: &ReplayArgs) -> Result<ExitStatus, Failure> {
     let work = engine.scratch("replay").or_internal()?;
     let unpacked = work.path().join("policy");
     let taken = intake(&policy, &unpacked, &IntakeLimits::accepted()).map_err(|error| {
-        let is_internal = error.is_ours();
+        let is_internal = error.is_internal();
         let error = anyhow!(error).context(format!("the policy {}", policy.display()));
         if is_internal { Failure::Internal(error) } else { Failure::Usage(error) }
     })?;
     check_policy(&report, &policy, taken.sha256).or_usage()?;
+    let runtime = runtime(&engine, &report).or_usage()?;
     let job = Job {
         scenario: Arc::new(scenario),
-        policy: PolicySource::Folder(unpacked),
+        policy: PolicySource::Folder(PolicyFolder { path: unpacked, runtime: runtime.clone() }),
         seeds: seeds(arguments, &report)?,
         record: Record::None,
         folder: None,
@@ -89,7 +90,7 @@ pub(crate) fn run(arguments: &ReplayArgs) -> Result<ExitStatus, Failure> {
         recorded_trace_hash: recorded.trace_hash,
         replayed_trace_hash: outcome.result.trace_hash,
         fingerprint_differences: recorded_fingerprint
-            .map(|fingerprint| fingerprint.differences(engine.fingerprint()))
+            .map(|fingerprint| fingerprint.differences(&engine.fingerprint_in(runtime.as_ref())))
             .unwrap_or_default(),
         comparison: outcome.comparison,
     };
@@ -142,11 +143,21 @@ fn check_policy(report: &JobReport, path: &Path, found: Sha256Digest) -> anyhow:
         None => Err(anyhow!("the report is about a policy server, which can't be replayed")),
         Some(expected) if expected != found => Err(anyhow!(
             "{} is not the policy of the report: its SHA-256 is {found}, but that in the report is {expected} (a folder \
-             and an archive of it have different ones)",
+             and an archive of it have different digests)",
             path.display()
         )),
         Some(_) => Ok(()),
     }
+}
+
+/// Returns the runtime of the report's policy, which must be installed: another one would be another experiment.
+/// Reports of earlier versions name none.
+fn runtime(engine: &Engine, report: &JobReport) -> anyhow::Result<Option<RuntimeVersion>> {
+    let runtime = report.fingerprint.as_ref().and_then(|fingerprint| fingerprint.runtime.clone());
+    if let Some(version) = &runtime {
+        engine.runtimes().version(version)?;
+    }
+    Ok(runtime)
 }
 
 /// Returns the report's scenario: the built-in one if its digest is the same, else the copy in the report's folder,

@@ -120,7 +120,7 @@ fn show(scenario: &Scenario) -> String {
         ("version", scenario.version.clone()),
         ("difficulty", format!("{} of 5", scenario.difficulty)),
         ("time limit", format!("{} s", scenario.time_limit_s)),
-        ("actions", format!("{} a second", scenario.world.control_hz)),
+        ("actions", format!("{} per second", scenario.world.control_hz)),
         ("physics", format!("steps of {} s", scenario.world.timestep_s)),
     ];
     let facts = facts.map(|(label, fact)| (label.to_owned(), fact));

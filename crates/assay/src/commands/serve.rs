@@ -97,7 +97,7 @@ pub(crate) fn run(arguments: &ServeArgs, matches: &ArgMatches) -> Result<ExitSta
 }
 
 fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
-    let installation = super::machine::installation()?;
+    let installation = super::machine::installation_of(settings.server.data().or_usage()?)?;
     let judge = settings.judge.judge()?;
     let guard = AddressGuard::new(settings.server.policy_networks.iter().map(|network| network.0).collect());
     let engine = super::machine::engine(&installation, settings.server.lanes, settings.server.accepted_isolation())?;

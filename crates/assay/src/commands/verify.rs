@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &VerifyArgs) -> Result<ExitStatus, Failure> {
         judge_episodes(&engine, judge, &job, &mut episodes, &cancel);
     }
     let mut report = results::report(&header, arguments.out.is_some(), &episodes)?;
-    report.fingerprint = Some(engine.fingerprint().clone());
+    report.fingerprint = Some(engine.fingerprint_of(&header));
     (report.started_at, report.completed_at) = (Some(started_at), Some(SystemClock.now()));
     let signed = arguments.out.as_deref().zip(keyring.as_ref());
     if let Some((out, keyring)) = signed {
@@ -90,7 +90,7 @@ struct Prepared {
 /// Resolves scenario and policy, and plans the job. `work` is a folder for temporary files.
 fn prepare(arguments: &VerifyArgs, engine: &Engine, work: &Path, is_judged: bool) -> Result<Prepared, Failure> {
     let scenario = find(engine, &arguments.scenario)?;
-    let policy = source::find(&arguments.policy, &arguments.policy_server, &scenario, &work.join("policy"))?;
+    let policy = source::find(&arguments.policy, &arguments.policy_server, (engine, &scenario), &work.join("policy"))?;
     let mut header = header(arguments, plan(arguments, &scenario)?, &scenario, &policy);
     if matches!(policy.source, PolicySource::Folder(_)) {
         engine.runs_policies().or_internal()?;

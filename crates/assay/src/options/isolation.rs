@@ -13,7 +13,8 @@ pub(crate) struct IsolationArgs {
     /// attacks that it does not stop
     #[arg(long, value_name = "TIER", env = "ASSAY_ACCEPT_WEAKER_ISOLATION")]
     accept_weaker_isolation: Option<WeakerIsolation>,
-    /// Run policies even if neither works: they can read whatever this user can. Only for your own policies
+    /// Run policies even if neither namespaces nor Landlock work: they can read whatever this user can. Only for your
+    /// own policies
     #[arg(long, env = "ASSAY_RUN_UNTRUSTED_CODE_WITHOUT_ISOLATION")]
     run_untrusted_code_without_isolation: bool,
 }

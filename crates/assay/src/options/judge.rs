@@ -23,11 +23,11 @@ pub(crate) struct JudgeArgs {
     /// File with the API key
     #[arg(long, value_name = "FILE", conflicts_with = "judge_key")]
     judge_key_file: Option<PathBuf>,
-    /// Number of frames per episode that it is shown
+    /// Number of frames per episode shown to the judge
     #[arg(long, value_name = "N", default_value_t = JudgeOptions::FRAMES,
           value_parser = clap::value_parser!(u8).range(1..=i64::from(JudgeOptions::MAX_FRAMES)))]
     judge_frames: u8,
-    /// Number of episodes per job that it is shown: those nearest to a limit, or furthest beyond it
+    /// Number of episodes per job shown to the judge: those nearest to a limit, or furthest beyond it
     #[arg(long, value_name = "N", default_value_t = JudgeOptions::EPISODES,
           value_parser = clap::value_parser!(u8).range(1..=i64::from(JudgeOptions::MAX_EPISODES)))]
     judge_episodes: u8,

@@ -5,6 +5,7 @@ mod evidence;
 mod isolation;
 mod judge;
 mod policy_server;
+mod runtimes;
 mod signing;
 mod values;
 
@@ -13,5 +14,6 @@ pub(crate) use self::evidence::EvidenceArgs;
 pub(crate) use self::isolation::IsolationArgs;
 pub(crate) use self::judge::JudgeArgs;
 pub(crate) use self::policy_server::PolicyServerArgs;
+pub(crate) use self::runtimes::{own_runtimes, runtimes_in, runtimes_of};
 pub(crate) use self::signing::SigningArgs;
 pub(crate) use self::values::{lanes, mebibytes, network, probability};

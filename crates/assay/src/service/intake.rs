@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use assay_api::{CheckedPolicy, CheckedServer, IntakeFailure, PolicyIntake};
+use assay_model::RuntimeCard;
 use assay_policy::remote::ServerEndpoint;
 use assay_policy::{IntakeLimits, check_archive};
 use assay_worker::Engine;
 
-use super::preflights::{NOT_RUN, refused};
+use super::preflights::{NOT_RUN, refused, runtime};
 
 /// Checks archives and addresses of policy servers. Archives are checked by unpacking every entry, since only that
 /// shows whether an entry has the size that it declares.
@@ -19,20 +20,26 @@ pub(super) struct EngineIntake {
 }
 
 impl PolicyIntake for EngineIntake {
+    fn runtimes(&self) -> Vec<RuntimeCard> {
+        self.engine.runtimes().list().iter().map(|runtime| runtime.manifest.card(runtime.current)).collect()
+    }
+
     fn check(&self, zip: &Path) -> Result<CheckedPolicy, IntakeFailure> {
         if self.engine.runs_policies().is_err() {
             return Err(IntakeFailure::NotRun(NOT_RUN));
         }
         // Nothing is written: the worker unpacks the archive when it runs the job.
         let taken = check_archive(zip, &self.limits).map_err(refused)?;
-        Ok(CheckedPolicy { sha256: taken.sha256, warnings: self.engine.isolation_warning().into_iter().collect() })
+        let runtime = runtime(&self.engine, &taken.declaration)?;
+        let warnings = self.engine.isolation_warning().into_iter().collect();
+        Ok(CheckedPolicy { sha256: taken.sha256, runtime, warnings })
     }
 
     fn check_server(&self, url: &str) -> Result<CheckedServer, IntakeFailure> {
         let refused = |message: String| IntakeFailure::Refused { field: "policy_url", message };
         let endpoint = ServerEndpoint::parse(url).map_err(|error| refused(format!("policy_url {error}")))?;
         let guard = self.engine.remote().guard();
-        guard.check(&endpoint).map_err(|error| refused(guard.told(&error)))?;
+        guard.check(&endpoint).map_err(|error| refused(guard.client_message(&error)))?;
         Ok(CheckedServer { name: endpoint.to_string() })
     }
 }

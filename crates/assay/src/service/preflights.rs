@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use assay_api::{IntakeFailure, PreflightFailure, PreflightRequest, Preflights};
-use assay_model::{ErrorChain, Preflight, Sha256Digest};
+use assay_model::{ErrorChain, Preflight, RuntimeVersion, Sha256Digest};
 use assay_policy::remote::{PolicyServer, ServerEndpoint};
-use assay_policy::{IntakeError, IntakeLimits, intake};
-use assay_worker::{Cancel, Engine, PolicySource, PreflightJob, SessionError, preflight};
+use assay_policy::{IntakeError, IntakeLimits, NoRuntime, PolicyDeclaration, intake};
+use assay_worker::{Cancel, Engine, PolicyFolder, PolicySource, PreflightJob, SessionError, preflight};
 
 /// The message for clients; the reason is in the operator's log.
 pub(crate) const NOT_RUN: &str =
@@ -61,8 +61,15 @@ impl EnginePreflights {
         let archive = request.archive.as_ref();
         let archive = archive.ok_or_else(|| PreflightFailure::Broken("neither archive nor server".to_owned()))?;
         let taken = intake(archive, folder, &self.limits).map_err(refused)?;
-        Ok((PolicySource::Folder(folder.to_owned()), Some(taken.sha256)))
+        let runtime = Some(runtime(&self.engine, &taken.declaration)?);
+        Ok((PolicySource::Folder(PolicyFolder { path: folder.to_owned(), runtime }), Some(taken.sha256)))
     }
+}
+
+/// Chooses the runtime for a policy; without one, the client learns what is offered.
+pub(crate) fn runtime(engine: &Engine, declaration: &PolicyDeclaration) -> Result<RuntimeVersion, IntakeFailure> {
+    let refused = |error: NoRuntime| IntakeFailure::Refused { field: "policy", message: error.to_string() };
+    engine.runtime_for(declaration).map_err(refused)
 }
 
 /// Converts an intake error for the client.
@@ -70,7 +77,7 @@ pub(crate) fn refused(error: IntakeError) -> IntakeFailure {
     match error {
         // The error kind is kept to distinguish a full disk from other failures.
         IntakeError::Io { source, .. } => IntakeFailure::Broken(source),
-        internal if internal.is_ours() => IntakeFailure::Broken(io::Error::other(internal)),
+        internal if internal.is_internal() => IntakeFailure::Broken(io::Error::other(internal)),
         refused => IntakeFailure::Refused { field: "policy", message: refused.to_string() },
     }
 }

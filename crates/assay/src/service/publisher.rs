@@ -18,8 +18,9 @@ impl Publisher for EnginePublisher {
     fn open(&self, zip: &Path, account: &AccountId) -> Result<Draft, DraftFailure> {
         let work = self.0.scratch("publish").map_err(|e| broken(&e))?;
         let folder = work.path().join("scenario");
-        intake(zip, &folder, &IntakeLimits::scenario())
-            .map_err(|error| if error.is_ours() { broken(&error) } else { DraftFailure::Archive(error.to_string()) })?;
+        intake(zip, &folder, &IntakeLimits::scenario()).map_err(|error| {
+            if error.is_internal() { broken(&error) } else { DraftFailure::Archive(error.to_string()) }
+        })?;
         let scenario = Scenario::load(&folder, self.0.library().robots()).map_err(|error| fault(&error))?;
         scenario.check_community().map_err(|error| fault(&error))?;
         let scenario = scenario.published_by(account).map_err(|error| fault(&error))?;

@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use assay_api::{ReplayFailure, Replayer};
 use assay_model::lane::files;
-use assay_model::{AccountId, EpisodeResult, JobHeader, Record, SeedSource};
+use assay_model::{AccountId, EpisodeResult, JobHeader, Record, RuntimeVersion, SeedSource};
 use assay_policy::{IntakeLimits, intake};
 use assay_report::ReplayReport;
 use assay_store::{BlobError, Blobs, JobRecord, Records, StoreError};
-use assay_worker::{Cancel, Engine, EvaluationEvents, Job, PolicySource, ReplayError, SessionError, replay};
+use assay_worker::{
+    Cancel, Engine, EvaluationEvents, Job, PolicyFolder, PolicySource, ReplayError, SessionError, replay,
+};
 use async_trait::async_trait;
 use futures_util::StreamExt;
 use tempfile::TempDir;
@@ -175,12 +177,14 @@ pub(crate) fn replay_episode(
     };
     let scenario = engine.scenario(&header.scenario, header.scenario_digest);
     let scenario = scenario.map_err(|gone| refused(&gone.to_string()))?;
+    let runtime = header.runtime.clone();
+    runtime_is_installed(engine, runtime.as_ref())?;
     let work = engine.scratch("replayed").map_err(broken)?;
     let unpacked = work.path().join("policy");
     intake(&data.join(archive), &unpacked, &IntakeLimits::accepted()).map_err(|e| ReplayFailure::Broken(e.into()))?;
     let repeated = Job {
         scenario,
-        policy: PolicySource::Folder(unpacked),
+        policy: PolicySource::Folder(PolicyFolder { path: unpacked, runtime }),
         seeds,
         record: Record::None,
         folder: None,
@@ -194,9 +198,16 @@ pub(crate) fn replay_episode(
         recorded_trace_hash: episode.trace_hash,
         replayed_trace_hash: outcome.result.trace_hash,
         fingerprint_differences: recorded_fingerprint
-            .map(|fingerprint| fingerprint.differences(engine.fingerprint()))
+            .map(|fingerprint| fingerprint.differences(&engine.fingerprint_of(header)))
             .unwrap_or_default(),
         comparison: outcome.comparison,
+    })
+}
+
+/// Refuses a replay whose policy ran in a runtime that is not installed: another one would be another experiment.
+fn runtime_is_installed(engine: &Engine, runtime: Option<&RuntimeVersion>) -> Result<(), ReplayFailure> {
+    runtime.map_or(Ok(()), |version| {
+        engine.runtimes().version(version).map(drop).map_err(|gone| refused(&gone.to_string()))
     })
 }
 

@@ -27,9 +27,9 @@ pub(crate) struct JudgeSettings {
     /// File with the API key.
     #[schemars(example = "/etc/assay/judge-key")]
     pub(crate) key_file: Option<PathBuf>,
-    /// Number of frames per episode that it is shown.
+    /// Number of frames per episode shown to the judge.
     pub(crate) frames: u8,
-    /// Number of episodes per job that it is shown: those nearest to a limit, or furthest beyond it.
+    /// Number of episodes per job shown to the judge: those nearest to a limit, or furthest beyond it.
     pub(crate) episodes: u8,
     /// Maximum number of tokens per job, as the endpoint counts them.
     pub(crate) tokens: u64,
@@ -55,7 +55,7 @@ impl JudgeSettings {
             return Err(InvalidSetting::new("model", "(not set)", "set together with judge.url"));
         }
         if self.key.is_some() && self.key_file.is_some() {
-            return Err(InvalidSetting::new("key_file", "(set)", "left out where judge.key is set"));
+            return Err(InvalidSetting::new("key_file", "(set)", "omitted if judge.key is set"));
         }
         InvalidSetting::unless_in("frames", self.frames, &(1..=JudgeOptions::MAX_FRAMES))?;
         InvalidSetting::unless_in("episodes", self.episodes, &(1..=JudgeOptions::MAX_EPISODES))

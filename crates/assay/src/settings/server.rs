@@ -56,7 +56,7 @@ pub(crate) struct ServerSettings {
     pub(crate) drain_s: Seconds,
     /// Run policies with Landlock if namespaces don't work.
     pub(crate) accept_weaker_isolation: Option<WeakerIsolation>,
-    /// Run policies even if neither works. Only for your own policies.
+    /// Run policies even if neither namespaces nor Landlock work. Only for your own policies.
     pub(crate) run_untrusted_code_without_isolation: bool,
 }
 

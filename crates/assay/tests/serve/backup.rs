@@ -94,7 +94,7 @@ fn a_backup_made_as_documented_can_be_restored() {
         assert!(found.contains("no problems found"), "{found}");
     });
     let found = shell(&assay, &documented("check"), &folders);
-    assert!(found.contains("the same to the bit") && found.contains("no problems found"), "{found}");
+    assert!(found.contains("bit-identical") && found.contains("no problems found"), "{found}");
     assert_ne!(server.stop(Signal::KILL, STOP_LIMIT).code, 0);
     fs::rename(&data, assay.path("lost")).unwrap();
     shell(&assay, &documented("restore"), &folders);

@@ -137,7 +137,7 @@ fn hostile_scenarios_are_refused_and_leave_nothing_behind() {
         (TOML, "time_limit_s = 10", "time_limit_s = 121", TOML, Some("time_limit_s"), "1 to 120"),
         (TOML, "version = \"1.0.0\"", "version = \"../1\"", TOML, Some("version"), "use letters"),
         (TOML, "[budget]", "[budget]\nimport_cpu_ms = 20000", TOML, Some("budget.import_cpu_ms"), "at most 10000"),
-        (SCENE, WORLD, "<worldbody><geom size='0.1'/><plugin plugin='x'/>", SCENE, None, "not taken"),
+        (SCENE, WORLD, "<worldbody><geom size='0.1'/><plugin plugin='x'/>", SCENE, None, "not allowed"),
     ];
     for case in CASES.iter().chain(&more) {
         let (_, _, new, at, key, words) = case;

@@ -49,7 +49,7 @@ fn an_episode_is_stored_compressed_and_returned_unchanged() {
     python.arg(home().join("docs/replay.py")).arg(assay.path("out/episodes/001")).env_remove("GLIBC_TUNABLES");
     let output = python.output().expect("vendor/dev-venv is made by tools/setup --dev");
     let hash = job.episode_details[1].trace_hash.unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), format!("the same to the bit, trace hash {hash}"));
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), format!("bit-identical, trace hash {hash}"));
     let replay = client.post(&format!("/verify/{id}/replay"));
     assert_eq!((replay.status, &replay.body["same"]), (200, &json!(true)), "{}", replay.text);
 }

@@ -46,10 +46,12 @@ fn signed_files_can_be_checked_on_any_machine() {
     // Another machine has only the published files.
     fs::remove_dir_all(assay.path("user")).unwrap();
     check(&assay, &["--keys", "keys.json"], 0, "verdict    SAFE");
-    check(&assay, &[], 1, "result     REFUSED, the signature check failed: no signature is by any of the known keys");
+    let unknown = "result     REFUSED, the signature check failed: no signature was made by any of the known keys";
+    check(&assay, &[], 1, unknown);
     let id = keys.stdout.split('"').find(|text| text.len() == 64).unwrap();
     check(&assay, &["--keys", "keys.json", "--keyid", id], 0, id);
-    check(&assay, &["--keys", "keys.json", "--keyid", &"0".repeat(64)], 1, "no signature is by the key with this id");
+    let zeros = "0".repeat(64);
+    check(&assay, &["--keys", "keys.json", "--keyid", &zeros], 1, "no signature was made by the key with this id");
     check(&assay, &["--keys", "absent.json"], 2, "absent.json");
 }
 

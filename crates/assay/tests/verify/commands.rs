@@ -69,7 +69,7 @@ fn the_doctor_finds_no_problem_on_this_machine() {
     let checks: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(checks["holds"], true);
     let names: Vec<_> = checks["checks"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
-    for name in ["MuJoCo", "Python runtime", "scenarios", "rendering"] {
+    for name in ["MuJoCo", "Python runtimes", "scenarios", "rendering"] {
         assert!(names.contains(&name), "{name} is missing in {names:?}");
     }
     assay.assert_clean();

@@ -23,6 +23,7 @@ mod repeat;
 mod replay;
 mod replay_script;
 mod reports;
+mod runtimes;
 mod seeds;
 mod stl;
 mod tls;

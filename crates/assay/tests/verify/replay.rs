@@ -1,4 +1,4 @@
-//! `assay replay`: the same to the bit, or the first difference and its cause.
+//! `assay replay`: bit-identical, or the first difference and its cause.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ fn a_deterministic_policy_repeats() {
     let report = recorded(&assay, STEADY);
     let run = replay(&assay, &report, &["--episode", "1"]);
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
-    assert!(run.stdout.starts_with("episode 1: the same to the bit, 26 control steps\ntrace hash "), "{}", run.stdout);
+    assert!(run.stdout.starts_with("episode 1: bit-identical, 26 control steps\ntrace hash "), "{}", run.stdout);
     assay.assert_clean();
 
     // A different fingerprint is reported first.
@@ -130,7 +130,7 @@ fn a_nondeterministic_policy_is_reported() {
     let report = recorded(&assay, FICKLE);
     let run = replay(&assay, &report, &[]);
     assert_eq!(run.code, 1, "{}{}", run.stdout, run.stderr);
-    let first = "episode 0: differs from control step 11 on (0.220 s)\naction.0 was ";
+    let first = "episode 0: differs from control step 11 onwards (0.220 s)\naction.0 was ";
     assert!(run.stdout.starts_with(first) && run.stdout.contains("not deterministic"), "{}", run.stdout);
 }
 

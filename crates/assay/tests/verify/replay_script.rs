@@ -35,7 +35,7 @@ fn an_independent_mujoco_reproduces_every_bit() {
         let output = replay(&assay.path(scenario).join("episodes/000"));
         let stdout = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
-        assert_eq!(stdout.trim(), format!("the same to the bit, trace hash {hash}"));
+        assert_eq!(stdout.trim(), format!("bit-identical, trace hash {hash}"));
     }
 }
 

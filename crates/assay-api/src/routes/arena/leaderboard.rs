@@ -46,11 +46,11 @@ pub(in crate::routes) struct Leaderboard {
 #[utoipa::path(
     get, path = "/leaderboard", operation_id = "leaderboard", tag = "arena",
     params(
-        ("scenario" = Option<String>, Query, description = "The board of this scenario; not with `collection`", min_length = 1),
-        ("collection" = Option<String>, Query, description = "The board of this collection's scenarios together; `overall` if neither is given", min_length = 1),
-        ("season" = inline(Option<u32>), Query, description = "With `scenario`: one of its seasons; the newest if absent", minimum = 1, maximum = 2_147_483_647),
-        ("limit" = inline(Option<u32>), Query, description = "Entries of the page; 20 if absent", minimum = 1, maximum = 100),
-        ("offset" = inline(Option<u32>), Query, description = "Entries to skip", minimum = 0, maximum = 2_147_483_647),
+        ("scenario" = Option<String>, Query, description = "Scenario of the board; not together with `collection`", min_length = 1),
+        ("collection" = Option<String>, Query, description = "Collection whose scenarios are ranked together; `overall` if neither is given", min_length = 1),
+        ("season" = inline(Option<u32>), Query, description = "Season of the `scenario`; the newest if absent", minimum = 1, maximum = 2_147_483_647),
+        ("limit" = inline(Option<u32>), Query, description = "Maximum number of entries on the page; 20 if absent", minimum = 1, maximum = 100),
+        ("offset" = inline(Option<u32>), Query, description = "Number of entries to skip", minimum = 0, maximum = 2_147_483_647),
     ),
     responses((status = 200, body = ref(schema_of::<Leaderboard>())), (status = 400)),
 )]
@@ -64,11 +64,11 @@ pub(in crate::routes) async fn handle(
     let number = query.text("season")?.map(|_| query.number("season", 1, 1, i32::MAX.unsigned_abs())).transpose()?;
     let (scenario, collection) = (query.text("scenario")?, query.text("collection")?);
     if let (Some(_), Some(collection)) = (scenario, collection) {
-        let message = "a board is of a scenario or of a collection: send one of them";
+        let message = "scenario and collection are mutually exclusive: send one of them";
         return Err(ApiError::invalid("collection", Some(collection), message));
     }
     if let (None, Some(_)) = (scenario, number) {
-        return Err(ApiError::invalid("season", query.text("season")?, "season goes with scenario"));
+        return Err(ApiError::invalid("season", query.text("season")?, "season requires scenario"));
     }
     let has_overall = app.catalog.collections().iter().any(|known| known.id == OVERALL);
     let collection = collection.or((scenario.is_none() && has_overall).then_some(OVERALL));

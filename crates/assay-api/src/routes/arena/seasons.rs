@@ -51,7 +51,7 @@ pub(in crate::routes) struct SeasonView {
 /// closed, its secret.
 #[utoipa::path(
     get, path = "/seasons", operation_id = "seasons", tag = "arena",
-    params(("scenario" = Option<String>, Query, description = "Only of this scenario", min_length = 1)),
+    params(("scenario" = Option<String>, Query, description = "Only seasons of this scenario", min_length = 1)),
     responses((status = 200, body = ref(schema_of::<SeasonList>())), (status = 400)),
 )]
 pub(in crate::routes) async fn handle(

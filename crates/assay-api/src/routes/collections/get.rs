@@ -12,7 +12,7 @@ use crate::state::App;
 /// Returns a named set of scenarios with their ids, in the intended order.
 #[utoipa::path(
     get, path = "/collections/{id}", operation_id = "collection", tag = "scenarios",
-    params(("id" = String, Path, description = "A collection's id", min_length = 1)),
+    params(("id" = String, Path, description = "Id of the collection", min_length = 1)),
     responses((status = 200, body = ref(schema_of::<CollectionView>())), (status = 400), (status = 404)),
 )]
 pub(in crate::routes) async fn handle(

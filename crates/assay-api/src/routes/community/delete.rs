@@ -15,7 +15,7 @@ use crate::state::App;
 /// idempotent.
 #[utoipa::path(
     delete, path = "/community/scenarios/{id}", operation_id = "delete_community_scenario", tag = "scenarios",
-    params(("id" = String, Path, description = "A published scenario's id: account.name", pattern = "^[a-z0-9][a-z0-9_-]*\\.[a-z0-9][a-z0-9_-]*$", max_length = 100)),
+    params(("id" = String, Path, description = "Id of the published scenario: account.name", pattern = "^[a-z0-9][a-z0-9_-]*\\.[a-z0-9][a-z0-9_-]*$", max_length = 100)),
     responses((status = 204, description = "Deleted"), (status = 400), (status = 404)),
 )]
 pub(in crate::routes) async fn handle(

@@ -42,13 +42,13 @@ enum Sort {
 #[utoipa::path(
     get, path = "/community/scenarios", operation_id = "community_scenarios", tag = "scenarios",
     params(
-        ("q" = Option<String>, Query, description = "Words that stand in id, name, description or tags: all of them, at most 8", min_length = 1),
-        ("tag" = Option<String>, Query, description = "Only with this tag", min_length = 1),
-        ("author" = Option<String>, Query, description = "Only of this account", min_length = 1),
-        ("sort" = inline(Option<Sort>), Query, description = "newest if absent"),
-        ("limit" = inline(Option<u32>), Query, description = "Scenarios of the page; 20 if absent", minimum = 1, maximum = 100),
-        ("offset" = inline(Option<u32>), Query, description = "Scenarios to skip", minimum = 0, maximum = 2_147_483_647),
-        ("before" = Option<String>, Query, description = "Only those that stand behind this one; with sort=newest", min_length = 1),
+        ("q" = Option<String>, Query, description = "Search words, at most 8; all of them must occur in id, name, description or tags", min_length = 1),
+        ("tag" = Option<String>, Query, description = "Only scenarios with this tag", min_length = 1),
+        ("author" = Option<String>, Query, description = "Only scenarios of this account", min_length = 1),
+        ("sort" = inline(Option<Sort>), Query, description = "Order of the list; newest if absent"),
+        ("limit" = inline(Option<u32>), Query, description = "Maximum number of scenarios on the page; 20 if absent", minimum = 1, maximum = 100),
+        ("offset" = inline(Option<u32>), Query, description = "Number of scenarios to skip", minimum = 0, maximum = 2_147_483_647),
+        ("before" = Option<String>, Query, description = "Only scenarios after this one in the list; requires sort=newest", min_length = 1),
     ),
     responses((status = 200, body = ref(schema_of::<CommunityPage>())), (status = 400)),
 )]
@@ -74,7 +74,7 @@ fn filter(query: &Query) -> Result<CommunityFilter, ApiError> {
         return Err(ApiError::invalid(
             "q",
             None,
-            format!("q has {} words; at most {MAX_WORDS} are looked for", words.len()),
+            format!("q has {} words, but at most {MAX_WORDS} are allowed", words.len()),
         ));
     }
     let sort = match query.text("sort")? {
@@ -85,7 +85,7 @@ fn filter(query: &Query) -> Result<CommunityFilter, ApiError> {
     };
     let before = match query.text("before")? {
         Some(text) if sort != CommunitySort::Newest => {
-            return Err(ApiError::invalid("before", Some(text), "before goes with sort=newest; use offset"));
+            return Err(ApiError::invalid("before", Some(text), "before requires sort=newest; use offset instead"));
         }
         Some(text) => Some(text.parse::<ScenarioId>().map_err(|_| not_listed(text))?),
         None => None,

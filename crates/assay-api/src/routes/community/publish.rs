@@ -49,8 +49,8 @@ pub(in crate::routes) struct PublishForm {
     post, path = "/community/scenarios", operation_id = "publish_scenario", tag = "scenarios",
     request_body(content = ref(schema_of::<PublishForm>()), content_type = "multipart/form-data"),
     responses(
-        (status = 201, description = "Published: it can be used from now on", body = ref(schema_of::<CommunityScenarioDetail>()),
-            headers(("Location" = String, description = "Where the scenario is"))),
+        (status = 201, description = "Published; the scenario can be used from now on", body = ref(schema_of::<CommunityScenarioDetail>()),
+            headers(("Location" = String, description = "URL of the scenario"))),
         (status = 400), (status = 408), (status = 409), (status = 413), (status = 415), (status = 429),
     ),
 )]
@@ -64,13 +64,13 @@ pub(in crate::routes) async fn handle(
     app.publishing_slots.precheck(&caller.key.account)?;
     if IdempotencyGuard::of(&request).is_none() {
         // A repeated request gets its stored response, whatever the account has used up meanwhile.
-        look_at_failures(&app, &caller.key.account).await?;
+        check_failed_publications(&app, &caller.key.account).await?;
     }
     let form = upload::receive(&app, &caller, request, SCENARIO_PARTS).await?;
     let tags = tags(&form)?;
     let place = app.publishing_slots.acquire(&caller.key.account)?;
     // While the slot is held, so that no other request of this account comes between the check and the record.
-    look_at_failures(&app, &caller.key.account).await?;
+    check_failed_publications(&app, &caller.key.account).await?;
     // On a separate task, so that a client that disconnects does not leave a scenario half published.
     let (runner, account) = (app.clone(), caller.key.account.clone());
     let published = tokio::spawn(async move {
@@ -103,14 +103,14 @@ impl<E: Into<ApiError>> From<E> for NotPublished {
 }
 
 /// Returns an error if the account has reached its daily limit of failed publications.
-async fn look_at_failures(app: &App, account: &AccountId) -> Result<(), ApiError> {
+async fn check_failed_publications(app: &App, account: &AccountId) -> Result<(), ApiError> {
     let (now, limit) = (app.clock.now(), app.settings.account.failed_publications_per_day);
     let failures = app.records.publishing_failures(account, now).await?;
     let (Some(frees_at), true) = (failures.frees_at, failures.count >= limit) else { return Ok(()) };
     let over = OverLimit::until("failed_publications_per_day", limit.into(), failures.count.into(), frees_at);
     let message = format!(
-        "{limit} scenarios of your account were looked at in the last 24 hours and could not be published; try yours with \
-         `assay scenario check` first"
+        "{limit} scenarios of your account were checked in the last 24 hours and could not be published; run \
+         `assay scenario check` on yours first"
     );
     Err(ApiError::over_limit(&over, message, seconds_until(frees_at, now)))
 }
@@ -152,7 +152,7 @@ async fn publish(
         let kept = files.keep(scenario.digest, source);
         kept.map_err(|e| match is_disk_full(&e) {
             true => DraftFailure::Full,
-            false => DraftFailure::Broken(format!("its files can't be kept: {e}")),
+            false => DraftFailure::Broken(format!("could not store its files: {e}")),
         })?;
         Ok(draft)
     })
@@ -174,7 +174,7 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, DraftFailure> + Send + 'static,
 ) -> Result<T, NotPublished> {
     let done = tokio::task::spawn_blocking(work).await;
-    let done = done.map_err(|e| ApiError::internal("looking at a scenario panicked", &e))?;
+    let done = done.map_err(|e| ApiError::internal("checking a scenario panicked", &e))?;
     // A check that timed out used all of its time, and a scenario can provoke that; so it counts, although it may not
     // be at fault.
     done.map_err(|failure| match failure {
@@ -186,8 +186,8 @@ async fn blocking<T: Send + 'static>(
 fn failed(failure: DraftFailure) -> ApiError {
     match failure {
         DraftFailure::Busy => {
-            let message = "the scenario could not be checked in 20 s: the machine may be too busy, or the world too large; \
-                           try again later (this try counts against failed_publications_per_day)";
+            let message = "the scenario could not be checked within 20 s: the machine may be too busy, or the world \
+                           too large; try again later (this attempt counts against failed_publications_per_day)";
             ApiError::try_again(ErrorCode::Unavailable, message, PUBLISH_RETRY_S)
         }
         DraftFailure::Full => upload_space::full(),
@@ -197,7 +197,7 @@ fn failed(failure: DraftFailure) -> ApiError {
             ApiError::invalid(FIELD, None, format!("{place}: {problem}")).in_file(&file, key.as_deref())
         }
         DraftFailure::Broken(message) => {
-            ApiError::internal("a scenario could not be looked at", &std::io::Error::other(message))
+            ApiError::internal("could not check a scenario", &std::io::Error::other(message))
         }
     }
 }
@@ -216,20 +216,19 @@ fn refuse(
     let message = match published {
         PublishOutcome::Done => return Ok(()),
         PublishOutcome::VersionExists => {
-            format!("{id} {version} is published already and stays as it is; give what you changed another version")
+            format!("{id} {version} is already published and can't be changed; publish changes as a new version")
         }
-        PublishOutcome::Reserved => format!("{id} was deleted, and its name is not given again; choose another id"),
+        PublishOutcome::Reserved => format!("{id} was deleted, and its id can't be reused; choose another id"),
         PublishOutcome::TooMany { frees_at } => {
             let most = u64::from(limit);
             let Some(frees_at) = frees_at else {
-                let over = OverLimit::when("publications_per_day", 0, 0, "when the host raises it");
-                let message = "the host of this service lets no account publish";
+                let over = OverLimit::when("publications_per_day", 0, 0, "when the operator raises the limit");
+                let message = "the operator of this service does not allow publications";
                 return Err(ApiError::over_limit(&over, message, DAY_RETRY_S));
             };
             let over = OverLimit::until("publications_per_day", most, most, frees_at);
-            let message = format!(
-                "your account published {limit} versions in the last 24 hours; the next may come at {frees_at}"
-            );
+            let message =
+                format!("your account published {limit} versions in the last 24 hours; try again at {frees_at}");
             return Err(ApiError::over_limit(&over, message, seconds_until(frees_at, now)));
         }
     };

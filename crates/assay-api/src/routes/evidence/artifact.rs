@@ -42,16 +42,16 @@ fn as_written<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Erro
 #[utoipa::path(
     get, path = "/artifacts/{job_id}/{sha256}/{name}", operation_id = "artifact", tag = "verify",
     params(
-        ("job_id" = uuid::Uuid, Path, description = "The job that the evidence belongs to"),
-        ("sha256" = String, Path, description = "Hash of the file's bytes, which is also its ETag", pattern = "^[0-9a-f]{64}$"),
-        ("name" = String, Path, description = "Name for a download", min_length = 1),
-        ("expires" = i64, Query, description = "When the address stops leading here, in Unix seconds", minimum = 0),
-        ("signature" = String, Query, description = "Signature by the service; signed addresses are in the job object", pattern = "^[0-9a-f]{64}$"),
+        ("job_id" = uuid::Uuid, Path, description = "Id of the job that the evidence belongs to"),
+        ("sha256" = String, Path, description = "SHA-256 of the file, which is also its ETag", pattern = "^[0-9a-f]{64}$"),
+        ("name" = String, Path, description = "File name for downloads", min_length = 1),
+        ("expires" = i64, Query, description = "Expiry of the URL, in Unix seconds", minimum = 0),
+        ("signature" = String, Query, description = "Signature of the service; the job object contains the signed URLs", pattern = "^[0-9a-f]{64}$"),
     ),
     responses(
-        (status = 200, description = "The file; takes Range, If-Range and If-None-Match", content_type = "application/octet-stream"),
+        (status = 200, description = "The file; supports Range, If-Range and If-None-Match", content_type = "application/octet-stream"),
         (status = 206, description = "The bytes of the range", content_type = "application/octet-stream"),
-        (status = 304, description = "The client has it already"),
+        (status = 304, description = "The client already has the file"),
         (status = 403), (status = 404), (status = 410), (status = 416),
     ),
 )]
@@ -69,7 +69,7 @@ pub(in crate::routes) async fn handle(
     if expires <= app.clock.now().as_second() {
         return Err(ApiError::new(
             ErrorCode::Forbidden,
-            "this address has expired; ask for the job again to get a new one",
+            "this URL has expired; request the job again to get a new one",
         ));
     }
     let sha256: Sha256Digest = sha256.parse().map_err(|_| ApiError::not_found("artifact"))?;
@@ -83,7 +83,7 @@ pub(in crate::routes) async fn handle(
         describe(headers, &etag, &name);
     }
     let built = |response: axum::http::response::Builder, body| {
-        response.body(body).map_err(|e| ApiError::internal("an answer with an artifact", &e))
+        response.body(body).map_err(|e| ApiError::internal("a response with an artifact", &e))
     };
     if text(&request, &header::IF_NONE_MATCH).is_some_and(|known| matches_etag(known, &etag)) {
         return built(response.status(StatusCode::NOT_MODIFIED), Body::empty());
@@ -146,7 +146,7 @@ fn matches_etag(known: &str, etag: &str) -> bool {
 }
 
 pub(in crate::routes) fn unsigned() -> ApiError {
-    ApiError::new(ErrorCode::Forbidden, "this address is not one that the service gave out")
+    ApiError::new(ErrorCode::Forbidden, "this URL was not issued by the service, or was changed")
 }
 
 /// Returns the error for a missing artifact.
@@ -157,7 +157,7 @@ async fn missing(app: &App, job: JobId) -> ApiError {
     };
     match (removed.erased_at, removed.evidence_at) {
         (Some(at), _) => erased::erased(at),
-        (None, Some(at)) => erased::gone("the job's evidence was removed; its report stays", at),
+        (None, Some(at)) => erased::gone("the job's evidence, except for its report, was removed", at),
         (None, None) => ApiError::not_found("artifact"),
     }
 }

@@ -19,8 +19,8 @@ use crate::state::App;
     get, path = "/thumbnails/{digest}", operation_id = "thumbnail", tag = "scenarios",
     params(
         ("digest" = String, Path, description = "Digest of a published version", pattern = "^[0-9a-f]{64}$"),
-        ("expires" = i64, Query, description = "When the address stops leading here, in Unix seconds", minimum = 0),
-        ("signature" = String, Query, description = "Signature by the service; signed addresses are in the list of published scenarios", pattern = "^[0-9a-f]{64}$"),
+        ("expires" = i64, Query, description = "Expiry of the URL, in Unix seconds", minimum = 0),
+        ("signature" = String, Query, description = "Signature of the service; the lists of published scenarios contain the signed URLs", pattern = "^[0-9a-f]{64}$"),
     ),
     responses((status = 200, description = "The picture", content_type = "image/png"), (status = 403), (status = 404)),
 )]
@@ -34,7 +34,7 @@ pub(in crate::routes) async fn handle(
         return Err(unsigned());
     }
     if expires <= app.clock.now().as_second() {
-        let message = "this address has expired; ask for the scenario again to get a new one";
+        let message = "this URL has expired; request the scenario again to get a new one";
         return Err(ApiError::new(ErrorCode::Forbidden, message));
     }
     let path = digest.parse().ok().and_then(|digest| app.scenario_files.picture(digest));

@@ -66,7 +66,7 @@ pub(in crate::routes) async fn handle(
     let scopes: Scopes = wish.scopes.into_iter().collect();
     let name = assay_model::sanitise(&wish.name, usize::MAX).replace(['\n', '\t'], " ");
     if name.trim().is_empty() || name.chars().count() > MAX_NAME_CHARS {
-        let message = format!("name must have 1 to {MAX_NAME_CHARS} characters of text");
+        let message = format!("name must have 1 to {MAX_NAME_CHARS} characters, at least one of them visible");
         return Err(ApiError::invalid("name", Some(&wish.name), message));
     }
     if scopes.is_empty() {
@@ -75,14 +75,14 @@ pub(in crate::routes) async fn handle(
     if let Some(lacking) = scopes.iter().find(|scope| !caller.has(*scope)) {
         return Err(ApiError::new(
             ErrorCode::Forbidden,
-            format!("the key lacks the scope {lacking}, so it can't give it"),
+            format!("the key lacks the scope {lacking}, so it can't grant it"),
         ));
     }
     if let Some(end) = wish.expires_at.filter(|end| *end <= now) {
-        return Err(ApiError::invalid("expires_at", Some(&end.to_string()), "expires_at has passed already"));
+        return Err(ApiError::invalid("expires_at", Some(&end.to_string()), "expires_at is in the past"));
     }
     let account = wish.account.unwrap_or_else(|| caller.key.account.clone());
-    caller.audit(&account, "made a key");
+    caller.audit(&account, "created a key");
     let (key, record) = mint(&*app.entropy, now, account, name.trim(), scopes, wish.expires_at);
     let shown = KeyView::from(&record);
     app.records.create_key(record).await?;

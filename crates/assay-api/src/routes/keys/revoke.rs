@@ -15,7 +15,7 @@ use crate::state::App;
 /// The operation is idempotent.
 #[utoipa::path(
     delete, path = "/keys/{id}", operation_id = "revoke_key", tag = "keys",
-    params(("id" = String, Path, description = "The part of the key between the underscores", pattern = "^[0-9a-z]{1,32}$")),
+    params(("id" = String, Path, description = "Id of the key: the part between the underscores", pattern = "^[0-9a-z]{1,32}$")),
     responses((status = 204, description = "Revoked"), (status = 400), (status = 404), (status = 409)),
 )]
 pub(in crate::routes) async fn handle(

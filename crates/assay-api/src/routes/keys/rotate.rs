@@ -19,7 +19,7 @@ use crate::state::App;
 /// administrator.
 #[utoipa::path(
     post, path = "/keys/rotate", operation_id = "rotate_key", tag = "keys",
-    responses((status = 201, description = "The key that takes the place of the one that asked", body = ref(schema_of::<CreatedKey>()))),
+    responses((status = 201, description = "The new key, which replaces the requesting key", body = ref(schema_of::<CreatedKey>()))),
 )]
 pub(in crate::routes) async fn handle(
     State(app): State<App>,
@@ -27,7 +27,7 @@ pub(in crate::routes) async fn handle(
     request: Request,
 ) -> Result<CreatedKeyResponse, ApiError> {
     if caller.session.is_some() {
-        let message = "a browser's session can't rotate its key; send the key itself in the Authorization header";
+        let message = "a browser session can't rotate its key; send the key itself in the Authorization header";
         return Err(ApiError::new(ErrorCode::Forbidden, message));
     }
     if let Some(once) = IdempotencyGuard::of(&request) {

@@ -71,17 +71,18 @@ fn document(settings: &ApiSettings, declared: &DeclaredApi) -> Value {
             "type": "apiKey",
             "in": "cookie",
             "name": "assay_session",
-            "description": "A browser that signed in (POST /session); changes also need its X-CSRF-Token. The header \
-                            Authorization counts where both are there",
+            "description": "A browser session (POST /session); changes also require its X-CSRF-Token. An \
+                            Authorization header takes precedence over the cookie",
         },
     });
     document["components"]["headers"] = headers();
     document["components"]["parameters"] = json!({ "IdempotencyKey": {
         "name": "Idempotency-Key",
         "in": "header",
-        "description": "The client's own name for this request, such as a UUID. Sent again under the same key within 24 h \
-            by the same account, it is not done again and gets the first answer; a key of another request, or of one \
-            that is still being done, is a CONFLICT. A request that was refused frees its key.",
+        "description": "The client's own name for this request, such as a UUID. If the same account repeats the \
+            request with the same key within 24 h, the request is not executed again, and the response is that of the \
+            first one. A key of a different request, or of one that is still running, is a CONFLICT. A rejected \
+            request releases its key.",
         "schema": { "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$" },
     } });
     let mut schemas = Value::Object(schemas::components());
@@ -111,18 +112,18 @@ fn headers() -> Value {
     };
     json!({
         "RequestId": {
-            "description": "Stands in the log with everything that the request did",
+            "description": "Id of the request, which is also in its log lines",
             "required": true,
             "schema": { "type": "string", "format": "uuid" },
         },
         "Replayed": {
-            "description": "`true` on the first answer to this request, given again for its Idempotency-Key",
+            "description": "`true` if this is the stored response to an earlier request with the same Idempotency-Key",
             "schema": { "type": "string", "const": "true" },
         },
-        "RateLimit": number("Requests of this kind that the key may send in a window of 60 s"),
-        "RateRemaining": number("How many of them are left"),
-        "RateReset": number("When the window ends, in Unix seconds"),
-        "RetryAfter": number("Seconds after which to try again"),
+        "RateLimit": number("Maximum number of requests of this kind per key in a window of 60 s"),
+        "RateRemaining": number("Number of requests left in the window"),
+        "RateReset": number("End of the window, in Unix seconds"),
+        "RetryAfter": number("Delay in seconds before trying again"),
     })
 }
 
@@ -176,7 +177,7 @@ fn complete(operation: &mut Value, endpoint: &EndpointInfo) {
     }
     if endpoint.cacheable {
         responses["304"] =
-            json!({ "description": "The client has it already: its `If-None-Match` names the answer's `ETag`" });
+            json!({ "description": "The client already has this version: its `If-None-Match` matches the `ETag`" });
     }
     for (status, meaning) in ERRORS {
         if added.contains(&status) || responses.get(status).is_some() {
@@ -224,9 +225,9 @@ fn needed(endpoint: &EndpointInfo) -> Option<String> {
 fn event(data: &Value) -> Value {
     json!({
         "type": "object",
-        "description": "An event of the stream (the body is a sequence of them, as text/event-stream has it)",
+        "description": "An event of the stream (the body is a sequence of events in the format text/event-stream)",
         "properties": {
-            "id": { "type": "string", "description": "For `Last-Event-ID`; only with what is kept" },
+            "id": { "type": "string", "description": "Value for `Last-Event-ID`; only recorded events have one" },
             "data": { "type": "string", "contentMediaType": "application/json", "contentSchema": data },
         },
         "required": ["data"],

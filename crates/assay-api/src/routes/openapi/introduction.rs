@@ -48,7 +48,7 @@ pub(in crate::routes) fn tags() -> Value {
         tag(
             "scenarios",
             "Scenarios",
-            "What policies are evaluated on: the built-in scenarios, and those that accounts publish."
+            "The tasks that policies are evaluated on: built-in scenarios, and those that accounts publish."
         ),
         tag(
             "arena",

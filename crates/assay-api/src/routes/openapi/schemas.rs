@@ -12,7 +12,9 @@ use serde_json::{Map, Value, json};
 use super::body::{ApiBody, PLACE};
 use crate::events::JobUpdate;
 use crate::http::ErrorResponse;
-use crate::routes::{arena, collections, community, keys, scenarios, service, session, submissions, verify, webhooks};
+use crate::routes::{
+    arena, collections, community, keys, runtimes, scenarios, service, session, submissions, verify, webhooks,
+};
 use crate::views::{JobView, ScenarioDetail};
 use crate::webhooks::WebhookMessage;
 
@@ -60,6 +62,7 @@ bodies! {
         arena::seasons::SeasonList,
         collections::list::CollectionList,
         collections::list::CollectionView,
+        runtimes::list::RuntimeList,
         community::list::CommunityPage,
         community::view::CommunityScenarioDetail,
         keys::create::CreatedKey,

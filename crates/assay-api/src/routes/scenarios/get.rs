@@ -15,8 +15,8 @@ use crate::views::ScenarioDetail;
 #[utoipa::path(
     get, path = "/scenarios/{id}", operation_id = "scenario", tag = "scenarios",
     params(
-        ("id" = String, Path, description = "A scenario's id", pattern = "^[a-z0-9][a-z0-9_-]*(\\.[a-z0-9][a-z0-9_-]*)?$", max_length = 100),
-        ("version" = Option<String>, Query, description = "One of its versions; the highest if absent", min_length = 1),
+        ("id" = String, Path, description = "Id of the scenario", pattern = "^[a-z0-9][a-z0-9_-]*(\\.[a-z0-9][a-z0-9_-]*)?$", max_length = 100),
+        ("version" = Option<String>, Query, description = "Version of the scenario; the highest if absent", min_length = 1),
     ),
     responses((status = 200, body = ref(schema_of::<ScenarioDetail>())), (status = 400), (status = 404), (status = 409), (status = 410)),
 )]

@@ -45,8 +45,8 @@ pub(in crate::routes) async fn ready(State(app): State<App>) -> Result<Json<Read
         return Err(ApiError::new(ErrorCode::Unavailable, format!("not ready: {reason}")));
     }
     if let Err(error) = app.records.ping().await {
-        error.log("the records do not answer");
-        return Err(ApiError::new(ErrorCode::Unavailable, "not ready: the records do not answer"));
+        error.log("the database does not respond");
+        return Err(ApiError::new(ErrorCode::Unavailable, "not ready: the database does not respond"));
     }
     if disk::ensure_free_space(&app).is_err() {
         return Err(ApiError::new(ErrorCode::Unavailable, format!("not ready: {}", upload_space::FULL)));

@@ -24,8 +24,8 @@ const BY_PROXY: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
 #[utoipa::path(
     get, path = "/metrics", operation_id = "metrics", tag = "service",
     responses(
-        (status = 200, description = "Numbers in the text format of Prometheus. By default for clients on the same machine \
-            only", content_type = "text/plain"),
+        (status = 200, description = "Metrics in the Prometheus text format; by default only for clients on the same \
+            machine", content_type = "text/plain"),
         (status = 403), (status = 404),
     ),
 )]
@@ -45,7 +45,7 @@ fn admit(access: MetricsAccess, peer: Option<SocketAddr>, headers: &HeaderMap) -
         MetricsAccess::Any => Ok(()),
         MetricsAccess::Loopback if local && !by_proxy => Ok(()),
         MetricsAccess::Loopback => {
-            let message = "metrics are for clients on the same machine; the setting server.metrics opens them";
+            let message = "metrics are only for clients on the same machine, unless the setting server.metrics is any";
             Err(ApiError::new(ErrorCode::Forbidden, message))
         }
         MetricsAccess::Off => Err(ApiError::new(ErrorCode::NotFound, "there is nothing at this path")),

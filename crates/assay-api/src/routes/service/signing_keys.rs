@@ -13,7 +13,7 @@ use crate::state::App;
 /// key.
 #[utoipa::path(
     get, path = "/.well-known/assay-keys.json", operation_id = "signing_keys", tag = "service",
-    responses((status = 200, description = "Newest first; what `assay attest verify --keys` takes", body = ref(schema_of::<PublishedKeys>()),
+    responses((status = 200, description = "The keys, newest first, in the format of `assay attest verify --keys`", body = ref(schema_of::<PublishedKeys>()),
         example = json!({ "keys": [{
             "keyid": "7f0b5b4f4a63b5a4a8f5a8f1a6d4d1b8f4c8a9e2b6d0c3f7e1a5b9d2c6f0e4a8",
             "algorithm": "ed25519",

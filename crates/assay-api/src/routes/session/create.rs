@@ -42,7 +42,7 @@ pub(in crate::routes) struct Session {
     post, path = "/session", operation_id = "sign_in", tag = "keys",
     request_body(content = ref(schema_of::<SignIn>())),
     responses(
-        (status = 201, description = "Signed in: the answer sets a cookie that scripts can't read", body = ref(schema_of::<Session>())),
+        (status = 201, description = "Signed in; the response sets a cookie that scripts can't read", body = ref(schema_of::<Session>())),
         (status = 400), (status = 401), (status = 408), (status = 413), (status = 415),
     ),
 )]
@@ -50,7 +50,7 @@ pub(in crate::routes) async fn handle(State(app): State<App>, request: Request) 
     let value = json_body(&app, request).await?;
     let wish: SignIn = read_body(&value, true)?;
     // A malformed key is rejected like an unknown one.
-    let key: KeyText = wish.key.trim().parse().map_err(|_| ApiError::unauthorized("this is no API key"))?;
+    let key: KeyText = wish.key.trim().parse().map_err(|_| ApiError::unauthorized("not a valid API key"))?;
     let (caller, expiry) = authenticate_key(&app, key.into()).await?;
     let now = app.clock.now();
     let lasts = SignedDuration::try_from(app.settings.browsers.session_s.get()).unwrap_or(SignedDuration::MAX);
@@ -72,10 +72,11 @@ pub(in crate::routes) async fn handle(State(app): State<App>, request: Request) 
 /// need. Without the cookie the response is 401, even if the request has a key.
 #[utoipa::path(
     get, path = "/session", operation_id = "session", tag = "keys",
-    responses((status = 200, description = "The session of the cookie", body = ref(schema_of::<Session>())), (status = 401)),
+    responses((status = 200, description = "The session in the cookie", body = ref(schema_of::<Session>())), (status = 401)),
 )]
 pub(in crate::routes) async fn show(State(app): State<App>, headers: HeaderMap) -> Result<Json<Session>, ApiError> {
-    let secret = SessionSecret::of(&headers).ok_or_else(|| ApiError::unauthorized("nobody is signed in here"))?;
+    let secret = SessionSecret::of(&headers)
+        .ok_or_else(|| ApiError::unauthorized("no session: sign in first (POST /session)"))?;
     let (caller, expires_at) = authenticate_session(&app, &secret).await?;
     Ok(Json(shown(&caller, &secret, expires_at)))
 }

@@ -14,8 +14,8 @@ use crate::state::App;
 /// response is the same.
 #[utoipa::path(
     delete, path = "/session", operation_id = "sign_out", tag = "keys",
-    params(("X-CSRF-Token" = Option<String>, Header, description = "The session's token; needed where there is a session")),
-    responses((status = 204, description = "The session has ended; its open event streams end too"), (status = 403)),
+    params(("X-CSRF-Token" = Option<String>, Header, description = "CSRF token of the session; required if there is a session")),
+    responses((status = 204, description = "The session has ended, and so have its event streams"), (status = 403)),
 )]
 pub(in crate::routes) async fn handle(State(app): State<App>, headers: HeaderMap) -> Result<Response, ApiError> {
     if let Some(secret) = SessionSecret::of(&headers) {

@@ -48,7 +48,7 @@ pub(in crate::routes) enum Attestation {
     get, path = "/submissions/{id}/attestation", operation_id = "submission_attestation", tag = "arena",
     params(
         ("id" = uuid::Uuid, Path, description = "The submission's id"),
-        ("run" = inline(Option<SubmissionRun>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
+        ("run" = inline(Option<SubmissionRun>), Query, description = "`closing` selects the rerun of a top entry on fresh worlds at the season's end; `season` if absent"),
     ),
     responses(
         (status = 200, description = "A commitment while the season is open; then an in-toto Statement v1 in a DSSE \

@@ -19,7 +19,7 @@ use crate::state::App;
 #[utoipa::path(
     post, path = "/submissions/{id}/cancel", operation_id = "cancel_submission", tag = "arena",
     params(("id" = uuid::Uuid, Path, description = "The submission's id")),
-    responses((status = 200, description = "The submission, CANCELLED; it counts as one of the day", body = ref(schema_of::<SubmissionDetail>())), (status = 400), (status = 404), (status = 410), (status = 409)),
+    responses((status = 200, description = "The cancelled submission; it still counts against the daily limit", body = ref(schema_of::<SubmissionDetail>())), (status = 400), (status = 404), (status = 410), (status = 409)),
 )]
 pub(in crate::routes) async fn handle(
     State(app): State<App>,
@@ -36,7 +36,7 @@ pub(in crate::routes) async fn handle(
             detail(&app, &published).await.map(Json)
         }
         CancelOutcome::Already(status) => {
-            Err(ApiError::new(ErrorCode::Conflict, format!("the submission is {} already", status.as_str())))
+            Err(ApiError::new(ErrorCode::Conflict, format!("the submission is already {}", status.as_str())))
         }
         CancelOutcome::NotFound => Err(ApiError::not_found("submission")),
     }

@@ -39,7 +39,7 @@ pub(in crate::routes) async fn handle(
     match app.records.choose_submission(caller.write_scope(), published.record().header.job_id).await? {
         ChooseOutcome::Done => detail(&app, &published).await.map(Json),
         ChooseOutcome::NotCompleted => Err(without_result()),
-        ChooseOutcome::NotOpen => Err(ApiError::new(ErrorCode::Conflict, "its season takes no changes any more")),
+        ChooseOutcome::NotOpen => Err(ApiError::new(ErrorCode::Conflict, "its season no longer accepts changes")),
         ChooseOutcome::NotFound => Err(ApiError::not_found("submission")),
     }
 }

@@ -58,8 +58,8 @@ pub(in crate::routes) struct NewSubmission {
     post, path = "/submissions", operation_id = "submit", tag = "arena",
     request_body(content = ref(schema_of::<SubmissionForm>()), content_type = "multipart/form-data"),
     responses(
-        (status = 201, description = "Accepted; nothing is lost from here on", body = ref(schema_of::<NewSubmission>()),
-            headers(("Location" = String, description = "Where the submission is"))),
+        (status = 201, description = "Accepted, and stored durably", body = ref(schema_of::<NewSubmission>()),
+            headers(("Location" = String, description = "URL of the submission"))),
         (status = 400), (status = 408), (status = 409), (status = 413), (status = 415), (status = 429),
     ),
 )]

@@ -17,9 +17,9 @@ use crate::state::App;
     get, path = "/submissions/{id}/episodes", operation_id = "submission_episodes", tag = "arena",
     params(
         ("id" = uuid::Uuid, Path, description = "The submission's id"),
-        ("run" = inline(Option<SubmissionRun>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
-        ("limit" = inline(Option<u32>), Query, description = "Episodes of the page; 20 if absent", minimum = 1, maximum = 100),
-        ("offset" = inline(Option<u32>), Query, description = "Episodes to skip", minimum = 0, maximum = 2_147_483_647),
+        ("run" = inline(Option<SubmissionRun>), Query, description = "`closing` selects the rerun of a top entry on fresh worlds at the season's end; `season` if absent"),
+        ("limit" = inline(Option<u32>), Query, description = "Maximum number of episodes on the page; 20 if absent", minimum = 1, maximum = 100),
+        ("offset" = inline(Option<u32>), Query, description = "Number of episodes to skip", minimum = 0, maximum = 2_147_483_647),
     ),
     responses((status = 200, description = "The last episode is the showcase; a rerun at the end of a season has none", body = ref(schema_of::<EpisodePage>())), (status = 400), (status = 403), (status = 404), (status = 409), (status = 410)),
 )]

@@ -18,8 +18,8 @@ use crate::state::App;
     delete, path = "/submissions/{id}", operation_id = "erase_submission", tag = "arena",
     params(("id" = uuid::Uuid, Path, description = "The submission's id")),
     responses(
-        (status = 204, description = "Policy and evidence are erased, also those of its run at the season's end. The record \
-            stays: the submission is listed with `erased_at`, everything else about it is GONE"),
+        (status = 204, description = "Policy and evidence are erased, including those of its rerun. The record \
+            stays: the submission is listed with `erased_at`, and all other requests about it are GONE"),
         (status = 400), (status = 404), (status = 409), (status = 410),
     ),
 )]
@@ -29,7 +29,7 @@ pub(in crate::routes) async fn handle(
     Submission { published, .. }: Submission<WriteAccess>,
 ) -> Result<StatusCode, ApiError> {
     if published.is_open() {
-        let message = "the submission's season is not closed, and its end may have to run the policy again";
+        let message = "the season is not closed yet, and the policy may have to be rerun; erase it after that";
         return Err(ApiError::new(ErrorCode::Conflict, message));
     }
     erase(&app, &caller, published.record().header.job_id).await

@@ -19,17 +19,16 @@ use crate::state::App;
     get, path = "/submissions/{id}/events", operation_id = "submission_events", tag = "arena",
     params(
         ("id" = uuid::Uuid, Path, description = "The submission's id"),
-        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that the client had: the \
-            stream goes on after it. 0 begins with the first. What is no id of this stream is ignored"),
+        ("Last-Event-ID" = Option<String>, Header, description = "Id of the last event that the client received: the \
+            stream continues after it. 0 starts with the first event. Any other value is ignored"),
     ),
     responses(
         (
             status = 200, content_type = "text/event-stream", body = ref(schema_of::<JobUpdate>()),
-            description = "Server-sent events without names, each with such an object as its data, until `done` is true. \
-                Every 15 s from `created_at` at most one, and none in between. A change of state has an id; what is \
-                expected has none",
+            description = "Server-sent events without names, each with such an object as data, until `done` is true. \
+                At most one every 15 s from `created_at`. Changes of state have an id; estimates have none",
         ),
-        (status = 204, description = "The client has had the last event"),
+        (status = 204, description = "The client has already received the last event"),
         (status = 400), (status = 404), (status = 410), (status = 429),
     ),
 )]

@@ -28,11 +28,11 @@ pub(in crate::routes) struct SubmissionPage {
 #[utoipa::path(
     get, path = "/submissions", operation_id = "submissions", tag = "arena",
     params(
-        ("scenario" = Option<String>, Query, description = "Only to this scenario", min_length = 1),
-        ("status" = Option<String>, Query, description = "Only in this state, as it is published; an unknown one matches nothing", min_length = 1),
-        ("verdict" = Option<String>, Query, description = "Only with this verdict, once it is published; an unknown one matches nothing", min_length = 1),
-        ("limit" = inline(Option<u32>), Query, description = "Submissions of the page; 20 if absent", minimum = 1, maximum = 100),
-        ("offset" = inline(Option<u32>), Query, description = "Submissions to skip", minimum = 0, maximum = 2_147_483_647),
+        ("scenario" = Option<String>, Query, description = "Only submissions to this scenario", min_length = 1),
+        ("status" = Option<String>, Query, description = "Only submissions in this published state; an unknown state matches nothing", min_length = 1),
+        ("verdict" = Option<String>, Query, description = "Only submissions with this published verdict; an unknown verdict matches nothing", min_length = 1),
+        ("limit" = inline(Option<u32>), Query, description = "Maximum number of submissions on the page; 20 if absent", minimum = 1, maximum = 100),
+        ("offset" = inline(Option<u32>), Query, description = "Number of submissions to skip", minimum = 0, maximum = 2_147_483_647),
         ("before" = Option<uuid::Uuid>, Query, description = "Only submissions older than this one"),
     ),
     responses((status = 200, body = ref(schema_of::<SubmissionPage>())), (status = 400)),

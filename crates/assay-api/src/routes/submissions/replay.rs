@@ -13,17 +13,17 @@ use crate::state::App;
 
 /// Replay an episode of a submission
 ///
-/// Runs a recorded episode of the policy again and reports whether every step is identical to the bit. Until the season
+/// Runs a recorded episode of the policy again and reports whether every step is bit-identical. Until the season
 /// is closed, the response is 403.
 #[utoipa::path(
     post, path = "/submissions/{id}/replay", operation_id = "replay_submission", tag = "arena",
     params(
         ("id" = uuid::Uuid, Path, description = "The submission's id"),
-        ("run" = inline(Option<SubmissionRun>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
+        ("run" = inline(Option<SubmissionRun>), Query, description = "`closing` selects the rerun of a top entry on fresh worlds at the season's end; `season` if absent"),
     ),
     request_body(content = ref(schema_of::<NewReplay>()), example = json!({ "episode": 0 })),
     responses(
-        (status = 200, description = "As for a verification", body = ref(schema_of::<ReplayReport>())),
+        (status = 200, description = "The result, as for a verification", body = ref(schema_of::<ReplayReport>())),
         (status = 400), (status = 403), (status = 404), (status = 408), (status = 409), (status = 410), (status = 413), (status = 415),
     ),
 )]

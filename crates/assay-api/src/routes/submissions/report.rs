@@ -20,7 +20,7 @@ use crate::views::JobView;
     get, path = "/submissions/{id}/report", operation_id = "submission_report_page", tag = "arena",
     params(
         ("id" = uuid::Uuid, Path, description = "The submission's id"),
-        ("run" = inline(Option<SubmissionRun>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
+        ("run" = inline(Option<SubmissionRun>), Query, description = "`closing` selects the rerun of a top entry on fresh worlds at the season's end; `season` if absent"),
     ),
     responses((status = 200, description = "One self-contained page", content_type = "text/html"), (status = 400), (status = 403), (status = 404), (status = 409), (status = 410)),
 )]
@@ -41,7 +41,7 @@ pub(in crate::routes) async fn page(
     get, path = "/submissions/{id}/report.json", operation_id = "submission_report", tag = "arena",
     params(
         ("id" = uuid::Uuid, Path, description = "The submission's id"),
-        ("run" = inline(Option<SubmissionRun>), Query, description = "`closing` is the run of a first entry on fresh worlds at the season's end; `season` if absent"),
+        ("run" = inline(Option<SubmissionRun>), Query, description = "`closing` selects the rerun of a top entry on fresh worlds at the season's end; `season` if absent"),
     ),
     responses((status = 200, description = "The job as it was signed, with relative paths", body = ref(schema_of::<JobView>())), (status = 400), (status = 403), (status = 404), (status = 409), (status = 410)),
 )]

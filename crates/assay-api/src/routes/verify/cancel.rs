@@ -18,7 +18,7 @@ use crate::views::JobView;
 #[utoipa::path(
     post, path = "/verify/{job_id}/cancel", operation_id = "cancel_verification", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
-    responses((status = 200, description = "The job, CANCELLED", body = ref(schema_of::<JobView>())), (status = 400), (status = 404), (status = 409), (status = 410)),
+    responses((status = 200, description = "The cancelled job", body = ref(schema_of::<JobView>())), (status = 400), (status = 404), (status = 409), (status = 410)),
 )]
 pub(in crate::routes) async fn handle(
     State(app): State<App>,
@@ -33,12 +33,12 @@ pub(in crate::routes) async fn handle(
         CancelOutcome::Done | CancelOutcome::Already(JobStatus::Cancelled) => {
             if let Err(error) = app.servers.remove(job) {
                 // The worker's maintenance retries.
-                tracing::warn!(job.id = %job, %error, "how its policy server is called could not be removed");
+                tracing::warn!(job.id = %job, %error, "could not remove the credentials of its policy server");
             }
             show(&app, &caller, job).await.map(Json)
         }
         CancelOutcome::Already(status) => {
-            Err(ApiError::new(ErrorCode::Conflict, format!("the job is {} already", status.as_str())))
+            Err(ApiError::new(ErrorCode::Conflict, format!("the job is already {}", status.as_str())))
         }
         CancelOutcome::NotFound => Err(ApiError::not_found("job")),
     }

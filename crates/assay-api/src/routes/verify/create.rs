@@ -72,8 +72,8 @@ pub(in crate::routes) struct VerifyForm {
     post, path = "/verify", operation_id = "verify", tag = "verify",
     request_body(content = ref(schema_of::<VerifyForm>()), content_type = "multipart/form-data"),
     responses(
-        (status = 201, description = "Accepted; nothing is lost from here on", body = ref(schema_of::<JobView>()),
-            headers(("Location" = String, description = "Where the job is"))),
+        (status = 201, description = "Accepted, and stored durably", body = ref(schema_of::<JobView>()),
+            headers(("Location" = String, description = "URL of the job"))),
         (status = 400), (status = 408), (status = 413), (status = 415),
     ),
 )]

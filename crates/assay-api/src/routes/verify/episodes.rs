@@ -33,8 +33,8 @@ pub(in crate::routes) struct EpisodePage {
     get, path = "/verify/{job_id}/episodes", operation_id = "episodes", tag = "verify",
     params(
         ("job_id" = uuid::Uuid, Path, description = "The job's id"),
-        ("limit" = inline(Option<u32>), Query, description = "Episodes of the page; 20 if absent", minimum = 1, maximum = 100),
-        ("offset" = inline(Option<u32>), Query, description = "Episodes to skip", minimum = 0, maximum = 2_147_483_647),
+        ("limit" = inline(Option<u32>), Query, description = "Maximum number of episodes on the page; 20 if absent", minimum = 1, maximum = 100),
+        ("offset" = inline(Option<u32>), Query, description = "Number of episodes to skip", minimum = 0, maximum = 2_147_483_647),
     ),
     responses((status = 200, body = ref(schema_of::<EpisodePage>())), (status = 400), (status = 404), (status = 410)),
 )]

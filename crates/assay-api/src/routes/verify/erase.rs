@@ -22,7 +22,8 @@ use crate::state::App;
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
     responses(
         (status = 204, description = "Policy archive (unless another job has the same), evidence, report and statement \
-            are erased. The record stays: the job is listed with `erased_at`, everything else about it is GONE"),
+            are erased. The record stays: the job is listed with `erased_at`, and all other requests about it are \
+            GONE"),
         (status = 400), (status = 404), (status = 409), (status = 410),
     ),
 )]

@@ -19,16 +19,16 @@ use crate::state::App;
     get, path = "/verify/{job_id}/events", operation_id = "verification_events", tag = "verify",
     params(
         ("job_id" = uuid::Uuid, Path, description = "The job's id"),
-        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that the client had: the \
-            stream goes on after it. 0 begins with the first. What is no id of this stream is ignored"),
+        ("Last-Event-ID" = Option<String>, Header, description = "Id of the last event that the client received: the \
+            stream continues after it. 0 starts with the first event. Any other value is ignored"),
     ),
     responses(
         (
             status = 200, content_type = "text/event-stream", body = ref(schema_of::<JobUpdate>()),
-            description = "Server-sent events without names, each with such an object as its data, until `done` is true. \
+            description = "Server-sent events without names, each with such an object as data, until `done` is true. \
                 Changes of state and ends of episodes have an id; progress in between has none",
         ),
-        (status = 204, description = "The client has had the last event"),
+        (status = 204, description = "The client has already received the last event"),
         (status = 400), (status = 404), (status = 410), (status = 429),
     ),
 )]

@@ -25,7 +25,7 @@ const MAX_EPISODES_SHOWN: u32 = 100;
     get, path = "/verify/{job_id}", operation_id = "verification", tag = "verify",
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
     responses((status = 200, description = "The job, with up to 100 episodes", body = ref(schema_of::<JobView>())),
-        (status = 304, description = "The job has ended, and the client has it already"), (status = 400), (status = 404), (status = 410)),
+        (status = 304, description = "The job has ended, and the client already has this version"), (status = 400), (status = 404), (status = 410)),
 )]
 pub(in crate::routes) async fn handle(
     State(app): State<App>,

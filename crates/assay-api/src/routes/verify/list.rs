@@ -27,12 +27,12 @@ pub(in crate::routes) struct JobPage {
 #[utoipa::path(
     get, path = "/verify", operation_id = "verifications", tag = "verify",
     params(
-        ("limit" = inline(Option<u32>), Query, description = "Jobs of the page; 20 if absent", minimum = 1, maximum = 100),
-        ("offset" = inline(Option<u32>), Query, description = "Jobs to skip", minimum = 0, maximum = 2_147_483_647),
+        ("limit" = inline(Option<u32>), Query, description = "Maximum number of jobs on the page; 20 if absent", minimum = 1, maximum = 100),
+        ("offset" = inline(Option<u32>), Query, description = "Number of jobs to skip", minimum = 0, maximum = 2_147_483_647),
         ("before" = Option<uuid::Uuid>, Query, description = "Only jobs older than this one"),
-        ("scenario" = Option<String>, Query, description = "Only on this scenario", min_length = 1),
-        ("status" = Option<String>, Query, description = "Only in this state, such as `COMPLETED`; an unknown one matches nothing", min_length = 1),
-        ("verdict" = Option<String>, Query, description = "Only with this verdict, such as `SAFE`; an unknown one matches nothing", min_length = 1),
+        ("scenario" = Option<String>, Query, description = "Only jobs on this scenario", min_length = 1),
+        ("status" = Option<String>, Query, description = "Only jobs in this state, such as `COMPLETED`; an unknown state matches nothing", min_length = 1),
+        ("verdict" = Option<String>, Query, description = "Only jobs with this verdict, such as `SAFE`; an unknown verdict matches nothing", min_length = 1),
     ),
     responses((status = 200, body = ref(schema_of::<JobPage>())), (status = 400)),
 )]

@@ -20,9 +20,9 @@ use crate::{PreflightFailure, PreflightRequest};
 #[utoipa::path(
     post, path = "/preflight", operation_id = "preflight", tag = "verify",
     request_body(content = ref(schema_of::<VerifyForm>()), content_type = "multipart/form-data",
-        description = "The parts of `POST /verify`. Those about episodes are checked and have no effect."),
+        description = "The parts of `POST /verify`. Those about episodes are validated, but have no effect."),
     responses(
-        (status = 200, description = "What the scenario sends and expects, and what the policy did in its first steps",
+        (status = 200, description = "The scenario's observations and actions, and the policy's behaviour in its first steps",
             body = ref(schema_of::<Preflight>())),
         (status = 400), (status = 408), (status = 413), (status = 415), (status = 429),
     ),

@@ -1,6 +1,6 @@
-//! `POST /verify/{job_id}/replay`: runs an episode again on this machine and compares it with its recording to the bit.
-//! The response waits for the result. An account has one replay at a time, for a limited time, and nothing of it is
-//! stored.
+//! `POST /verify/{job_id}/replay`: runs an episode again on this machine and compares it with its recording bit for
+//! bit. The response waits for the result. An account has one replay at a time, for a limited time, and nothing of it
+//! is stored.
 
 use assay_report::ReplayReport;
 use assay_store::JobRecord;
@@ -31,7 +31,7 @@ pub(in crate::routes) struct NewReplay {
 
 /// Replay an episode of a verification
 ///
-/// Runs a recorded episode of the policy again and reports whether every step is identical to the bit; if not, the
+/// Runs a recorded episode of the policy again and reports whether every step is bit-identical; if not, the
 /// first difference. The response takes up to two minutes. An account can run one replay at a time (503 for another).
 /// Episodes that ran on a policy server cannot be replayed (409).
 #[utoipa::path(
@@ -39,8 +39,9 @@ pub(in crate::routes) struct NewReplay {
     params(("job_id" = uuid::Uuid, Path, description = "The job's id")),
     request_body(content = ref(schema_of::<NewReplay>()), example = json!({ "episode": 0 })),
     responses(
-        (status = 200, description = "What was found. `same`: every state and action, to the bit. Otherwise `difference` \
-            names the first step and quantity, and `cause` who is to blame: `policy` is one that is not deterministic",
+        (status = 200, description = "The result. `same` is true if every state and action is bit-identical. \
+            Otherwise, `difference` names the first step and quantity that differ, and `cause` the reason: `policy` \
+            means that the policy is not deterministic",
             body = ref(schema_of::<ReplayReport>())),
         (status = 400), (status = 404), (status = 408), (status = 409), (status = 410), (status = 413), (status = 415),
     ),
@@ -70,7 +71,7 @@ pub(in crate::routes) async fn replay(
 ) -> Result<Json<ReplayReport>, ApiError> {
     let removed = job.removed;
     if let Some(at) = removed.evidence_at.or(removed.policy_at) {
-        return Err(erased::gone("what a replay needs, the recording or the policy, was removed", at));
+        return Err(erased::gone("the recording or the policy, which a replay needs, was removed", at));
     }
     let mut found = app.records.episodes(job.header.job_id, wish.episode, 1).await?;
     let Some(episode) = found.pop().filter(|episode| episode.episode == wish.episode) else {

@@ -37,8 +37,8 @@ pub(in crate::routes) struct NewReview {
         "reason": "The near miss in episode 2 is the camera's shadow; see the video at 4.1 s.",
     })),
     responses(
-        (status = 200, description = "The job with its review; reviewing again puts the new decision in the place of the \
-            old one, which stays on record", body = ref(schema_of::<JobView>())),
+        (status = 200, description = "The job with its review. A further review replaces the decision; the earlier \
+            one stays on record", body = ref(schema_of::<JobView>())),
         (status = 400), (status = 404), (status = 408), (status = 409), (status = 410), (status = 413), (status = 415),
     ),
 )]
@@ -65,7 +65,8 @@ pub(in crate::routes) async fn handle(
             return Err(ApiError::new(ErrorCode::Conflict, message));
         }
         ReviewOutcome::TooMany => {
-            return Err(ApiError::new(ErrorCode::Conflict, format!("the job has {MAX_REVIEWS} reviews already")));
+            let message = format!("the job already has {MAX_REVIEWS} reviews, the maximum");
+            return Err(ApiError::new(ErrorCode::Conflict, message));
         }
         ReviewOutcome::NotFound => return Err(ApiError::not_found("job")),
     }
@@ -77,7 +78,7 @@ fn read(body: &Value) -> Result<NewReview, ApiError> {
     let wish: NewReview = read_body(body, false)?;
     let reason = sanitise(wish.reason.trim(), usize::MAX);
     if reason.is_empty() || reason.chars().count() > MAX_REVIEW_REASON_CHARS {
-        let message = format!("reason must have 1 to {MAX_REVIEW_REASON_CHARS} characters of text");
+        let message = format!("reason must have 1 to {MAX_REVIEW_REASON_CHARS} characters, at least one visible");
         return Err(ApiError::invalid("reason", Some(&reason), message));
     }
     Ok(NewReview { reason, ..wish })

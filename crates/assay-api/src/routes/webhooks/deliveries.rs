@@ -71,10 +71,10 @@ struct Attempt {
 #[utoipa::path(
     get, path = "/webhooks/deliveries", operation_id = "webhook_deliveries", tag = "webhooks",
     params(
-        ("limit" = inline(Option<u32>), Query, description = "Deliveries of the page; 20 if absent", minimum = 1, maximum = 100),
-        ("offset" = inline(Option<u32>), Query, description = "Deliveries to skip", minimum = 0, maximum = 2_147_483_647),
-        ("job_id" = Option<uuid::Uuid>, Query, description = "Only that of this job or submission"),
-        ("state" = inline(Option<WebhookDeliveryState>), Query, description = "Only in this state"),
+        ("limit" = inline(Option<u32>), Query, description = "Maximum number of deliveries on the page; 20 if absent", minimum = 1, maximum = 100),
+        ("offset" = inline(Option<u32>), Query, description = "Number of deliveries to skip", minimum = 0, maximum = 2_147_483_647),
+        ("job_id" = Option<uuid::Uuid>, Query, description = "Only the delivery of this job or submission"),
+        ("state" = inline(Option<WebhookDeliveryState>), Query, description = "Only deliveries in this state"),
     ),
     responses((status = 200, body = ref(schema_of::<WebhookDeliveryPage>())), (status = 400)),
 )]

@@ -24,7 +24,7 @@ pub(in crate::routes) struct NewWebhookSecret {
     previous_until: Option<Timestamp>,
 }
 
-/// Make or rotate the webhook secret
+/// Create or rotate the webhook secret
 ///
 /// Creates the secret that signs all messages to the account's webhooks; jobs and submissions can have a `callback_url`
 /// once it exists. Another request creates a new secret: for a day, messages carry the signatures of both, so that
@@ -32,7 +32,7 @@ pub(in crate::routes) struct NewWebhookSecret {
 /// `verify` or `submit`.
 #[utoipa::path(
     post, path = "/webhooks/secret", operation_id = "rotate_webhook_secret", tag = "webhooks",
-    responses((status = 201, description = "The secret that messages are signed with from now on", body = ref(schema_of::<NewWebhookSecret>()))),
+    responses((status = 201, description = "The secret that signs messages from now on", body = ref(schema_of::<NewWebhookSecret>()))),
 )]
 pub(in crate::routes) async fn handle(
     State(app): State<App>,
@@ -40,10 +40,7 @@ pub(in crate::routes) async fn handle(
     request: Request,
 ) -> Result<(StatusCode, Extension<RedactedBody>, Json<NewWebhookSecret>), ApiError> {
     if !caller.has(Scope::Verify) && !caller.has(Scope::Submit) {
-        return Err(ApiError::new(
-            ErrorCode::Forbidden,
-            "the key lacks the scopes verify and submit, and needs one of them",
-        ));
+        return Err(ApiError::new(ErrorCode::Forbidden, "the key needs the scope verify or submit"));
     }
     no_body(request).await?;
     let (account, now) = (&caller.key.account, app.clock.now());
@@ -52,7 +49,7 @@ pub(in crate::routes) async fn handle(
     let had_one = app.records.webhook_secrets(account).await?.is_some();
     let secret = new_secret(&*app.entropy);
     app.records.set_webhook_secret(account, secret.clone(), until, now).await?;
-    tracing::info!(%account, key.id = %caller.key.id, "a webhook secret was made");
+    tracing::info!(%account, key.id = %caller.key.id, "created a webhook secret");
     let hidden = NewWebhookSecret { secret: None, created_at: now, previous_until: had_one.then_some(until) };
     let kept = serde_json::to_vec(&hidden).map_err(|e| ApiError::internal("a new secret", &e))?;
     let created = NewWebhookSecret { secret: Some(secret.reveal().to_owned()), ..hidden };

@@ -28,7 +28,7 @@ pub struct AddressGuard {
     tells_why: bool,
 }
 
-/// A refused or failed connection. For logs and for the operator; a client gets [`AddressGuard::told`].
+/// A refused or failed connection. For logs and for the operator; a client gets [`AddressGuard::client_message`].
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
     /// A port that belongs to another service.
@@ -144,7 +144,7 @@ impl AddressGuard {
 
     /// Returns the message for the client: the same for every reason, except for the operator.
     #[must_use]
-    pub fn told(&self, error: &DialError) -> String {
+    pub fn client_message(&self, error: &DialError) -> String {
         if self.tells_why {
             return format!("the policy server can't be reached: {}", error.in_full());
         }

@@ -10,7 +10,7 @@ use super::script::{Attempt, ScriptedHost, scenario};
 use crate::episode::lane_session::LaneSession;
 use crate::episode::rejection::Rejection;
 use crate::episode::session_events::SessionEvents;
-use crate::{Cancel, Job, PolicySource, SessionError};
+use crate::{Cancel, Job, PolicyFolder, PolicySource, SessionError};
 
 /// The events of a session.
 #[derive(Debug)]
@@ -161,7 +161,7 @@ impl SessionRun {
 pub(super) fn job(folder: Option<PathBuf>) -> Job {
     Job {
         scenario: scenario(),
-        policy: PolicySource::Folder("/nowhere".into()),
+        policy: PolicySource::Folder(PolicyFolder { path: "/nowhere".into(), runtime: None }),
         seeds: SeedSource::Job { seed: 7, policy_key: None },
         record: Record::None,
         folder,

@@ -4,6 +4,7 @@ use assay_model::{AttemptNote, Blame, EpisodeStatus, ReplacementReason, Verdict}
 use assay_store::{JobState, MAX_RETRIES};
 
 use super::service_run::ServiceRun;
+use crate::SessionError;
 use crate::episode::lane::LaneError;
 use crate::episode::tests::script::{Act, Attempt, CRITICAL, ScriptedHost};
 
@@ -68,6 +69,20 @@ fn a_worker_that_cannot_wait_hands_its_shard_back_in_the_middle_of_an_episode() 
         AttemptNote::Violated { .. } => panic!("{note:?}"),
     });
     assert_eq!(noted.collect::<Vec<_>>(), [ReplacementReason::ServiceStopped]);
+}
+
+#[test]
+fn a_job_that_fills_the_disk_by_itself_ends() {
+    let run = ServiceRun::new(1, 1, |_| ScriptedHost::new([]));
+    let full = || std::io::Error::from_raw_os_error(rustix::io::Errno::NOSPC.raw_os_error());
+    for _ in 0..=MAX_RETRIES {
+        let claim = run.outside.claim().unwrap();
+        // This machine's disk has room as soon as the shard's files are gone.
+        run.outside.worker().process_shard(&claim, |_, _| Err(SessionError::Outage(Box::new(full()))));
+    }
+    let JobState::Failed { failure, .. } = run.outside.state(run.id) else { panic!("the job has not ended") };
+    assert_eq!(failure.blame, Blame::Platform);
+    assert!(failure.message.contains("too little disk space"), "{}", failure.message);
 }
 
 #[test]

@@ -42,7 +42,7 @@ impl PresentEvidence {
         if !rendered.unsigned.is_empty() {
             // Readers must not believe that the signature covers such a file.
             let names = shown(&rendered.unsigned);
-            let why = format!("INCOMPLETE, unsigned: {names}; remove files that you don't know");
+            let why = format!("INCOMPLETE, unsigned: {names}; remove files that don't belong there");
             line(text, "result", &assay_model::sanitise(&why, usize::MAX));
             ExitStatus::Inconclusive
         } else if self.absent.is_empty() {

@@ -45,18 +45,21 @@ pub(super) fn verify_rendering(
     line(&mut text, "evidence", &found.summary());
     let (about, job) = (&statement.predicate, folder.join("../.."));
     let from = [Evidence { name: files::TRACE.to_owned(), sha256: sha256_in(&about.recording) }];
+    let mut absent = found.absent.clone();
     match (
         evidence(&from, folder).or_usage()?,
         evidence(&[Evidence { name: STATEMENT_FILE.to_owned(), sha256: sha256_in(&about.statement.digest) }], &job)
             .or_usage()?,
     ) {
         (EvidenceCheck::Changed(changed), _) => {
-            return refuse("recording", &format!("{changed} is not the one that it was rendered from"));
+            return refuse("recording", &format!("{changed} is not the recording that it was rendered from"));
         }
         (_, EvidenceCheck::Changed(changed)) => {
             return refuse("job", &format!("{changed} is not the statement that it belongs to"));
         }
         (EvidenceCheck::Unchanged(recording), EvidenceCheck::Unchanged(job)) => {
+            absent.extend(recording.absent.iter().cloned());
+            absent.extend(job.absent.iter().map(|name| format!("{name} of the job")));
             let describe = |found: &PresentEvidence, present: &str| {
                 if found.here > 0 { present.to_owned() } else { "missing".to_owned() }
             };
@@ -66,8 +69,8 @@ pub(super) fn verify_rendering(
     }
     let subject = format!("episode {} of job {}", about.episode, about.job_id);
     line(&mut text, "subject", &assay_model::sanitise(&subject, usize::MAX));
-    let complete = found.absent.is_empty();
-    let missing = format!("INCOMPLETE, missing: {}", found.absent.join(", "));
+    let complete = absent.is_empty();
+    let missing = format!("INCOMPLETE, missing: {}", absent.join(", "));
     line(
         &mut text,
         "result",

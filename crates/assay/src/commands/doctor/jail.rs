@@ -2,10 +2,9 @@
 
 use std::fmt::Write;
 
-use assay_jail::default_cache_root;
 use assay_model::Isolation;
+use assay_policy::PoolConfig;
 use assay_policy::attacks::{Attack, AttackReport, FenceCheck, Table, fences, run as attack};
-use assay_policy::{PoolConfig, Runtime};
 use serde_json::{Value, json};
 
 use crate::exit::{ExitStatus, Failure, OrFail};
@@ -24,8 +23,8 @@ pub(super) fn run(only: Option<&str>, isolation: Isolation, json: bool) -> Resul
             kinds.join(", ")
         )));
     }
-    let runtime =
-        Runtime::at(&crate::commands::machine::installation()?.python(), &default_cache_root()).or_internal()?;
+    let runtimes = crate::commands::machine::installation()?.runtimes();
+    let runtime = runtimes.open(runtimes.base().or_internal()?).or_internal()?;
     let work = tempfile::tempdir().or_internal()?;
     std::fs::set_permissions(work.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).or_internal()?;
     let config = PoolConfig { isolation, ..PoolConfig::new(0, runtime, work.path()) };
@@ -143,7 +142,7 @@ impl JailResults {
         } else {
             let all = self.held + self.weaker + self.broken;
             print_conclusion(&format!(
-                "{} of {all} fences and attacks failed. Do not run untrusted policies on this machine.",
+                "{} of {all} fences and attacks gave another result. Do not run untrusted policies on this machine.",
                 self.broken
             ));
         }

@@ -87,7 +87,7 @@ fn period(times: &[f64]) -> anyhow::Result<f64> {
     let place = |i: usize| first + i as f64 * period_s;
     if let Some((i, time)) = times.iter().enumerate().find(|(i, time)| (*time - place(*i)).abs() > JITTER * period_s) {
         bail!(
-            "row {}: time {time}, but evenly spaced rows, {period_s} s apart on average, have {} there; resample the trace",
+            "row {}: time {time}, but with evenly spaced rows ({period_s} s) it would be {}; resample the trace",
             i + 1,
             place(i)
         );
@@ -136,7 +136,7 @@ mod tests {
         assert_refused("time,x\n0,1\n0.1\n", "line: 3");
         assert_refused("time,x\n0,1\nnan,1\n", "line 3: a time must be a finite");
         assert_refused("time,x\n0,1\n0.1,1\n0.1,1\n", "row 3: time 0.1 does not come after 0.1");
-        assert_refused("time,x\n0,1\n0.1,1\n0.3,1\n", "row 2: time 0.1, but evenly spaced rows");
+        assert_refused("time,x\n0,1\n0.1,1\n0.3,1\n", "row 2: time 0.1, but with evenly spaced rows");
         // Each step is within 5 % of the mean, and yet the rows drift apart from an even grid.
         let slow_then_fast: String = (0..200)
             .map(|i| format!("{},0\n", f64::from(i.min(100)) * 0.105 + f64::from((i - 100).max(0)) * 0.095))

@@ -37,6 +37,7 @@ pub(super) fn header(arguments: &VerifyArgs, plan: Plan, scenario: &Scenario, po
         policy_name: policy.name.clone(),
         policy_sha256: policy.sha256,
         policy_identity: policy.identity,
+        runtime: policy.runtime.clone(),
         replan_steps: policy.replan_steps,
         seed,
         policy_key: Some(policy_key),

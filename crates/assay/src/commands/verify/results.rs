@@ -79,7 +79,7 @@ pub(super) fn keep_policy(arguments: &VerifyArgs, policy: &PolicySource, report:
     else {
         return;
     };
-    if let Err(error) = kept_policy::keep(&arguments.policy, unpacked, sha256, out) {
+    if let Err(error) = kept_policy::keep(&arguments.policy, &unpacked.path, sha256, out) {
         eprintln!("assay: warning: the policy could not be copied: {error:#}");
     }
 }

@@ -1,7 +1,7 @@
-// Draws the reference of ../openapi.json, with addresses that hold where this page is.
+// Renders the reference of ../openapi.json, with the URLs under which this page is reached.
 "use strict";
 
-/** Where a service without a public address listens unless told otherwise, as the document has it. */
+/** Default address of a service without a public URL, as it appears in the document. */
 const DEFAULT_BASE = "http://127.0.0.1:8080";
 
 /** The address of the service, without /v1. */
@@ -27,9 +27,9 @@ function draw(content) {
     orderSchemaPropertiesBy: "preserve",
     documentDownloadType: "none",
     authentication: { preferredSecurityScheme: "key" },
-    // Words of a table stay whole.
+    // Words in tables are not broken.
     customCss: ".markdown table { table-layout: auto } .markdown :is(th, td, td code) { word-break: normal; overflow-wrap: normal }",
-    // All that would need another host.
+    // Disables everything that would need another host.
     withDefaultFonts: false,
     telemetry: false,
     agent: { disabled: true },
@@ -41,10 +41,10 @@ function draw(content) {
 
 async function start() {
   const answer = await fetch("../openapi.json");
-  if (!answer.ok) throw new Error(`openapi.json was answered ${answer.status}`);
+  if (!answer.ok) throw new Error(`GET openapi.json returned ${answer.status}`);
   draw(withAddresses(await answer.json()));
 }
 
 start().catch((error) => {
-  document.getElementById("reference").textContent = `The reference could not be drawn: ${error.message}`;
+  document.getElementById("reference").textContent = `The reference could not be rendered: ${error.message}`;
 });

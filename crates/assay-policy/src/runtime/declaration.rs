@@ -1,0 +1,157 @@
+//! The declaration of a policy's runtime, in `policy.toml` or in the inline metadata of `policy.py`.
+
+use assay_model::RuntimeName;
+use pep440_rs::{Version, VersionSpecifiers};
+use serde::Deserialize;
+
+use super::error::{DeclarationError, MAX_DECLARATION_BYTES, MAX_DEPENDENCIES};
+use super::manifest::RuntimeManifest;
+use super::requirement::PackageRequirement;
+use super::script;
+
+/// The runtime that a policy needs. By default any will do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PolicyDeclaration {
+    /// The runtime's name.
+    pub runtime: Option<RuntimeName>,
+    /// The versions of Python.
+    requires_python: Option<VersionSpecifiers>,
+    /// The packages.
+    dependencies: Vec<PackageRequirement>,
+}
+
+/// The document: keys of PEP 723. Those of other tools are ignored.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct DeclarationFile {
+    requires_python: Option<String>,
+    #[serde(default)]
+    dependencies: Vec<String>,
+    #[serde(default)]
+    tool: Tools,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Tools {
+    #[serde(default)]
+    assay: AssayTable,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AssayTable {
+    runtime: Option<String>,
+}
+
+impl PolicyDeclaration {
+    /// Reads the declaration of a policy from the text of `policy.py` and that of `policy.toml`, if there is one. Only
+    /// the first 256 KiB of `policy.py` are searched.
+    ///
+    /// # Errors
+    /// The name of the file at fault, and the problem.
+    pub fn read(script: &[u8], toml: Option<&[u8]>) -> Result<Self, (&'static str, DeclarationError)> {
+        let script = &script[..script.len().min(MAX_DECLARATION_BYTES)];
+        // Python reports text in another encoding better than this could.
+        let inline = script::metadata(&String::from_utf8_lossy(script)).map_err(|error| ("policy.py", error))?;
+        match (toml, inline) {
+            (Some(_), Some(_)) => Err(("policy.py", DeclarationError::Both)),
+            (Some(text), None) => Self::of_file(text).map_err(|error| ("policy.toml", error)),
+            (None, Some(text)) => Self::parse(&text).map_err(|error| ("policy.py", error)),
+            (None, None) => Ok(Self::default()),
+        }
+    }
+
+    fn of_file(text: &[u8]) -> Result<Self, DeclarationError> {
+        if text.len() > MAX_DECLARATION_BYTES {
+            return Err(DeclarationError::TooLarge);
+        }
+        Self::parse(std::str::from_utf8(text).map_err(|_| DeclarationError::NotText)?)
+    }
+
+    fn parse(text: &str) -> Result<Self, DeclarationError> {
+        let document: DeclarationFile =
+            toml::from_str(text).map_err(|error| DeclarationError::Toml(error.message().to_owned()))?;
+        let DeclarationFile { requires_python, dependencies, tool } = document;
+        if dependencies.len() > MAX_DEPENDENCIES {
+            return Err(DeclarationError::TooMany(dependencies.len()));
+        }
+        let invalid = |key, value: &str, why: String| DeclarationError::Value { key, value: value.to_owned(), why };
+        let runtime = tool.assay.runtime.map(|name| {
+            let why = "is not the name of a runtime, such as base or onnx".to_owned();
+            name.parse().map_err(|_| invalid("tool.assay.runtime", &name, why))
+        });
+        let python = requires_python.map(|versions| {
+            let why = "is not a version specifier such as \">=3.11\" (PEP 440)".to_owned();
+            versions.parse().map_err(|_| invalid("requires-python", &versions, why))
+        });
+        let dependency =
+            |text: &String| PackageRequirement::parse(text).map_err(|why| invalid("dependencies", text, why));
+        Ok(Self {
+            runtime: runtime.transpose()?,
+            requires_python: python.transpose()?,
+            dependencies: dependencies.iter().map(dependency).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Returns the requirements that `runtime` does not meet, in words.
+    pub(super) fn unmet_in(&self, runtime: &RuntimeManifest) -> Vec<String> {
+        let python = self.requires_python.iter().filter_map(|wanted| {
+            let version = runtime.python.parse::<Version>().ok();
+            (!version.is_some_and(|version| wanted.contains(&version))).then(|| format!("Python {wanted}"))
+        });
+        python.chain(self.dependencies.iter().filter_map(|one| one.unmet_in(runtime))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn read(toml: &str) -> Result<PolicyDeclaration, DeclarationError> {
+        PolicyDeclaration::read(b"", Some(toml.as_bytes())).map_err(|(file, error)| {
+            assert_eq!(file, "policy.toml");
+            error
+        })
+    }
+
+    #[test]
+    fn both_forms_declare_the_same() {
+        let toml = "requires-python = \">=3.11\"\ndependencies = [\"onnxruntime>=1.20\"]\n[tool.assay]\nruntime = \
+                    \"onnx\"\n[tool.other]\nkey = 1\n";
+        let commented: String = toml.lines().map(|line| format!("# {line}\n")).collect();
+        let script = format!("# /// script\n{commented}# ///\nimport numpy\n");
+        let inline = PolicyDeclaration::read(script.as_bytes(), None).unwrap();
+        assert_eq!(inline, read(toml).unwrap());
+        assert_eq!(inline.runtime.unwrap().as_str(), "onnx");
+        let both = PolicyDeclaration::read(script.as_bytes(), Some(toml.as_bytes()));
+        assert_eq!(both, Err(("policy.py", DeclarationError::Both)));
+        assert_eq!(PolicyDeclaration::read(b"import numpy\n\xff", None).unwrap(), PolicyDeclaration::default());
+    }
+
+    #[test]
+    fn what_cannot_be_checked_is_refused() {
+        for (toml, part) in [
+            ("dependencies = [\"x @ file:///etc/passwd\"]", "is an address"),
+            ("dependencies = [\"https://example.org/x.whl\"]", "is an address"),
+            ("dependencies = [\"${HOME}\"]", "is not a dependency specifier"),
+            ("dependencies = [\"numpy >\"]", "is not a dependency specifier"),
+            ("dependencies = [1]", "invalid type"),
+            ("dependencies = \"numpy\"", "invalid type"),
+            ("requires-python = \"new\"", "is not a version specifier"),
+            ("[tool.assay]\nruntime = \"../base\"", "is not the name of a runtime"),
+            ("[tool.assay]\nruntimes = \"base\"", "unknown field"),
+            ("a = ", "string values must be quoted"),
+        ] {
+            let error = read(toml).unwrap_err().to_string();
+            assert!(error.contains(part), "{toml}: {error}");
+        }
+        let long = format!("dependencies = [\"{}\"]", "x".repeat(300));
+        assert!(read(&long).unwrap_err().to_string().contains("longer than 256 bytes"));
+        let many = format!("dependencies = [{}]", "\"numpy\",".repeat(65));
+        assert_eq!(read(&many), Err(DeclarationError::TooMany(65)));
+        assert_eq!(read(&"#".repeat(MAX_DECLARATION_BYTES + 1)), Err(DeclarationError::TooLarge));
+        assert_eq!(PolicyDeclaration::read(b"", Some(b"\xff")), Err(("policy.toml", DeclarationError::NotText)));
+    }
+}

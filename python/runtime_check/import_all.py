@@ -1,0 +1,44 @@
+"""Imports every public top-level module of the installed packages, in a policy's jail, and reports the failures.
+
+    python3 import_all.py [MODULE]     only the modules that come after MODULE, at which an earlier process died
+
+Prints `> MODULE` before each import, `! ERROR` after a failed one, and `.` at the end.
+"""
+
+import importlib
+import importlib.metadata
+import sys
+import warnings
+
+MAX_MESSAGE_CHARS = 300
+
+
+def modules() -> list[str]:
+    """Returns the public top-level modules in the order of their names."""
+    names = set()
+    for distribution in importlib.metadata.distributions():
+        for file in distribution.files or ():
+            first = file.parts[0]
+            name = first.removesuffix(".py")
+            is_package = len(file.parts) == 2 and file.parts[1] == "__init__.py"
+            if (is_package or (len(file.parts) == 1 and first.endswith(".py"))) and not name.startswith("_"):
+                names.add(name)
+    return sorted(name for name in names if name.isidentifier())
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    after = sys.argv[1] if len(sys.argv) > 1 else ""
+    for name in modules():
+        if name <= after:
+            continue
+        print(f"> {name}", flush=True)
+        try:
+            importlib.import_module(name)
+        except BaseException as error:  # noqa: BLE001
+            text = " ".join(str(error).split())[:MAX_MESSAGE_CHARS]
+            print(f"! {type(error).__name__}: {text}", flush=True)
+    print(".", flush=True)
+
+
+main()
