@@ -2,6 +2,7 @@
 //! [`pack`]). Readers get the same bytes from both. Each job has its own copy, so that erasing one job needs no check
 //! of any other, and an upload reveals nothing about the evidence of others.
 
+mod error;
 mod files;
 #[cfg(test)]
 mod tests;
@@ -21,9 +22,10 @@ use futures_util::{StreamExt, TryStreamExt};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 use tokio::sync::Semaphore;
-use tokio::task::spawn_blocking;
 
-use crate::pack::{self, PackError};
+use crate::pack;
+pub use error::BlobError;
+use error::{missing, run_blocking};
 use files::PACKED;
 use unpacked::UnpackedFiles;
 
@@ -42,20 +44,6 @@ pub struct Blobs {
     root: Arc<Path>,
     packing: Arc<Semaphore>,
     unpacked: Arc<UnpackedFiles>,
-}
-
-/// An artifact could not be stored or read.
-#[derive(Debug, thiserror::Error)]
-pub enum BlobError {
-    /// There is no artifact with this hash, or it was removed.
-    #[error("the artifact does not exist")]
-    Missing,
-    /// A file could not be read or written.
-    #[error("could not read or write a file of evidence")]
-    Io(#[from] io::Error),
-    /// The stored file is damaged.
-    #[error(transparent)]
-    Damaged(#[from] PackError),
 }
 
 impl Blobs {
@@ -241,17 +229,6 @@ impl Blobs {
     fn paths(&self, job: JobId, sha256: Sha256Digest) -> [PathBuf; 2] {
         Self::relative_paths(job, sha256).map(|path| self.root.join(path))
     }
-}
-
-fn missing(error: io::Error) -> BlobError {
-    if error.kind() == ErrorKind::NotFound { BlobError::Missing } else { error.into() }
-}
-
-/// Runs `work` on a blocking thread.
-async fn run_blocking<T: Send + 'static>(
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> Result<T, BlobError> {
-    Ok(spawn_blocking(work).await.map_err(io::Error::other)??)
 }
 
 /// Streams `length` bytes of the file from its current position.

@@ -1,8 +1,8 @@
 //! Unpacked copies of packed artifacts, shared by everybody who reads them at the same time.
 //!
 //! Anyone with a signed URL can request any number of small ranges, and each needs the whole artifact unpacked: up to
-//! 64 MiB. So at most [`MAX_UNPACKING`] are unpacked at a time, readers of the same artifact share one copy, the last few
-//! copies are kept for the next range, and a copy is an unnamed file rather than memory.
+//! 64 MiB. So at most [`MAX_UNPACKING`] are unpacked at a time, readers of the same artifact share one copy, the last
+//! few copies are kept for the next range, and a copy is an unnamed file rather than memory.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::{self, File};
@@ -16,7 +16,7 @@ use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use tokio::sync::Semaphore;
 
-use super::{BlobError, missing, run_blocking};
+use super::error::{BlobError, missing, run_blocking};
 use crate::pack;
 
 /// Maximum number of artifacts unpacked at the same time: each takes a processor, and its size in memory.
