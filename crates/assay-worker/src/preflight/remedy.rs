@@ -2,9 +2,10 @@
 
 use assay_model::{EpisodeError, PolicyErrorCode};
 
-/// Common frameworks that are not available in the jail.
-const FRAMEWORKS: [&str; 8] =
-    ["torch", "tensorflow", "jax", "flax", "onnxruntime", "stable_baselines3", "transformers", "lerobot"];
+/// Common frameworks that no shipped runtime has.
+const FRAMEWORKS: [&str; 7] = ["torch", "tensorflow", "jax", "flax", "stable_baselines3", "transformers", "lerobot"];
+/// The package of the runtime `onnx`.
+const ONNX: &str = "onnxruntime";
 /// Python's messages for a missing module, and for a missing shared library or file.
 const NO_MODULE: &str = "No module named '";
 const NO_LIBRARY: &str = ": cannot open shared object file";
@@ -19,18 +20,26 @@ pub(super) fn of(error: &EpisodeError) -> String {
 fn specific(text: &str) -> Option<String> {
     if let Some(module) = quoted(text, NO_MODULE) {
         let package = module.split('.').next().unwrap_or(module);
+        if package == ONNX {
+            return Some(
+                "onnxruntime is in the runtime `onnx`: declare it in a comment of policy.py, `# /// script`, \
+                 `# dependencies = [\"onnxruntime\"]`, `# ///`"
+                    .to_owned(),
+            );
+        }
         if FRAMEWORKS.contains(&package) {
             return Some(format!(
-                "{package} is not in the jail: export the weights to a .npz file and compute the network with numpy, or run \
-                 the policy as a policy server"
+                "{package} is not in the policy's runtime: if a runtime with it is offered (assay runtime list), declare the \
+                 dependency in policy.py; otherwise export the network to ONNX and use the runtime `onnx`, or run the \
+                 policy as a policy server"
             ));
         }
     }
     if let Some((before, _)) = text.split_once(NO_LIBRARY) {
         let library = before.rsplit([' ', '\'', '"']).next().unwrap_or(before);
         return Some(format!(
-            "{library} is not in the jail, which has only the libraries of Python and numpy: remove the code that needs it, or \
-             run the policy as a policy server"
+            "{library} is not in the policy's runtime: remove the code that needs it, choose a runtime with the package that \
+             it belongs to (assay runtime list), or run the policy as a policy server"
         ));
     }
     let file = quoted(text, NO_FILE).filter(|file| !file.starts_with('/'))?;
@@ -48,7 +57,7 @@ fn quoted<'a>(text: &'a str, begin: &str) -> Option<&'a str> {
 fn by_code(code: &PolicyErrorCode) -> &'static str {
     match code {
         PolicyErrorCode::ImportError => {
-            "put the module into the archive; besides the standard library, only numpy is available"
+            "put the module into the archive, or declare the package that it belongs to, so that a runtime with it is chosen"
         }
         PolicyErrorCode::SyntaxError => "fix the line named in the message",
         PolicyErrorCode::NoPolicy => "define `policy(observation)`, or a class `Policy` with `act(self, observation)`",
@@ -86,12 +95,17 @@ mod tests {
             (
                 PolicyErrorCode::ImportError,
                 "ModuleNotFoundError: No module named 'torch'",
-                "torch is not in the jail: export the weights",
+                "export the network to ONNX",
             ),
             (
                 PolicyErrorCode::ImportError,
                 "ModuleNotFoundError: No module named 'jax.numpy'",
-                "jax is not in the jail",
+                "jax is not in the policy's runtime",
+            ),
+            (
+                PolicyErrorCode::ImportError,
+                "ModuleNotFoundError: No module named 'onnxruntime'",
+                "# dependencies = [\"onnxruntime\"]",
             ),
             (
                 PolicyErrorCode::ImportError,
@@ -101,7 +115,7 @@ mod tests {
             (
                 PolicyErrorCode::ImportError,
                 "ImportError: libgomp.so.1: cannot open shared object file: No such file or directory",
-                "libgomp.so.1 is not in the jail",
+                "libgomp.so.1 is not in the policy's runtime",
             ),
             (
                 PolicyErrorCode::Exception,
