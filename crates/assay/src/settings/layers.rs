@@ -8,7 +8,7 @@ use super::keys::{SettingKey, SettingKind};
 use super::sources::SettingSources;
 
 /// Environment variables that are not settings of the service.
-const OTHER_VARIABLES: [&str; 9] = [
+const OTHER_VARIABLES: [&str; 10] = [
     "ASSAY_CONFIG",
     "ASSAY_HOME",
     "ASSAY_LOG",
@@ -16,7 +16,9 @@ const OTHER_VARIABLES: [&str; 9] = [
     "ASSAY_SIGNING_KEYS",
     "ASSAY_POLICY_API_KEY",
     "ASSAY_SEAL_FD",
+    // Without effect since 0.1.0, and still set in existing installations.
     "ASSAY_PYTHON_RUNTIME",
+    "ASSAY_RUNTIMES",
     "ASSAY_MEMORY_DIR",
 ];
 /// Minimum similarity of a name that is suggested instead of an unknown one.

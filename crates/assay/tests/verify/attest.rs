@@ -81,6 +81,31 @@ fn a_changed_byte_at_any_position_is_detected() {
 }
 
 #[test]
+fn a_statement_about_a_log_does_not_pass_for_that_of_a_report() {
+    let assay = assay();
+    let policy = example(CARTPOLE, "reference");
+    let run = verify(&assay, &policy, &["--episodes", "1", "--out", "out", "--record", "all"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let log = "out/episodes/000/log.intoto.json";
+    let genuine = assay.run(&["attest", "verify", log]);
+    assert!(genuine.code == 0 && genuine.stdout.contains("VERIFIED"), "{}{}", genuine.stdout, genuine.stderr);
+    let with_policy = assay.run(&["attest", "verify", log, "--policy", policy.to_str().unwrap()]);
+    assert_eq!(with_policy.code, 2, "{}", with_policy.stdout);
+
+    // A forged report beside a genuine statement about a log.
+    fs::create_dir(assay.path("forged")).unwrap();
+    for (from, to) in
+        [("log.intoto.json", "report.intoto.json"), ("log.intoto.json", "other.json"), ("log.mcap", "log.mcap")]
+    {
+        fs::copy(assay.path("out/episodes/000").join(from), assay.path("forged").join(to)).unwrap();
+    }
+    assay.write("forged/report.json", "{}");
+    assert_eq!(assay.run(&["attest", "verify", "forged/report.intoto.json"]).code, 2);
+    let elsewhere = assay.run(&["attest", "verify", "forged/other.json"]);
+    assert!(elsewhere.code == 3 && elsewhere.stdout.contains("INCOMPLETE"), "{}", elsewhere.stdout);
+}
+
+#[test]
 fn missing_evidence_is_neither_verified_nor_refused() {
     let assay = assay();
     evaluated(&assay);
