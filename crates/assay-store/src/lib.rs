@@ -82,7 +82,7 @@ pub use queue_snapshot::{EpisodeDuration, HiddenSubmission, OpenShard, QueueRead
 pub use quotas::QuotaRecords;
 pub use records::Records;
 pub use recovery::{ReconcileSummary, RecoveryRecords};
-pub use removals::{EraseOutcome, REMOVAL_SETTLE_TIME, Removal, RemovalRecords, RemovalTimes};
+pub use removals::{EraseOutcome, EvidenceRemoval, REMOVAL_SETTLE_TIME, Removal, RemovalRecords, RemovalTimes};
 pub use renders::{
     MAX_RENDER_RETRIES, RenderClaim, RenderCounts, RenderFence, RenderRecords, RenderRequestOutcome,
     RenderReturnOutcome, RenderedEpisode,

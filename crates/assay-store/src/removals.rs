@@ -1,5 +1,5 @@
 //! Removal of the files of jobs that have ended: all of them, by the owner ("erased"), or evidence and policy, by age
-//! and size. The job record stays.
+//! and size. The job record stays. Files that no record refers to are removed at the end of every job.
 //!
 //! A removal has two steps: it is decided in the records, then the files are deleted. If the process dies between the
 //! two, the removal is listed again by [`RemovalRecords::pending_removals`]; repeating it is harmless.
@@ -38,6 +38,16 @@ pub enum EraseOutcome {
     NotFound,
 }
 
+/// The evidence of a job to be deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EvidenceRemoval {
+    /// All of it.
+    All,
+    /// Files that no result and no render refers to: of attempts that were not recorded, because the job or its
+    /// process ended, and of episodes after the end of a certification.
+    Unrecorded,
+}
+
 /// Files of a job to be deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removal {
@@ -45,8 +55,8 @@ pub struct Removal {
     pub job_id: JobId,
     /// Delete everything, including signed reports.
     pub erased: bool,
-    /// Delete its evidence.
-    pub evidence: bool,
+    /// The evidence to delete.
+    pub evidence: EvidenceRemoval,
     /// Delete its archive, unless another job needs it; relative to the data folder.
     pub policy_path: Option<String>,
 }

@@ -1,8 +1,10 @@
 //! Removal of the files of jobs. All operations are idempotent.
 
+use std::collections::HashSet;
 use std::io;
 
-use assay_store::{BlobError, Removal, StoreError};
+use assay_model::{JobId, Sha256Digest};
+use assay_store::{BlobError, EvidenceRemoval, Removal, StoreError};
 
 use crate::state::App;
 use crate::upload::{self, ArchiveRemovalError};
@@ -27,8 +29,9 @@ pub(crate) enum RemoveError {
 /// Removes the files of a job that are due for removal.
 pub(crate) async fn remove(app: &App, removal: &Removal) -> Result<(), RemoveError> {
     let job = removal.job_id;
-    if removal.evidence {
-        app.blobs.erase(job).await?;
+    match removal.evidence {
+        EvidenceRemoval::All => app.blobs.erase(job).await?,
+        EvidenceRemoval::Unrecorded => app.blobs.retain(job, recorded(app, job).await?).await?,
     }
     if removal.erased {
         app.servers.remove(job)?;
@@ -37,4 +40,11 @@ pub(crate) async fn remove(app: &App, removal: &Removal) -> Result<(), RemoveErr
         upload::remove_archive(app, path).await?;
     }
     Ok(app.records.finish_removal(job, app.clock.now()).await?)
+}
+
+/// Returns the hashes of the evidence that results and renders of a job refer to.
+async fn recorded(app: &App, job: JobId) -> Result<HashSet<Sha256Digest>, StoreError> {
+    let (episodes, renders) = (app.records.episodes(job, 0, u32::MAX).await?, app.records.renders(job).await?);
+    let files = episodes.iter().flat_map(|episode| &episode.evidence);
+    Ok(files.chain(renders.iter().flat_map(|render| &render.files)).map(|file| file.sha256).collect())
 }

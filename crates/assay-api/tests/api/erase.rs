@@ -166,6 +166,32 @@ async fn files_of_a_late_lane_are_removed_too() {
     assert_eq!(files(&app), [""; 0]);
 }
 
+#[tokio::test]
+async fn files_of_attempts_without_a_result_are_removed() {
+    let app = TestApp::new();
+    let key = app.key("lab", SCOPES).await;
+    let completed = completed(&app, &key, 10, b"PK\x03\x04 one").await;
+    let parts = [Part::File("policy", "p.zip", b"PK\x03\x04 two"), SCENARIO, Part::Text("num_episodes", "1")];
+    let cancelled = app.verify(&key, &parts).await.body["job_id"].as_str().unwrap().to_owned();
+    assert_eq!(app.post(&format!("/verify/{cancelled}/cancel"), &key).await.status, 200);
+    let recorded: Vec<String> = files(&app);
+    for job in [&completed, &cancelled] {
+        // As a killed process, or one that did not know yet, leaves them.
+        let file = app.folder.path().join("unrecorded");
+        std::fs::write(&file, "unrecorded").unwrap();
+        app.state.blobs.put(job.parse().unwrap(), Sha256Digest::of("unrecorded"), &file).await.unwrap();
+        std::fs::remove_file(file).unwrap();
+    }
+    assert_eq!(files(&app).len(), recorded.len() + 2);
+    let (records, now) = (&app.state.records, app.state.clock.now());
+    while let Some(claim) = records.claim_render("w", None, now, SignedDuration::from_secs(15)).await.unwrap() {
+        assert!(records.record_render(claim.fence, Vec::new(), Vec::new()).await.unwrap());
+    }
+    app.clock.forward(60);
+    look_after(&app).await;
+    assert_eq!(files(&app), recorded);
+}
+
 /// The folder of archives, with one more file in it.
 fn put_policy(app: &TestApp, name: &str) -> std::path::PathBuf {
     let path = app.folder.path().join("policies").join(name);

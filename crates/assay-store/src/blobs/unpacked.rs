@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OnceCell, Semaphore};
 
 use super::error::{BlobError, missing, run_blocking};
 use crate::pack;
@@ -28,7 +28,11 @@ const CHUNK_BYTES: u64 = 256 << 10;
 
 /// An artifact's content in a file without a name.
 #[derive(Debug)]
-pub(super) struct UnpackedFile(File);
+pub(super) struct UnpackedCopy {
+    file: Arc<File>,
+    /// Others find the copy as long as someone reads it.
+    _shared: Arc<Copy>,
+}
 
 /// A packed file as it is now: one that was removed has no copy, and one that was replaced has another.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -39,6 +43,9 @@ struct PackedVersion {
     modified_ns: i64,
 }
 
+/// A copy, or the place of one that is being written: whoever comes first writes it, the others wait.
+type Copy = OnceCell<Arc<File>>;
+
 /// The copies that are in use.
 #[derive(Debug)]
 pub(super) struct UnpackedFiles {
@@ -48,8 +55,8 @@ pub(super) struct UnpackedFiles {
 
 #[derive(Debug, Default)]
 struct Copies {
-    in_use: HashMap<PackedVersion, Weak<UnpackedFile>>,
-    kept: VecDeque<Arc<UnpackedFile>>,
+    in_use: HashMap<PackedVersion, Weak<Copy>>,
+    kept: VecDeque<Arc<Copy>>,
 }
 
 impl UnpackedFiles {
@@ -58,39 +65,42 @@ impl UnpackedFiles {
     }
 
     /// Returns the content of the packed file `packed`; a new copy is written to the file system of `folder`.
-    pub(super) async fn open(&self, packed: PathBuf, folder: &Path) -> Result<Arc<UnpackedFile>, BlobError> {
+    pub(super) async fn open(&self, packed: PathBuf, folder: &Path) -> Result<UnpackedCopy, BlobError> {
         let about = tokio::fs::metadata(&packed).await.map_err(missing)?;
         let (inode, modified_s, modified_ns) = (about.ino(), about.mtime(), about.mtime_nsec());
         let version = PackedVersion { path: packed.clone(), inode, modified_s, modified_ns };
-        if let Some(found) = self.find(&version) {
-            return Ok(found);
-        }
-        // The semaphore is never closed.
-        let _permit = self.permits.acquire().await.map_err(io::Error::other)?;
-        // Another reader may have unpacked it meanwhile.
-        if let Some(found) = self.find(&version) {
-            return Ok(found);
-        }
-        let (from, folder) = (packed, folder.to_owned());
-        let unpack = move || -> Result<UnpackedFile, BlobError> {
-            let content = pack::unpack(&fs::read(from).map_err(missing)?)?;
-            let mut file = tempfile::tempfile_in(folder)?;
-            file.write_all(&content)?;
-            Ok(UnpackedFile(file))
-        };
-        let file = Arc::new(tokio::task::spawn_blocking(unpack).await.map_err(io::Error::other)??);
+        let copy = self.copy_of(version);
+        let file = Arc::clone(copy.get_or_try_init(|| self.unpack(packed, folder)).await?);
+        Ok(UnpackedCopy { file, _shared: copy })
+    }
+
+    /// Returns the place of a version's copy.
+    fn copy_of(&self, version: PackedVersion) -> Arc<Copy> {
         let mut copies = self.lock();
+        if let Some(copy) = copies.in_use.get(&version).and_then(Weak::upgrade) {
+            return copy;
+        }
         copies.in_use.retain(|_, copy| copy.strong_count() > 0);
-        copies.in_use.insert(version, Arc::downgrade(&file));
-        copies.kept.push_back(Arc::clone(&file));
+        let copy = Arc::new(Copy::new());
+        copies.in_use.insert(version, Arc::downgrade(&copy));
+        copies.kept.push_back(Arc::clone(&copy));
         if copies.kept.len() > MAX_KEPT {
             copies.kept.pop_front();
         }
-        Ok(file)
+        copy
     }
 
-    fn find(&self, version: &PackedVersion) -> Option<Arc<UnpackedFile>> {
-        self.lock().in_use.get(version)?.upgrade()
+    async fn unpack(&self, packed: PathBuf, folder: &Path) -> Result<Arc<File>, BlobError> {
+        // The semaphore is never closed.
+        let _permit = self.permits.acquire().await.map_err(io::Error::other)?;
+        let folder = folder.to_owned();
+        let unpack = move || -> Result<Arc<File>, BlobError> {
+            let content = pack::unpack(&fs::read(packed).map_err(missing)?)?;
+            let mut file = tempfile::tempfile_in(folder)?;
+            file.write_all(&content)?;
+            Ok(Arc::new(file))
+        };
+        tokio::task::spawn_blocking(unpack).await.map_err(io::Error::other)?
     }
 
     fn lock(&self) -> MutexGuard<'_, Copies> {
@@ -98,24 +108,24 @@ impl UnpackedFiles {
     }
 }
 
-impl UnpackedFile {
+impl UnpackedCopy {
     /// Streams the bytes from `start` to `end`, or to the end of the file.
-    pub(super) fn stream(self: Arc<Self>, start: u64, end: u64) -> BoxStream<'static, Result<Bytes, BlobError>> {
-        let next = move |(file, at): (Arc<Self>, u64)| async move {
+    pub(super) fn stream(self, start: u64, end: u64) -> BoxStream<'static, Result<Bytes, BlobError>> {
+        let next = move |(copy, at): (Self, u64)| async move {
             let length = usize::try_from(CHUNK_BYTES.min(end.saturating_sub(at))).unwrap_or_default();
             if length == 0 {
                 return Ok(None);
             }
-            let source = Arc::clone(&file);
+            let file = Arc::clone(&copy.file);
             let chunk = run_blocking(move || {
                 let mut chunk = BytesMut::zeroed(length);
-                let read = source.0.read_at(&mut chunk, at)?;
+                let read = file.read_at(&mut chunk, at)?;
                 chunk.truncate(read);
                 Ok(chunk.freeze())
             })
             .await?;
             let after = at + chunk.len() as u64;
-            Ok((!chunk.is_empty()).then_some((chunk, (file, after))))
+            Ok((!chunk.is_empty()).then_some((chunk, (copy, after))))
         };
         stream::try_unfold((self, start), next).boxed()
     }

@@ -158,7 +158,7 @@ pub(super) fn complete(
     let from = JobStatus::Judging;
     let to = from.after(JobEvent::Concluded).map_err(|e| StoreError::corrupt(fence.job_id, "status", e))?;
     let sql = "UPDATE jobs SET status = ?4, completed_at = ?5, verdict = ?6, conclusion = ?7, fingerprint = ?8,
-                               judge_worker = NULL, judge_lease_until = NULL
+                               judge_worker = NULL, judge_lease_until = NULL, removing = 1
                WHERE job_id = ?1 AND judge_attempt = ?2 AND status = ?3 AND judge_worker IS NOT NULL";
     let values = (
         fence.job_id.to_string(),

@@ -243,7 +243,7 @@ fn cancel_hidden_end(db: &Connection, id: JobId, from: JobStatus, now: Timestamp
         quotas::take_back(db, id)?;
     }
     let sql = "UPDATE jobs SET status = 'CANCELLED', completed_at = ?3, verdict = NULL, conclusion = NULL,
-                               fingerprint = NULL, failure = NULL
+                               fingerprint = NULL, failure = NULL, removing = 1
                WHERE job_id = ?1 AND status = ?2";
     expect_one(change(db, sql, (id.to_string(), from.as_str(), micros(now)))?, "an end that is not published")?;
     signed_documents::delete(db, &id.to_string())
@@ -267,7 +267,7 @@ fn end(
     failure: Option<&JobFailure>,
 ) -> SqlResult<()> {
     let sql = "UPDATE jobs SET status = ?3, completed_at = ?4, failure = ?5, judge_worker = NULL,
-               judge_lease_until = NULL WHERE job_id = ?1 AND status = ?2";
+               judge_lease_until = NULL, removing = 1 WHERE job_id = ?1 AND status = ?2";
     let failure = failure.map(to_json).transpose()?;
     let changed = change(db, sql, (id.to_string(), from.as_str(), to.as_str(), micros(now), failure))?;
     expect_one(changed, "a job that was just read in this state")?;

@@ -8,11 +8,15 @@ use rusqlite::{Connection, Row};
 use super::failure::SqlResult;
 use super::row::{all, change, expect_one, first, micros, parsed, status, time_or_null, value};
 use super::{SqliteRecords, renders, signed_documents, webhooks};
-use crate::{EraseOutcome, REMOVAL_SETTLE_TIME, Removal, RemovalRecords, RemovalTimes, StoreError};
+use crate::{EraseOutcome, EvidenceRemoval, REMOVAL_SETTLE_TIME, Removal, RemovalRecords, RemovalTimes, StoreError};
 
 /// SQL condition that no season that is not closed still needs the job.
 const UNNEEDED: &str = "(season IS NULL OR EXISTS (SELECT 1 FROM seasons
     WHERE seasons.scenario = jobs.scenario AND seasons.number = jobs.season AND seasons.state = 'CLOSED'))";
+
+/// SQL condition that only files without a record are to be removed, and that more are about to be recorded.
+const IS_RENDERED: &str = "(evidence_removed_at IS NULL AND policy_removed_at IS NULL AND EXISTS (
+    SELECT 1 FROM renders WHERE renders.job_id = jobs.job_id AND renders.state <> 'DONE'))";
 
 #[async_trait]
 impl RemovalRecords for SqliteRecords {
@@ -60,17 +64,21 @@ impl RemovalRecords for SqliteRecords {
     }
 
     async fn pending_removals(&self, limit: u32) -> Result<Vec<Removal>, StoreError> {
-        let sql = "SELECT job_id, erased_at, evidence_removed_at, policy_removed_at, policy_path FROM jobs
-                   WHERE removing = 1 ORDER BY job_id LIMIT ?1";
-        self.read("looking for removals", |db| all(db, sql, [limit], removal))
+        let sql = format!(
+            "SELECT job_id, erased_at, evidence_removed_at, policy_removed_at, policy_path FROM jobs
+             WHERE removing = 1 AND NOT {IS_RENDERED} ORDER BY job_id LIMIT ?1"
+        );
+        self.read("looking for removals", |db| all(db, &sql, [limit], removal))
     }
 
     async fn finish_removal(&self, id: JobId, now: Timestamp) -> Result<(), StoreError> {
         let settled = now.saturating_sub(REMOVAL_SETTLE_TIME).unwrap_or(Timestamp::MIN);
-        let sql = "UPDATE jobs SET removing = 0
-                   WHERE job_id = ?1 AND completed_at <= ?2
-                         AND max(coalesce(erased_at, 0), coalesce(evidence_removed_at, 0)) <= ?2";
-        let done = move |db: &Connection| change(db, sql, (id.to_string(), micros(settled))).map(drop);
+        let sql = format!(
+            "UPDATE jobs SET removing = 0
+             WHERE job_id = ?1 AND completed_at <= ?2
+                   AND max(coalesce(erased_at, 0), coalesce(evidence_removed_at, 0)) <= ?2 AND NOT {IS_RENDERED}"
+        );
+        let done = move |db: &Connection| change(db, &sql, (id.to_string(), micros(settled))).map(drop);
         self.write("recording a removal", done).await
     }
 
@@ -109,7 +117,7 @@ fn removal(row: &Row<'_>) -> SqlResult<Removal> {
     Ok(Removal {
         job_id: parsed(row, "job_id")?,
         erased: removed.erased_at.is_some(),
-        evidence: removed.evidence_at.is_some(),
+        evidence: removed.evidence_at.map_or(EvidenceRemoval::Unrecorded, |_| EvidenceRemoval::All),
         policy_path: archive.filter(|_| removed.policy_at.is_some()),
     })
 }

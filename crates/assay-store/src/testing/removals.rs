@@ -4,7 +4,7 @@ use assay_model::{AccountId, JobId, JobStatus};
 
 use super::conclusions::{judging, take};
 use super::fixtures::{at, job, outcome, signed};
-use crate::{CancelOutcome, EraseOutcome, NewJob, Records, RemovalTimes, SignedDocument};
+use crate::{CancelOutcome, EraseOutcome, EvidenceRemoval, NewJob, Records, Removal, RemovalTimes, SignedDocument};
 
 /// Creates job `number` with the archive `policy`, cancelled at second `ended`.
 async fn ended(records: &dyn Records, number: u64, policy: &str, ended: i64) -> JobId {
@@ -35,11 +35,19 @@ pub(super) async fn erase_all_but_the_record(records: &dyn Records) {
     assert!(records.is_policy_needed("p.zip").await.unwrap(), "the other job's");
 
     let due = records.pending_removals(10).await.unwrap();
-    assert_eq!(due.iter().map(|removal| removal.job_id).collect::<Vec<_>>(), [one]);
-    assert!(due[0].erased && due[0].evidence && due[0].policy_path.as_deref() == Some("p.zip"));
-    records.finish_removal(one, at(8)).await.unwrap();
-    assert_eq!(records.pending_removals(10).await.unwrap().len(), 1, "a lane may not know yet");
-    records.finish_removal(one, at(100)).await.unwrap();
+    assert_eq!(due.iter().map(|removal| removal.job_id).collect::<Vec<_>>(), [one, two]);
+    assert_eq!((due[0].erased, due[0].evidence), (true, EvidenceRemoval::All));
+    assert_eq!(due[0].policy_path.as_deref(), Some("p.zip"));
+    let files_without_record =
+        Removal { job_id: two, erased: false, evidence: EvidenceRemoval::Unrecorded, policy_path: None };
+    assert_eq!(due[1], files_without_record);
+    for id in [one, two] {
+        records.finish_removal(id, at(8)).await.unwrap();
+    }
+    assert_eq!(records.pending_removals(10).await.unwrap().len(), 2, "a lane may not know yet");
+    for id in [one, two] {
+        records.finish_removal(id, at(100)).await.unwrap();
+    }
     assert_eq!(records.pending_removals(10).await.unwrap(), []);
     assert_eq!(records.erase_job(None, two, at(9)).await.unwrap(), EraseOutcome::Done);
     assert!(!records.is_policy_needed("p.zip").await.unwrap());
@@ -69,6 +77,8 @@ pub(super) async fn go_by_age(records: &dyn Records) {
     assert_eq!(records.drop_policies(at(15), 10, at(33)).await.unwrap(), 1);
     assert_eq!(records.drop_policies(at(15), 10, at(33)).await.unwrap(), 0);
     let due = records.pending_removals(10).await.unwrap();
-    assert!(!due[0].erased && due[0].evidence && due[0].policy_path.as_deref() == Some("b.zip"));
+    let early = due.iter().find(|removal| removal.job_id == early).unwrap();
+    assert_eq!((early.erased, early.evidence), (false, EvidenceRemoval::All));
+    assert_eq!(early.policy_path.as_deref(), Some("b.zip"));
     assert!(!records.drop_evidence(job(3, "lab", 2, 2).header.job_id, at(34)).await.unwrap(), "not of a job that runs");
 }

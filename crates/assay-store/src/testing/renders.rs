@@ -182,8 +182,10 @@ pub(super) async fn go_with_their_job(records: &dyn Records) {
     let id = judging(records, 1, Record::All, &[recorded(0, true)]).await;
     assert_eq!(records.cancel_job(None, id, at(3)).await.unwrap(), CancelOutcome::Done);
     assert_eq!((take(records, 4).await, counts(records, id).await), (None, (0, 0)));
+    records.finish_removal(id, at(40)).await.unwrap();
     // When its evidence is removed by age or size, the rendered files stay listed.
     let id = completed(records, 2, Record::All, &[recorded(0, true), recorded(1, true)]).await;
+    assert_eq!(records.pending_removals(10).await.unwrap(), [], "its files are about to be recorded");
     for _ in [RenderPart::Log, RenderPart::Log, RenderPart::Video] {
         let claim = take(records, 5).await.unwrap();
         let name = if claim.part == RenderPart::Log { files::LOG } else { files::VIDEO };

@@ -65,7 +65,6 @@ impl WorkerShared {
     /// Draws the conclusion; returns the verdict if this worker drew it. `cancel` is set when the lease is lost or the
     /// service stops.
     fn conclude(&self, claim: &mut ConclusionClaim, cancel: &Cancel) -> Result<Option<Verdict>, StoreError> {
-        self.forget_dropped(&claim.header, &claim.episodes);
         self.judge(claim, cancel)?;
         let claim = &*claim;
         let (records, now) = (&self.options.records, self.options.clock.now());

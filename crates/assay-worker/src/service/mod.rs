@@ -9,7 +9,6 @@ mod busy;
 mod claims;
 mod conclude;
 mod draw;
-mod dropped;
 mod heartbeat;
 mod intervals;
 mod judge;

@@ -114,11 +114,6 @@ impl WorkerShared {
             // The lease expires, and the reconciler requeues the shard.
             error.log("could not record the end of the shard");
         }
-        if claim.header.plan.target.is_some() {
-            let header = &claim.header;
-            let recorded = self.wait(self.options.records.episodes(header.job_id, 0, header.plan.episodes));
-            self.forget_dropped(header, &recorded.unwrap_or_default());
-        }
         claim.episodes.iter().for_each(|episode| self.options.live.end(fence.job_id, *episode));
         self.claims.remove(&held);
         // The verdict has priority over removing the folders.

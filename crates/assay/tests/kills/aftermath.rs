@@ -13,6 +13,8 @@ use crate::{ACCOUNTS, EPISODES, STOP_LIMIT, audit, bootstrap, files, serve};
 
 /// Maximum time for the remaining jobs after the last kill.
 const FINISH_LIMIT: Duration = Duration::from_secs(900);
+/// Maximum time until maintenance has removed the files that no record names.
+const MAINTENANCE_LIMIT: Duration = Duration::from_secs(30);
 /// The clause that the violating policies violate.
 const CLAUSE: &str = "keep_in";
 /// The user of jails, when the service runs as root.
@@ -44,12 +46,22 @@ pub(crate) fn check(assay: &Assay, policies: &Policies, offers: &Offers) {
     assert!(doubled as u64 <= offers.unanswered.load(std::sync::atomic::Ordering::SeqCst), "{doubled} jobs too many");
     assert!(rows.iter().all(|row| ACCOUNTS.contains(&row.account.as_str())));
     assert_eq!(audit::changes(&records), 0, "a recorded episode was changed or removed");
-    let unknown = files::differences(&assay.path("data"), &records);
     let integrity: String = records.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(integrity, "ok");
 
+    // Maintenance begins with the server.
     let server = serve(assay);
     let client = bootstrap(assay, &server);
+    let data = assay.path("data");
+    let mut seen = Vec::new();
+    wait_for("files that the records name, and no others", MAINTENANCE_LIMIT, || {
+        let differences = files::differences(&data, &records);
+        if differences != seen {
+            eprintln!("after {:?}: {differences:#?}", began.elapsed());
+            seen.clone_from(&differences);
+        }
+        differences.is_empty().then_some(())
+    });
     let mut violations = 0;
     for row in &rows {
         check_events(&records, &row.job);
@@ -63,7 +75,6 @@ pub(crate) fn check(assay: &Assay, policies: &Policies, offers: &Offers) {
     drop(records);
     assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
     eprintln!("{} jobs, {violations} episodes with violations, checked after {:?}", rows.len(), began.elapsed());
-    assert!(unknown.is_empty(), "{unknown:#?}");
     assay.assert_clean();
     let shared = std::fs::read_dir("/dev/shm").unwrap().map(Result::unwrap);
     let left: Vec<_> = shared.filter(|entry| entry.metadata().is_ok_and(|about| about.uid() == NOBODY)).collect();

@@ -44,7 +44,7 @@ const LONGEST_UPLOAD_US: u64 = 6000;
 /// Maximum time to wait for the start of an upload.
 const UPLOAD_LIMIT: Duration = Duration::from_millis(500);
 const STOP_LIMIT: Duration = Duration::from_secs(10);
-const OPTIONS: [&str; 2] = ["--lanes", "2"];
+const OPTIONS: [&str; 4] = ["--lanes", "2", "--set", "retention.every_s=0.5"];
 
 /// Reads a number from the environment.
 fn setting(name: &str) -> Option<u64> {

@@ -2,7 +2,7 @@
 //! request about it is GONE. A job that has not ended must be cancelled first.
 
 use assay_model::JobId;
-use assay_store::{EraseOutcome, Removal};
+use assay_store::{EraseOutcome, EvidenceRemoval, Removal};
 use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -50,7 +50,8 @@ pub(in crate::routes) async fn erase(app: &App, caller: &Caller, job: JobId) -> 
     let record = app.records.job(None, job).await?.ok_or_else(missing)?;
     caller.audit(&record.account, "erased a job");
     tracing::info!(key.id = %caller.key.id, account = %caller.key.account, job.id = %job, "erased a job");
-    let removal = Removal { job_id: job, erased: true, evidence: true, policy_path: record.policy_path };
+    let evidence = EvidenceRemoval::All;
+    let removal = Removal { job_id: job, erased: true, evidence, policy_path: record.policy_path };
     if let Err(error) = maintenance::remove(app, &removal).await {
         // The erasure is recorded; maintenance retries until the files are gone.
         tracing::warn!(job.id = %job, %error, "files of an erased job could not be removed yet");
