@@ -31,7 +31,7 @@ const CHUNK_BYTES: u64 = 256 << 10;
 pub(super) struct UnpackedCopy {
     file: Arc<File>,
     /// Others find the copy as long as someone reads it.
-    _shared: Arc<Copy>,
+    _shared: Arc<SharedCopy>,
 }
 
 /// A packed file as it is now: one that was removed has no copy, and one that was replaced has another.
@@ -44,7 +44,7 @@ struct PackedVersion {
 }
 
 /// A copy, or the place of one that is being written: whoever comes first writes it, the others wait.
-type Copy = OnceCell<Arc<File>>;
+type SharedCopy = OnceCell<Arc<File>>;
 
 /// The copies that are in use.
 #[derive(Debug)]
@@ -55,8 +55,8 @@ pub(super) struct UnpackedFiles {
 
 #[derive(Debug, Default)]
 struct Copies {
-    in_use: HashMap<PackedVersion, Weak<Copy>>,
-    kept: VecDeque<Arc<Copy>>,
+    in_use: HashMap<PackedVersion, Weak<SharedCopy>>,
+    kept: VecDeque<Arc<SharedCopy>>,
 }
 
 impl UnpackedFiles {
@@ -75,13 +75,13 @@ impl UnpackedFiles {
     }
 
     /// Returns the place of a version's copy.
-    fn copy_of(&self, version: PackedVersion) -> Arc<Copy> {
+    fn copy_of(&self, version: PackedVersion) -> Arc<SharedCopy> {
         let mut copies = self.lock();
         if let Some(copy) = copies.in_use.get(&version).and_then(Weak::upgrade) {
             return copy;
         }
         copies.in_use.retain(|_, copy| copy.strong_count() > 0);
-        let copy = Arc::new(Copy::new());
+        let copy = Arc::new(SharedCopy::new());
         copies.in_use.insert(version, Arc::downgrade(&copy));
         copies.kept.push_back(Arc::clone(&copy));
         if copies.kept.len() > MAX_KEPT {

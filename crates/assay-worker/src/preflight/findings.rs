@@ -120,8 +120,8 @@ fn unfinished_import(scenario: &Scenario, tried: &Tried) -> Option<Finding> {
          so no step was run",
         cpu.as_secs_f64()
     );
-    let advice =
-        "every episode imports the policy again: move work into files that load fast, and do not wait for anything";
+    let advice = "every episode imports the policy again: move work into files that load fast, do not wait for anything, and let \
+                  libraries use one thread (`intra_op_num_threads = 1` in ONNX Runtime), because a policy has one processor";
     Some(finding(FindingLevel::Warning, "slow_import", message, advice))
 }
 

@@ -64,8 +64,14 @@ fn by_code(code: &PolicyErrorCode) -> &'static str {
         PolicyErrorCode::BadAction => "return one finite number for each row of the action table",
         PolicyErrorCode::Exception => "read the end of the log below: it names your line",
         PolicyErrorCode::Memory => "load less data, or load it in smaller pieces",
-        PolicyErrorCode::ImportTimeout => "move work into `reset`, or ship what it computes as a file",
-        PolicyErrorCode::Timeout => "answer each observation at once; do not wait for anything",
+        PolicyErrorCode::ImportTimeout => {
+            "move work into `reset`, or ship what it computes as a file; let libraries use one thread \
+             (`intra_op_num_threads = 1` in ONNX Runtime), because a policy has one processor"
+        }
+        PolicyErrorCode::Timeout => {
+            "answer each observation at once; do not wait for anything; let libraries use one thread \
+             (`intra_op_num_threads = 1` in ONNX Runtime), because a policy has one processor"
+        }
         PolicyErrorCode::Connect => "start the server, or specify the address that it listens on",
         PolicyErrorCode::Mismatch => "choose another scenario, or another server",
         PolicyErrorCode::ServerError => "read the end of the server's message below",
@@ -128,6 +134,9 @@ mod tests {
                 "read the end of the log",
             ),
             (PolicyErrorCode::Exception, "ValueError", "read the end of the log"),
+            // ONNX Runtime with more threads than processors spins for seconds in its constructor.
+            (PolicyErrorCode::ImportTimeout, "importing policy.py took more than 10 s", "`intra_op_num_threads = 1`"),
+            (PolicyErrorCode::Timeout, "no answer within 20 s", "`intra_op_num_threads = 1`"),
         ] {
             let found = advice(code, message, "");
             assert!(found.contains(says), "{message}: {found}");
