@@ -19,6 +19,7 @@ mod report;
 mod request;
 mod scenario;
 mod settings;
+mod source;
 mod statement;
 mod text;
 
@@ -26,7 +27,7 @@ mod text;
 type FuzzTarget = fn(&[u8]);
 
 /// All targets by name, each with a description of its input.
-pub const TARGETS: [(&str, FuzzTarget, &str); 17] = [
+pub const TARGETS: [(&str, FuzzTarget, &str); 18] = [
     ("archive", archive::archive, "zip archives of policies and scenarios"),
     ("csv", settings::csv, "traces and formulas of `assay stl`"),
     ("formula", formula::formula, "formulas of clauses (signal temporal logic)"),
@@ -42,6 +43,7 @@ pub const TARGETS: [(&str, FuzzTarget, &str); 17] = [
     ("request", request::request, "requests to the service: forms, JSON, headers, paths"),
     ("scenario", scenario::toml, "scenario.toml and README.md of scenarios"),
     ("settings", settings::settings, "assay.toml"),
+    ("source", source::source, "policy.py and policy.toml: the declared runtime, and settings of threads"),
     ("statement", statement::statement, "signed statements and lists of keys"),
     ("trace", evidence::trace, "recordings: trace.parquet"),
 ];

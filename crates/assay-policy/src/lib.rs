@@ -18,6 +18,7 @@ pub mod remote;
 mod runtime;
 mod sleep_watch;
 mod stream;
+mod thread_settings;
 
 pub use connection::{PolicyConnection, PolicyEnd};
 pub use failure::{LOG_TAIL_BYTES, MESSAGE_BYTES, PolicyFailure, TRACEBACK_BYTES};
@@ -36,3 +37,4 @@ pub use runtime::{
 };
 pub use sleep_watch::SleepWatch;
 pub use stream::PolicyStream;
+pub use thread_settings::{ThreadSetting, thread_settings};

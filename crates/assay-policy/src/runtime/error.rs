@@ -82,7 +82,10 @@ pub enum RuntimeError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoRuntime {
     /// The policy names a runtime that is not offered.
-    #[error("the policy asks for the runtime {name}, which is not offered here; {}", .offered)]
+    #[error(
+        "the policy asks for the runtime {name}, which is not offered here; {}. Choose one of them, or {}",
+        .offered, alternatives("this runtime")
+    )]
     Unknown {
         /// The name.
         name: RuntimeName,
@@ -91,9 +94,8 @@ pub enum NoRuntime {
     },
     /// No runtime has the required packages.
     #[error(
-        "no runtime here has {}; {}. Nothing is installed for a policy: ask the operator for a runtime with these \
-         packages (assay runtime add), export the network to ONNX and run it in the runtime onnx, or start a policy \
-         server and submit its address", .missing.join(" and "), .offered
+        "no runtime here has {}; {}. Nothing is installed for a policy: {}",
+        .missing.join(" and "), .offered, alternatives("a runtime with these packages")
     )]
     Unsatisfied {
         /// The requirements that the runtime closest to them does not meet.
@@ -114,6 +116,14 @@ impl std::fmt::Display for Offered {
         }
         write!(f, "offered are {}", self.0.join("; "))
     }
+}
+
+/// Returns what an author can do without the runtime `wanted`, as the end of a sentence.
+fn alternatives(wanted: &str) -> String {
+    format!(
+        "ask the operator for {wanted} (assay runtime add), export the network to ONNX and run it in the runtime onnx, or \
+         start a policy server and submit its address"
+    )
 }
 
 fn list(folders: &[PathBuf]) -> String {
