@@ -134,8 +134,8 @@ pub enum FindingLevel {
 pub struct Finding {
     /// Level of the finding.
     pub level: FindingLevel,
-    /// Machine-readable code: `policy_error`, `clipped`, `constant`, `nondeterministic`, `slow_import`, `slow_first`,
-    /// `slow_step`, `slow_server`, `replan`, `chunk`, `unused_images`.
+    /// Machine-readable code: `policy_error`, `clipped`, `constant`, `nondeterministic`, `unused_images`, `threads`,
+    /// `slow_import`, `slow_first`, `slow_step`, `slow_answer`, `slow_server`, `replan`, `chunk`.
     pub code: String,
     /// Description of the finding.
     pub message: String,

@@ -6,6 +6,7 @@
 //! - [`json`]: `report.json`, the job object itself,
 //! - [`ReplayReport`]: the result of `assay replay`,
 //! - [`markdown`], [`junit`], [`sarif`]: for pull requests, CI systems and code hosts,
+//! - [`remedy()`]: advice for the author of a policy that failed,
 //! - [`attest`]: signed statements and their verification.
 //!
 //! All of them show an [`assay_model::JobReport`] and share the code that summarises it ([`ClauseSummary`], the
@@ -19,6 +20,7 @@ pub mod json;
 pub mod junit;
 pub mod markdown;
 mod outcome;
+mod remedy;
 mod replay;
 mod run_again;
 pub mod sarif;
@@ -28,5 +30,6 @@ pub mod terminal;
 mod words;
 
 pub use clauses::{ClauseSummary, WorstMargin};
+pub use remedy::remedy;
 pub use replay::ReplayReport;
 pub use run_again::RunAgain;

@@ -5,6 +5,8 @@ use assay_model::{
     ReviewDecision, ReviewReason, Violation,
 };
 
+use crate::remedy;
+
 /// Returns the verdict, or the status of a job without a verdict.
 pub(crate) fn headline(report: &JobReport) -> &'static str {
     match (report.verdict, report.status) {
@@ -135,6 +137,8 @@ pub(crate) struct PolicyErrorGroup<'a> {
     pub(crate) code: &'a PolicyErrorCode,
     pub(crate) message: &'a str,
     pub(crate) log_tail: &'a str,
+    /// Advice for the author, if the cause is known.
+    pub(crate) advice: Option<String>,
 }
 
 /// Returns the errors of a job. The same error in several episodes is returned once, with the log of the first.
@@ -149,6 +153,7 @@ pub(crate) fn failures(episodes: &[EpisodeResult]) -> Vec<PolicyErrorGroup<'_>> 
                 code: &error.code,
                 message: &error.message,
                 log_tail: &error.log_tail,
+                advice: remedy::by_cause(&error.code, &error.message, &error.log_tail),
             }),
         }
     }

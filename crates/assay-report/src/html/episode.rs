@@ -6,7 +6,7 @@ use super::assets::{Addresses, Assets};
 use super::charts::Timeline;
 use super::display::{clean, status_word, tone_of};
 use super::plot::PlotView;
-use crate::{outcome, words};
+use crate::{outcome, remedy, words};
 
 /// Maximum number of episodes for which all sections are initially open; beyond it, only those with a violation or an
 /// incomplete episode are.
@@ -79,6 +79,7 @@ pub(super) struct ViolationView {
 pub(super) struct ErrorView {
     pub(super) code: String,
     pub(super) message: String,
+    pub(super) advice: Option<String>,
     pub(super) log: String,
 }
 
@@ -133,6 +134,7 @@ impl EpisodeSection {
             error: episode.error.as_ref().map(|e| ErrorView {
                 code: clean(e.code.as_str()),
                 message: clean(&e.message),
+                advice: remedy::by_cause(&e.code, &e.message, &e.log_tail).map(|advice| clean(&advice)),
                 log: assay_model::sanitise(&e.log_tail, usize::MAX),
             }),
         }

@@ -214,6 +214,9 @@ impl Screen {
         for line in sanitise(failure.message, MAX_MESSAGE_BYTES).lines() {
             self.paragraph(line, 4);
         }
+        if let Some(advice) = &failure.advice {
+            self.paragraph(&format!("-> {}", sanitise(advice, MAX_MESSAGE_BYTES)), 4);
+        }
         let lines: Vec<_> = failure.log_tail.lines().collect();
         if lines.is_empty() {
             return;

@@ -64,6 +64,7 @@ fn hostile_text_is_escaped_everywhere() {
     assert_eq!(html.matches("</title>").count(), html.matches("<title>").count());
     assert!(html.chars().all(|c| matches!(c, '\n' | '\t') || !c.is_control()));
     assert!(html.contains("&#60;script&#62;alert(&#39;x&#39;)&#60;/script&#62; &#38; &#34;quoted&#34; red"));
+    assert!(html.contains("<p>Remedy: do less per step"), "advice for a known cause");
 }
 
 #[test]

@@ -1,13 +1,15 @@
 //! Findings for a policy's author, with advice.
 
 use assay_model::{Finding, FindingLevel};
+use assay_policy::{ThreadSetting, thread_settings};
+use assay_report::remedy;
 use assay_scenario::Scenario;
 
 use super::attempt::{ANSWER_PATIENCE, IMPORT_PATIENCE};
 use super::facts::{budget, is_deterministic, percentiles};
 use super::job::PreflightJob;
-use super::remedy;
 use super::tries::{Tried, Tries};
+use crate::PolicySource;
 
 /// Share of a budget above which the author is warned.
 const NEAR: f64 = 0.7;
@@ -26,6 +28,7 @@ pub(super) fn of(job: &PreflightJob, tries: &Tries) -> Vec<Finding> {
     found.extend(constant(&first.probed.actions));
     found.extend(second.and_then(|second| nondeterministic(first, second)));
     found.extend(blind.as_ref().and_then(|blind| unused_images(first, blind)));
+    found.extend(threads(job));
     found.extend(import(scenario, first));
     found.extend(unfinished_import(scenario, first));
     found.extend(silent(first));
@@ -44,7 +47,7 @@ fn finding(level: FindingLevel, code: &str, message: impl Into<String>, advice: 
 fn error(first: &Tried, second: Option<&Tried>) -> Option<Finding> {
     let error = first.error.as_ref().or_else(|| second?.error.as_ref())?;
     let step = first.probed.actions.len();
-    let advice = remedy::of(error);
+    let advice = remedy(error);
     let when = if step == 0 { "before its first action".to_owned() } else { format!("at step {step}") };
     let message = format!("the policy stopped {when} ({}): {}", error.code, error.message);
     Some(finding(FindingLevel::Problem, "policy_error", message, &advice))
@@ -103,6 +106,22 @@ fn unused_images(first: &Tried, blind: &Tried) -> Option<Finding> {
     let message = format!("black images led to the same {steps} actions: the policy has not used its images so far");
     let advice = "if it never uses them, choose a scenario without images, which runs much faster";
     Some(finding(FindingLevel::Warning, "unused_images", message, advice))
+}
+
+/// Returns the findings for lines of the policy's files that let a library use more than one thread.
+fn threads(job: &PreflightJob) -> Vec<Finding> {
+    let PolicySource::Folder(folder) = &job.policy else { return Vec::new() };
+    let found = thread_settings(&folder.path);
+    let finding = |setting: ThreadSetting| {
+        let ThreadSetting { file, line, name, threads } = setting;
+        let message = format!("{file}, line {line}: {name} is {threads}, but a policy has one processor");
+        let advice = format!(
+            "set {name} to 1: threads that wait for each other take CPU time, and ONNX Runtime's can keep an import from \
+             ending before its limit"
+        );
+        finding(FindingLevel::Warning, "threads", message, &advice)
+    };
+    found.into_iter().map(finding).collect()
 }
 
 fn import(scenario: &Scenario, tried: &Tried) -> Option<Finding> {
@@ -213,7 +232,6 @@ mod tests {
     use assay_policy::remote::{AnswerCounts, PolicyServer, ServerEndpoint};
 
     use super::*;
-    use crate::PolicySource;
 
     fn job(replan_steps: Option<u32>) -> PreflightJob {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -5,7 +5,6 @@ mod attempt;
 mod facts;
 mod findings;
 mod job;
-mod remedy;
 mod run;
 mod tries;
 mod watch;
