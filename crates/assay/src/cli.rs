@@ -52,7 +52,7 @@ pub(crate) enum Command {
     Runtime(RuntimeCommand),
     /// Evaluate a formula of signal temporal logic on a recorded trace
     Stl(StlArgs),
-    /// Create a minimal policy to start from
+    /// Create a policy to start from
     Init(InitArgs),
     /// Check that this machine meets the requirements, and suggest fixes
     Doctor(DoctorArgs),

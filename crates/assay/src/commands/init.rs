@@ -1,21 +1,34 @@
-//! `assay init`: creates a minimal policy to start from.
+//! `assay init`: creates a policy to start from.
+
+mod placeholders;
+mod template;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf, absolute};
 
 use anyhow::{Context, anyhow};
 use assay_scenario::{Library, Scenario};
 use clap::Args;
 
+use self::placeholders::Placeholders;
+use self::template::PolicyTemplate;
 use crate::exit::{ExitStatus, Failure, OrFail};
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  assay init my_policy
+  assay init my_policy --scenario cartpole_keepin --template onnx
+
+Every template has a README.md that says what to do next.")]
 pub(crate) struct InitArgs {
     /// Folder to create
     dir: PathBuf,
     /// The scenario that the policy is for
-    #[arg(short, long, default_value = "tabletop_reach", value_name = "ID")]
+    #[arg(short, long, default_value = "tabletop_reach", value_name = "ID|PATH")]
     scenario: String,
+    /// The kind of policy
+    #[arg(short, long, value_enum, default_value_t)]
+    template: PolicyTemplate,
 }
 
 pub(crate) fn run(arguments: &InitArgs) -> Result<ExitStatus, Failure> {
@@ -27,66 +40,34 @@ pub(crate) fn run(arguments: &InitArgs) -> Result<ExitStatus, Failure> {
         return Err(Failure::Usage(anyhow!("{} is not empty; choose a new folder", dir.display())));
     }
     fs::create_dir_all(dir).with_context(|| format!("can't create {}", dir.display())).or_usage()?;
-    let path = dir.join("policy.py");
-    fs::write(&path, policy(&scenario)).with_context(|| format!("can't write {}", path.display())).or_usage()?;
-    let (id, policy) = (&scenario.id, dir.display());
-    super::stdout::print(&format!(
-        "wrote {}\nthe task:    assay scenario show {id}\na first try: assay check {policy} --scenario {id}\nthe verdict: \
-         assay verify {policy} --scenario {id}",
-        path.display()
-    ));
+    let named = name(&scenario, &arguments.scenario);
+    let placeholders = Placeholders::of(&scenario, &named);
+    for (name, text) in arguments.template.files() {
+        let path = dir.join(name);
+        let written = fs::write(&path, placeholders.fill(text));
+        written.with_context(|| format!("can't write {}", path.display())).or_usage()?;
+    }
+    super::stdout::print(&next_steps(arguments.template, dir, &named));
     Ok(ExitStatus::Success)
 }
 
-/// Returns the source of a policy that does nothing, with comments on its observation and action.
-fn policy(scenario: &Scenario) -> String {
-    let observations: String = scenario
-        .observations
-        .iter()
-        .map(|o| format!("        #   observation[{:?}]  {}\n", o.name, one_line(&o.description)))
-        .collect();
-    let actions: String = scenario
-        .control
-        .action
-        .iter()
-        .enumerate()
-        .map(|(i, a)| {
-            format!("        #   action[{i}]  {} in [{}, {}]{}\n", a.name, a.low, a.high, super::stdout::unit(&a.unit))
-        })
-        .collect();
-    format!(
-        r#""""A policy for {id}: {name}.
-
-{description}
-"""
-
-import numpy as np
-
-
-class Policy:
-    """One object lives for one episode, in a process of its own, with numpy and the standard library."""
-
-    def reset(self, *, seed, scenario, instruction):
-        """Called once before the first observation."""
-        self.random = np.random.default_rng(seed)
-
-    def act(self, observation):
-        """Called {hz} times per simulated second; returns {dim} numbers.
-
-        observation["time"] and observation["time_remaining"] are seconds.
-        """
-{observations}        # and returns
-{actions}        return np.zeros({dim})
-"#,
-        id = scenario.id,
-        name = one_line(&scenario.name),
-        description = one_line(&scenario.description),
-        hz = scenario.world.control_hz,
-        dim = scenario.control.action.len(),
-    )
+/// Returns the argument that names the scenario in commands of any folder, if `given` named it here.
+fn name(scenario: &Scenario, given: &str) -> String {
+    if given == scenario.id.as_str() {
+        return given.to_owned();
+    }
+    absolute(given).map_or_else(|_| given.to_owned(), |path| path.display().to_string())
 }
 
-/// Returns text that can't end a Python comment or docstring.
-fn one_line(text: &str) -> String {
-    text.replace(['\n', '\r'], " ").replace('\\', "/").replace("\"\"\"", "'''")
+/// Lists the created files and the commands to run next.
+fn next_steps(template: PolicyTemplate, dir: &Path, scenario: &str) -> String {
+    let written: Vec<_> = template.files().iter().map(|(name, _)| dir.join(name).display().to_string()).collect();
+    let mut steps = vec![("the task:", format!("assay scenario show {scenario}"))];
+    steps.extend(template.steps(dir));
+    let policy = template.policy(dir);
+    steps.push(("a first try:", format!("assay check {policy} --scenario {scenario}")));
+    steps.push(("the verdict:", format!("assay verify {policy} --scenario {scenario}")));
+    let width = steps.iter().map(|(label, _)| label.len()).max().unwrap_or_default();
+    let steps: String = steps.iter().map(|(label, command)| format!("\n{label:width$} {command}")).collect();
+    format!("wrote {}{steps}", written.join(", "))
 }

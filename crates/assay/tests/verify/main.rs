@@ -26,6 +26,7 @@ mod reports;
 mod runtimes;
 mod seeds;
 mod stl;
+mod templates;
 mod tls;
 mod verdicts;
 mod watchdog;
