@@ -157,6 +157,9 @@ impl ModelFiles {
         let mut found = Vec::new();
         for folder in fs::read_dir(&self.0)? {
             let folder = folder?;
+            if !folder.file_type()?.is_dir() {
+                continue;
+            }
             let Some(account) = folder.file_name().to_str().and_then(|name| name.parse::<AccountId>().ok()) else {
                 continue;
             };

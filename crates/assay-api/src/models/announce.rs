@@ -20,13 +20,14 @@ pub(crate) struct Announced {
 /// Creates the upload of a model. Returns it and true, or what the account has under this digest and false.
 ///
 /// # Errors
-/// 409: the account has this digest with another size; 413: it is too large; 429: the account's quota is used up; 503:
+/// 400: it is too large; 409: the account has this digest with another size; 429: the account's quota is used up; 503:
 /// the disk has no space for it.
 pub(crate) async fn announce(app: &App, caller: &Caller, model: Announced) -> Result<(ModelRecord, bool), ApiError> {
     let account = &caller.key.account;
     let most = app.settings.models.max_bytes;
     if model.size_bytes > most {
-        return Err(ApiError::new(ErrorCode::PayloadTooLarge, format!("a model may have at most {most} bytes")));
+        let message = format!("size_bytes must be at most {most}, the largest size of a model");
+        return Err(ApiError::invalid("size_bytes", Some(&model.size_bytes.to_string()), message));
     }
     if let Some(known) = app.records.model(account, model.sha256).await? {
         return known_as(known, model.size_bytes);

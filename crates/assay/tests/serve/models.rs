@@ -105,6 +105,8 @@ fn an_upload_continues_after_its_client_and_its_server_were_killed() {
     let stored = assay.path(&format!("data/models/admin/{sha256}"));
     assert!(fs::read(&stored).unwrap() == bytes);
     assert_eq!(fs::read_dir(stored.parent().unwrap()).unwrap().count(), 1);
+    let without_key = assay.run(&["model", "list", "--server", &format!("http://{}", server.address())]);
+    assert_eq!((without_key.code, without_key.stderr.contains("no API key")), (2, true), "{}", without_key.stderr);
     // A second time there is nothing to send.
     let run = model(&assay, &server, &["upload", file.to_str().unwrap()]);
     assert_eq!(run.code, 0, "{}", run.stderr);

@@ -90,6 +90,7 @@ fn document(settings: &ApiSettings, declared: &DeclaredApi) -> Value {
     let parts = &mut schemas["VerifyForm"]["properties"];
     parts["num_episodes"]["maximum"] = json!(settings.job.max_episodes);
     parts["seed"]["maximum"] = json!(u64::MAX);
+    schemas["ModelAnnouncement"]["properties"]["size_bytes"]["maximum"] = json!(settings.models.max_bytes);
     for (position, endpoint) in declared.endpoints.iter().filter(|e| e.documented).enumerate() {
         let method = endpoint.method.to_ascii_lowercase();
         if let Some(operation) = document["paths"][endpoint.path].get_mut(method) {
@@ -243,8 +244,7 @@ fn require_body(operation: &mut Value, schemas: &Value) {
     for (kind, content) in contents {
         let schema = &mut content["schema"];
         if kind == "application/octet-stream" {
-            // Any bytes, of which JSON Schema says nothing.
-            *schema = json!({});
+            *schema = json!({ "type": "string", "format": "binary" });
             is_required = true;
             continue;
         }

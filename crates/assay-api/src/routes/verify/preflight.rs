@@ -24,7 +24,7 @@ use crate::{PreflightFailure, PreflightRequest};
     responses(
         (status = 200, description = "The scenario's observations and actions, and the policy's behaviour in its first steps",
             body = ref(schema_of::<Preflight>())),
-        (status = 400), (status = 408), (status = 413), (status = 415), (status = 429),
+        (status = 400), (status = 408), (status = 413), (status = 415), (status = 422), (status = 429),
     ),
 )]
 pub(in crate::routes) async fn handle(
