@@ -9,6 +9,7 @@ use assay_api::{
     AccountLimits, ApiSettings, DiskLimits, ModelSettings, RateLimits, Retention, Uploads, run_maintenance,
 };
 use assay_model::Sha256Digest;
+use assay_testkit::SmallDisk;
 use axum::body::{Body, Bytes};
 use http_body::{Frame, SizeHint};
 use serde_json::{Value, json};
@@ -437,4 +438,30 @@ async fn unfinished_uploads_and_unused_models_expire() {
     assert_eq!(app.post(&format!("/verify/{id}/cancel"), &key).await.status, 200);
     app.clock.forward(7300);
     maintain(&app, "the last model", async || files(&app).is_empty()).await;
+}
+
+#[test]
+fn an_upload_pauses_on_a_full_disk() {
+    let runtime = || tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    SmallDisk::run("models::an_upload_pauses_on_a_full_disk", 40, |disk| runtime().block_on(on_a_full_disk(disk)));
+}
+
+async fn on_a_full_disk(disk: &SmallDisk) {
+    let limits = DiskLimits { min_free_mib: 8, ..DiskLimits::default() };
+    let settings = ApiSettings { disk: limits, rate: RateLimits::all(1000), ..settings() };
+    let app = TestApp::on(tempfile::tempdir_in(disk.path()).unwrap(), settings);
+    let key = app.key("lab", "verify,read").await;
+    let bytes = content(20 << 20);
+    let (half, path) = (bytes.len() / 2, announced(&app, &key, &bytes).await);
+    let refused = announce(&app, &key, &content(36 << 20)).await;
+    assert_eq!(error(&refused), (503, "UNAVAILABLE"), "{}", refused.body);
+    assert_eq!(append(&app, &key, &path, 0, bytes[..half].to_vec()).await.body["offset"], half);
+    let free = usize::try_from(disk.free_bytes()).unwrap();
+    let filler = disk.fill(u64::try_from(free - (12 << 20)).unwrap());
+    let refused = append(&app, &key, &path, half, bytes[half..].to_vec()).await;
+    assert_eq!((error(&refused), refused.headers.contains_key("retry-after")), ((503, "UNAVAILABLE"), true));
+    assert!(disk.free_bytes() >= 8 << 20, "the reserve was taken: {}", disk.free_bytes());
+    // Without any intervention.
+    std::fs::remove_file(filler).unwrap();
+    assert_eq!(append(&app, &key, &path, half, bytes[half..].to_vec()).await.body["state"], "READY");
 }
