@@ -117,6 +117,25 @@ fn an_upload_continues_after_its_client_and_its_server_were_killed() {
     assert!(!stored.exists() && list(&assay, &server) == json!([]));
 }
 
+#[test]
+fn a_command_that_was_killed_continues_when_it_is_run_again() {
+    let assay = assay();
+    let (server, client) = start(&assay);
+    let file = assay.write("net.onnx", content());
+    let (address, key) = (format!("http://{}", server.address()), key_file(&assay));
+    let arguments = ["model", "upload", file.to_str().unwrap(), "--piece-mib", "8", "--server", &address, "--key-file"];
+    let arguments = [&arguments[..], &[key.to_str().unwrap()]].concat();
+    let running = assay.start(&arguments);
+    let received = || client.get("/models").body["models"][0]["offset"].as_u64().filter(|offset| *offset > 0);
+    let before = wait_for("the first bytes", LIMIT, received);
+    running.signal(Signal::KILL);
+    drop(running.wait(LIMIT));
+    let run = assay.run(&arguments);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let model = client.get("/models").body["models"][0].clone();
+    assert_eq!((&model["state"], client.get("/models").body["total"].clone()), (&json!("READY"), json!(1)), "{before}");
+}
+
 /// Returns the files of a policy that declares a model of this content.
 fn declaring(content: &[u8]) -> [(&'static str, Vec<u8>); 2] {
     let policy = b"import os\n\nfile = open(os.path.join(os.path.dirname(__file__), 'net.bin'), 'rb')\n\n\n\
