@@ -20,6 +20,7 @@ mod http;
 pub mod keys;
 mod linger;
 mod maintenance;
+mod models;
 mod ports;
 mod published;
 mod quota;
@@ -42,6 +43,7 @@ pub use events::EventHub;
 pub use forecast::QueueForecast;
 pub use http::{RateWindows, router};
 pub use maintenance::run_maintenance;
+pub use models::ModelTransfers;
 pub use ports::{
     Catalog, CheckedPolicy, CheckedServer, Draft, DraftFailure, IntakeFailure, Metrics, OsEntropy, PolicyIntake,
     PreflightFailure, PreflightRequest, Preflights, Publisher, ReplayFailure, Replayer, SigningKeys, StaticCatalog,
@@ -51,7 +53,7 @@ pub use routes::{EndpointInfo, RateClass, endpoints};
 pub use server::{ServeError, serve};
 pub use settings::{
     AccountLimits, ApiSettings, BrowserSettings, DiskLimits, EventSettings, InvalidSetting, JobLimits, MetricsAccess,
-    RateLimits, Retention, Seconds, Uploads, WebhookSettings,
+    ModelSettings, RateLimits, Retention, Seconds, Uploads, WebhookSettings,
 };
 pub use signed_urls::{SignerError, UrlSigner};
 pub use state::{AppState, Readiness};

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use assay_model::lane::ScenarioFault;
 use assay_model::{
-    AccountId, Entropy, EpisodeResult, Preflight, RuntimeCard, RuntimeVersion, ScenarioCard, ScenarioId, Secret,
-    Sha256Digest,
+    AccountId, DeclaredModel, Entropy, EpisodeResult, Preflight, RuntimeCard, RuntimeVersion, ScenarioCard, ScenarioId,
+    Secret, Sha256Digest,
 };
 use assay_report::ReplayReport;
 use assay_report::attest::PublishedKeys;
@@ -111,6 +111,8 @@ pub struct CheckedPolicy {
     pub sha256: Sha256Digest,
     /// The runtime that was chosen for the policy.
     pub runtime: RuntimeVersion,
+    /// Models that the policy declares and that are not in the archive: its account must have them.
+    pub models: Vec<DeclaredModel>,
     /// Warnings for the author.
     pub warnings: Vec<String>,
 }
@@ -126,6 +128,9 @@ pub enum IntakeFailure {
         /// The affected entry, the reason, and a remedy.
         message: String,
     },
+    /// The account has no model with this digest.
+    #[error("a model is missing")]
+    MissingModel(Sha256Digest),
     /// This server does not run uploaded policies.
     #[error("{0}")]
     NotRun(&'static str),
@@ -199,6 +204,8 @@ pub struct PreflightRequest {
     pub scenario: ScenarioId,
     /// The digest of the scenario's version.
     pub scenario_digest: Sha256Digest,
+    /// The account, whose models the policy may use.
+    pub account: AccountId,
     /// The uploaded archive.
     pub archive: Option<PathBuf>,
     /// The policy server, and the number of actions per chunk that are executed.

@@ -66,5 +66,6 @@ fn frees_when(cap: Cap) -> &'static str {
         Cap::ActiveJobs => "when one of your account's jobs ends",
         Cap::QueuedSimS => "when jobs of your account end",
         Cap::StoredBytes => "when policies and evidence of your account are deleted or expire",
+        Cap::Models | Cap::ModelBytes => "when models of your account are deleted or expire",
     }
 }

@@ -5,13 +5,15 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use assay_model::{Clock, Entropy, Fingerprint, ScenarioCard, ScenarioId};
 use assay_scenario::Spec;
-use assay_store::{Blobs, PolicyServerCredentialsStore, Queue, Records, ScenarioFiles, StorageHealth, StoreError};
+use assay_store::{
+    Blobs, ModelFiles, PolicyServerCredentialsStore, Queue, Records, ScenarioFiles, StorageHealth, StoreError,
+};
 use uuid::Uuid;
 
 use crate::http::{ApiError, ErrorCode};
 use crate::{
-    AccountSlots, ApiSettings, Boards, Catalog, EventHub, Metrics, PolicyArchives, PolicyIntake, Preflights, Publisher,
-    QueueForecast, RateWindows, Replayer, SigningKeys, UploadSpace, UrlSigner, WebhookSender,
+    AccountSlots, ApiSettings, Boards, Catalog, EventHub, Metrics, ModelTransfers, PolicyArchives, PolicyIntake,
+    Preflights, Publisher, QueueForecast, RateWindows, Replayer, SigningKeys, UploadSpace, UrlSigner, WebhookSender,
 };
 
 /// The components of the service.
@@ -37,6 +39,10 @@ pub struct AppState {
     pub scenario_files: ScenarioFiles,
     /// Coordinates the acceptance and removal of policy archives.
     pub policy_archives: PolicyArchives,
+    /// The files of models.
+    pub model_files: ModelFiles,
+    /// The uploads of models in progress.
+    pub model_transfers: ModelTransfers,
     /// Disk space reserved for uploads.
     pub upload_space: UploadSpace,
     /// The rate limit windows of the keys.

@@ -2,6 +2,8 @@
 
 /// Maximum size of a policy archive, in bytes.
 pub const MAX_ARCHIVE_BYTES: u64 = 100 << 20;
+/// Maximum size of a model, in bytes.
+pub const MAX_MODEL_BYTES: u64 = 4 << 30;
 /// Maximum size of a scenario archive, in bytes.
 pub const MAX_SCENARIO_ARCHIVE_BYTES: u64 = 32 << 20;
 /// Time that a policy may sleep in any episode, in seconds.

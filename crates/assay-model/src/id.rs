@@ -34,6 +34,11 @@ uuid_id!(
     JobId
 );
 
+uuid_id!(
+    /// Id of the upload of a model (UUIDv7).
+    ModelUploadId
+);
+
 impl JobId {
     /// Creates an id (UUIDv7) from the current time and 10 random bytes.
     #[must_use]

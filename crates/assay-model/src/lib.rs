@@ -9,6 +9,7 @@ mod attempt;
 mod bounded_mean;
 mod complaint;
 mod conclusion;
+mod declared_model;
 mod default_limits;
 mod digest;
 mod episode;
@@ -54,7 +55,10 @@ pub use arena::{ArenaEntry, JobKind, SHOWCASE_EPISODES};
 pub use attempt::AttemptNote;
 pub use complaint::plain_complaint;
 pub use conclusion::{Conclusion, Quadrants, conclude, conclude_by};
-pub use default_limits::{MAX_ARCHIVE_BYTES, MAX_SCENARIO_ARCHIVE_BYTES, WALL_BUDGET_PER_SIMULATED_S, WALL_BUDGET_S};
+pub use declared_model::DeclaredModel;
+pub use default_limits::{
+    MAX_ARCHIVE_BYTES, MAX_MODEL_BYTES, MAX_SCENARIO_ARCHIVE_BYTES, WALL_BUDGET_PER_SIMULATED_S, WALL_BUDGET_S,
+};
 pub use digest::{InvalidDigest, Sha256Digest, Sha256Writer, digest_or_none};
 pub use episode::{
     Artifact, ClauseResult, EpisodeError, EpisodeResult, EpisodeStatus, Involved, LatencyMs, LogType,
@@ -62,7 +66,7 @@ pub use episode::{
 };
 pub use error_chain::ErrorChain;
 pub use hex::{from_hex, to_hex};
-pub use id::{AccountId, IdError, JobId, RuntimeName, ScenarioId};
+pub use id::{AccountId, IdError, JobId, ModelUploadId, RuntimeName, ScenarioId};
 pub use isolation::Isolation;
 pub use judge::{agreement, moments, worth_judging};
 pub use judgement::{Judgement, Opinion};

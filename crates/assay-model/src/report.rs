@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ArenaEntry, Blame, ClauseSensitivity, Conclusion, EpisodeResult, Isolation, JobId, JobKind, JobStatus, Plan,
-    PolicyIdentity, PolicyKey, Quadrants, Review, ReviewReason, RuntimeVersion, SHOWCASE_EPISODES, ScenarioId,
-    SeedSource, Sha256Digest, Statistics, Verdict,
+    ArenaEntry, Blame, ClauseSensitivity, Conclusion, DeclaredModel, EpisodeResult, Isolation, JobId, JobKind,
+    JobStatus, Plan, PolicyIdentity, PolicyKey, Quadrants, Review, ReviewReason, RuntimeVersion, SHOWCASE_EPISODES,
+    ScenarioId, SeedSource, Sha256Digest, Statistics, Verdict,
 };
 
 /// Selection of the episodes that get a log and a video.
@@ -184,6 +184,9 @@ pub struct JobHeader {
     /// Runtime that was chosen for the policy; `None` for a policy server, and in jobs of earlier versions.
     #[serde(default)]
     pub runtime: Option<RuntimeVersion>,
+    /// Models of its account that the policy declares; those in its archive are not listed.
+    #[serde(default)]
+    pub models: Vec<DeclaredModel>,
     /// Number of actions of a policy server's answer that are executed before the next request; `null` for all of them,
     /// and for an archive.
     #[serde(default)]
@@ -265,6 +268,8 @@ pub struct JobReport {
     pub policy_name: String,
     pub policy_sha256: Option<Sha256Digest>,
     pub policy_identity: PolicyIdentity,
+    #[serde(default)]
+    pub models: Vec<DeclaredModel>,
     #[serde(default)]
     pub replan_steps: Option<u32>,
     pub num_episodes: u32,
@@ -350,6 +355,7 @@ impl JobReport {
             policy_name: header.policy_name,
             policy_sha256: header.policy_sha256,
             policy_identity: header.policy_identity,
+            models: header.models,
             replan_steps: header.replan_steps,
             num_episodes: header.plan.episodes,
             seed: header.seed,

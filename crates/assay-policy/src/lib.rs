@@ -24,7 +24,7 @@ pub use connection::{PolicyConnection, PolicyEnd};
 pub use failure::{LOG_TAIL_BYTES, MESSAGE_BYTES, PolicyFailure, TRACEBACK_BYTES};
 pub use intake::{
     ArchiveKind, EntryProblem, Intake, IntakeError, IntakeLimits, MAX_DEPTH, MAX_ENTRIES, MAX_RATIO,
-    MAX_SCENARIO_BYTES, MAX_SCENARIO_ENTRIES, MAX_UNPACKED_BYTES, check_archive, intake,
+    MAX_SCENARIO_BYTES, MAX_SCENARIO_ENTRIES, MAX_UNPACKED_BYTES, ModelProblem, check_archive, intake,
 };
 pub use pool::{
     LoadLimits, LoadOutcome, LoadRequest, Pool, PoolConfig, PoolError, PreparingPolicy, ProcessBudget, TakeError,

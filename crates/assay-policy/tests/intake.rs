@@ -6,6 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
+use assay_model::Sha256Digest;
 use assay_policy::{Intake, IntakeError, IntakeLimits, check_archive, intake};
 use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, ZipWriter};
@@ -369,4 +370,51 @@ fn a_folder_and_a_file_are_accepted() {
     assert!(!folder.path().join("e").exists());
     let error = take(&folder.path().join("nothing"), "f").unwrap_err();
     assert!(error.to_string().contains("does not exist"), "{error}");
+}
+
+/// Returns a `policy.toml` that declares a model with this path and content.
+fn declaring(path: &str, content: &[u8], more: &str) -> String {
+    format!("[[models]]\npath = \"{path}\"\nsha256 = \"{}\"\n{more}\n", Sha256Digest::of(content))
+}
+
+#[test]
+fn models_in_the_archive_are_compared_and_others_are_listed() {
+    let (near, far) = (declaring("nets/near.onnx", b"near", "size_bytes = 4"), declaring("far.onnx", b"far", ""));
+    let toml = format!("{near}{far}");
+    let entries = [MAIN, ("nets/near.onnx", b"near", 0o644), ("policy.toml", toml.as_bytes(), 0o644)];
+    let taken = take(&archive(&entries)).result.unwrap();
+    assert_eq!(taken.declaration.models.len(), 2);
+    let listed: Vec<_> = taken.models.iter().map(|model| (model.path.as_str(), model.sha256)).collect();
+    assert_eq!(listed, [("far.onnx", Sha256Digest::of("far"))]);
+    // The same from a folder.
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("source");
+    std::fs::create_dir_all(source.join("nets")).unwrap();
+    for (name, content, _) in entries {
+        std::fs::write(source.join(name), content).unwrap();
+    }
+    let limits = IntakeLimits::default();
+    assert_eq!(intake(&source, &folder.path().join("dest"), &limits).unwrap().models, taken.models);
+    std::fs::write(source.join("nets/near.onnx"), "other").unwrap();
+    let error = intake(&source, &folder.path().join("again"), &limits).unwrap_err();
+    assert!(error.to_string().contains("the model 'nets/near.onnx': the file in the policy's folder has the SHA-256"));
+}
+
+#[test]
+fn models_that_do_not_fit_are_refused() {
+    let with = |path: &str, more: &str, expected: &str| {
+        let toml = declaring(path, b"near", more);
+        let near: (&str, &[u8], u32) = ("nets/near.onnx", b"near", 0o644);
+        refused(&archive(&[MAIN, near, ("policy.toml", toml.as_bytes(), 0o644)]), expected);
+    };
+    with("policy.py", "", "has the SHA-256");
+    with("nets/near.onnx", "size_bytes = 5", "has 4 bytes, but 5 are declared");
+    for path in ["/etc/passwd", "../near", "nets/../near", "", "nets/", ".hidden/near", "__pycache__/x", "a\\\\b"] {
+        with(path, "", "its path must lead to a file");
+    }
+    with("nets", "", "its path is that of 'nets'");
+    with("policy.py/near", "", "its path is that of 'policy.py'");
+    with("NETS/NEAR.onnx", "", "its path is that of 'nets");
+    let twice = format!("x\"\nsha256 = \"{}\"\n[[models]]\npath = \"x", Sha256Digest::of("x"));
+    with(&twice, "", "its path is that of 'x'");
 }

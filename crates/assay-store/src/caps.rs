@@ -72,7 +72,7 @@ pub struct AccountUsage {
     pub stored_bytes: u64,
 }
 
-/// One of [`AccountCaps`].
+/// One of [`AccountCaps`], or of [`crate::ModelQuota`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "described in AccountCaps")]
 pub enum Cap {
@@ -80,9 +80,13 @@ pub enum Cap {
     ActiveJobs,
     QueuedSimS,
     StoredBytes,
+    /// Number of models, unfinished uploads included.
+    Models,
+    /// Total size of the models in bytes, unfinished uploads included.
+    ModelBytes,
 }
 
-/// A cap that a job would exceed.
+/// A cap that a job or a model would exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CapExceeded {
     /// The cap.
@@ -106,6 +110,8 @@ impl Cap {
             Self::ActiveJobs => "active_jobs",
             Self::QueuedSimS => "queued_sim_s",
             Self::StoredBytes => "stored_bytes",
+            Self::Models => "models",
+            Self::ModelBytes => "model_bytes",
         }
     }
 }
@@ -130,6 +136,13 @@ impl fmt::Display for CapExceeded {
                 f,
                 "your account keeps {} MiB of policies and evidence, of {} MiB; delete some of your jobs",
                 current >> 20,
+                maximum >> 20
+            ),
+            Cap::Models => write!(f, "your account has {current} models, of {maximum}; remove one"),
+            Cap::ModelBytes => write!(
+                f,
+                "your account has {} MiB of models, of {} MiB, and this one does not fit; remove some",
+                current.div_ceil(1 << 20),
                 maximum >> 20
             ),
         }

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use assay_model::ErrorChain;
+use assay_model::{ErrorChain, Sha256Digest};
 
 /// The kind of a failure of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,8 @@ pub enum DatabaseProblem {
 }
 
 /// A failure of the store, or a refusal that changed nothing ([`Self::Exists`], [`Self::CapExceeded`],
-/// [`Self::Invalid`]). Other expected outcomes, such as a lost lease or an unknown id, are values.
+/// [`Self::MissingModel`], [`Self::Invalid`]). Other expected outcomes, such as a lost lease or an unknown id, are
+/// values.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -56,6 +57,9 @@ pub enum StoreError {
     /// A job would exceed a cap of its account; nothing was changed.
     #[error("{0}")]
     CapExceeded(crate::CapExceeded),
+    /// A job names a model that its account has not uploaded; nothing was changed.
+    #[error("the account has no model with the SHA-256 {0}")]
+    MissingModel(Sha256Digest),
     /// The arguments contradict the records.
     #[error("{0}")]
     Invalid(String),

@@ -235,7 +235,8 @@ pub struct JobCounts {
 #[async_trait]
 pub trait JobRecords {
     /// Accepts a job: header, policy and shards. [`StoreError::Exists`] if the id is taken, [`StoreError::CapExceeded`]
-    /// if it would exceed a cap of its account. Returns the number of its shards.
+    /// if it would exceed a cap of its account, [`StoreError::MissingModel`] if the account lacks a model that it
+    /// names. Returns the number of its shards.
     async fn create_job(&self, job: NewJob) -> Result<u32, StoreError>;
 
     /// Returns the current record of a job; `None` also if `account` is given and is not its owner.

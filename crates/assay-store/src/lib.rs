@@ -6,8 +6,8 @@
 //! the feature of that name) that every backend passes. The embedded backend is [`SqliteRecords`] with [`LocalQueue`];
 //! `docs/adding-a-storage-backend.md` describes the way to another one.
 //!
-//! [`Blobs`] stores the evidence, by job and hash; the results list it. [`RecordsCopy`] is the copy of the records in a
-//! backup.
+//! [`Blobs`] stores the evidence, by job and hash; the results list it. [`ModelFiles`] stores models, by account.
+//! [`RecordsCopy`] is the copy of the records in a backup.
 //!
 //! Invariants of every [`Records`] backend:
 //! - A change that was acknowledged is durable: a kill or a power cut afterwards loses nothing.
@@ -33,6 +33,8 @@ mod jobs;
 mod keys;
 mod live_progress;
 mod local_queue;
+mod model_files;
+mod models;
 mod pack;
 mod policy_server_credentials;
 mod queue;
@@ -75,6 +77,10 @@ pub use jobs::{CancelOutcome, JobCounts, JobFailure, JobFilter, JobRecord, JobRe
 pub use keys::{KeyId, KeyRecord, KeyRecords, RevokeOutcome};
 pub use live_progress::{EpisodeProgress, LiveProgress, LocalLiveProgress};
 pub use local_queue::LocalQueue;
+pub use model_files::{ModelFile, ModelFileError, ModelFiles, StoredModelFile};
+pub use models::{
+    AnnounceOutcome, MAX_LISTED_JOBS, ModelQuota, ModelRecord, ModelRecords, ModelRemoval, ModelState, NewModel,
+};
 pub use pack::PackError;
 pub use policy_server_credentials::{PolicyServerCredentials, PolicyServerCredentialsStore};
 pub use queue::{Queue, Work};

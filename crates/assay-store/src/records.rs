@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 
 use crate::{
-    CommunityRecords, ConclusionRecords, EventRecords, IdempotencyRecords, JobRecords, KeyRecords, QueueReader,
-    QuotaRecords, RecoveryRecords, RemovalRecords, RenderRecords, ReviewRecords, SeasonRecords, SessionRecords,
-    ShardRecords, StoreError, SubmissionRecords, WebhookRecords,
+    CommunityRecords, ConclusionRecords, EventRecords, IdempotencyRecords, JobRecords, KeyRecords, ModelRecords,
+    QueueReader, QuotaRecords, RecoveryRecords, RemovalRecords, RenderRecords, ReviewRecords, SeasonRecords,
+    SessionRecords, ShardRecords, StoreError, SubmissionRecords, WebhookRecords,
 };
 
 /// All repositories together: the durable source of truth.
@@ -35,6 +35,7 @@ pub trait Records:
     + CommunityRecords
     + QuotaRecords
     + RemovalRecords
+    + ModelRecords
     + Send
     + Sync
     + std::fmt::Debug

@@ -49,6 +49,7 @@ impl Assay {
         ]);
         arguments.extend(["--set", "limits.rate.verify_per_minute=1000000"]);
         arguments.extend(["--set", "limits.rate.submissions_per_minute=1000000"]);
+        arguments.extend(["--set", "limits.rate.models_per_minute=1000000"]);
         arguments.extend(more);
         self.start(&arguments)
     }

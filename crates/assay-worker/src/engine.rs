@@ -3,6 +3,7 @@
 pub(crate) mod engine_error;
 mod fingerprint;
 pub(crate) mod installation;
+pub(crate) mod models;
 pub(crate) mod not_isolated;
 pub(crate) mod options;
 mod pools;

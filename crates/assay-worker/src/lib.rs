@@ -22,6 +22,7 @@ pub use cancel::Cancel;
 pub use engine::Engine;
 pub use engine::engine_error::EngineError;
 pub use engine::installation::{Installation, InstallationError};
+pub use engine::models::ModelsNotRun;
 pub use engine::not_isolated::NotIsolated;
 pub use engine::options::{EngineOptions, WallBudget};
 pub use engine::scenario_versions::ScenarioGone;

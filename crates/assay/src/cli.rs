@@ -5,8 +5,9 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    AttestCommand, BackupArgs, CheckArgs, CompletionsArgs, DoctorArgs, InitArgs, KeysCommand, RenderArgs, ReplayArgs,
-    ReportArgs, RestoreArgs, RuntimeCommand, ScenarioCommand, SeasonCommand, ServeArgs, StlArgs, VerifyArgs,
+    AttestCommand, BackupArgs, CheckArgs, CompletionsArgs, DoctorArgs, InitArgs, KeysCommand, ModelCommand, RenderArgs,
+    ReplayArgs, ReportArgs, RestoreArgs, RuntimeCommand, ScenarioCommand, SeasonCommand, ServeArgs, StlArgs,
+    VerifyArgs,
 };
 
 const STYLES: Styles = Styles::styled()
@@ -50,6 +51,9 @@ pub(crate) enum Command {
     /// List, add, check and remove the runtimes that policies run in
     #[command(subcommand)]
     Runtime(RuntimeCommand),
+    /// Upload, list and remove models: large files of an account of a service
+    #[command(subcommand)]
+    Model(ModelCommand),
     /// Evaluate a formula of signal temporal logic on a recorded trace
     Stl(StlArgs),
     /// Create a policy to start from

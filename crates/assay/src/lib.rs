@@ -16,6 +16,7 @@ mod progress;
 mod screen;
 mod secret;
 mod service;
+mod service_client;
 mod settings;
 mod source;
 

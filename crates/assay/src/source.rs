@@ -57,11 +57,17 @@ fn files(given: &Path, (engine, scenario): (&Engine, &Scenario), folder: &Path) 
         let error = anyhow!(error).context(format!("the policy {}{limit_source}", given.display()));
         if is_internal { Failure::Internal(error) } else { Failure::Usage(error) }
     })?;
+    // Models that are in the folder were compared with their declaration; there is no other place for them yet.
+    engine.runs_models(&policy.models).with_context(|| format!("the policy {}", given.display())).or_usage()?;
     let runtime = engine.runtime_for(&policy.declaration);
     let runtime = runtime.with_context(|| format!("the policy {}", given.display())).or_usage()?;
     let name = given.file_name().map_or_else(|| "policy".into(), |name| name.to_string_lossy());
     Ok(ResolvedPolicy {
-        source: PolicySource::Folder(PolicyFolder { path: folder.to_owned(), runtime: Some(runtime.clone()) }),
+        source: PolicySource::Folder(PolicyFolder {
+            path: folder.to_owned(),
+            runtime: Some(runtime.clone()),
+            models: Vec::new(),
+        }),
         runtime: Some(runtime),
         name: sanitise(&name, NAME_BYTES),
         sha256: Some(policy.sha256),

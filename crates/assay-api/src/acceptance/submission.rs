@@ -98,6 +98,7 @@ fn header(id: JobId, now: Timestamp, request: SubmissionRequest, policy: &Stored
         policy_sha256: Some(policy.sha256),
         policy_identity: PolicyIdentity::Measured,
         runtime: Some(runtime(policy, season)),
+        models: policy.models.clone(),
         replan_steps: None,
         // The seed of the showcase. Only the season knows those of the other episodes.
         seed: PUBLIC_SEED,

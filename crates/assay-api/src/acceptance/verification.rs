@@ -63,6 +63,7 @@ fn header(app: &App, job_id: JobId, request: &VerifyRequest, policy: Option<&Sto
         policy_sha256: policy.map(|policy| policy.sha256),
         policy_identity: if policy.is_some() { PolicyIdentity::Measured } else { PolicyIdentity::Declared },
         runtime: policy.map(|policy| policy.runtime.clone()),
+        models: policy.map_or_else(Vec::new, |policy| policy.models.clone()),
         replan_steps: request.replan_steps,
         seed: request.seed,
         policy_key: Some(request.policy_key.clone()),

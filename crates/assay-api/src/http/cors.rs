@@ -6,12 +6,13 @@ use axum::http::{HeaderName, HeaderValue, Method, header};
 use tower_http::cors::CorsLayer;
 
 use crate::ApiSettings;
+use crate::models::UPLOAD_OFFSET;
 use crate::sessions::CSRF_HEADER;
 
 /// Time for which a browser may cache the result of a preflight request.
 const MAX_AGE: Duration = Duration::from_secs(600);
 /// Headers that pages may send.
-const ALLOWED_HEADERS: [HeaderName; 9] = [
+const ALLOWED_HEADERS: [HeaderName; 10] = [
     header::ACCEPT,
     header::AUTHORIZATION,
     header::CONTENT_TYPE,
@@ -20,15 +21,17 @@ const ALLOWED_HEADERS: [HeaderName; 9] = [
     header::RANGE,
     HeaderName::from_static("idempotency-key"),
     HeaderName::from_static("last-event-id"),
+    UPLOAD_OFFSET,
     HeaderName::from_static(CSRF_HEADER),
 ];
 /// Headers that pages may read.
-const EXPOSED_HEADERS: [HeaderName; 9] = [
+const EXPOSED_HEADERS: [HeaderName; 10] = [
     header::CONTENT_DISPOSITION,
     header::CONTENT_RANGE,
     header::ETAG,
     header::LOCATION,
     header::RETRY_AFTER,
+    UPLOAD_OFFSET,
     HeaderName::from_static("x-request-id"),
     HeaderName::from_static("x-ratelimit-limit"),
     HeaderName::from_static("x-ratelimit-remaining"),
@@ -45,7 +48,7 @@ pub(super) fn cors(settings: &ApiSettings) -> Option<CorsLayer> {
     let layer = CorsLayer::new()
         .allow_origin(origins)
         .allow_credentials(true)
-        .allow_methods([Method::GET, Method::HEAD, Method::POST, Method::DELETE])
+        .allow_methods([Method::GET, Method::HEAD, Method::POST, Method::PATCH, Method::DELETE])
         .allow_headers(ALLOWED_HEADERS)
         .expose_headers(EXPOSED_HEADERS)
         .max_age(MAX_AGE);

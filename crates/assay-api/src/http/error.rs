@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use assay_model::ErrorChain;
+use assay_model::{ErrorChain, Sha256Digest};
 use assay_store::StoreError;
 use axum::http::header::{HeaderName, HeaderValue};
 use axum::http::{StatusCode, header};
@@ -29,6 +29,7 @@ pub(crate) enum ErrorCode {
     PayloadTooLarge,
     RangeNotSatisfiable,
     UnsupportedMediaType,
+    Unprocessable,
     RateLimited,
     Internal,
     Unavailable,
@@ -49,6 +50,7 @@ impl ErrorCode {
             Self::RangeNotSatisfiable => (StatusCode::RANGE_NOT_SATISFIABLE, "RANGE_NOT_SATISFIABLE"),
             Self::PayloadTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE"),
             Self::UnsupportedMediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE"),
+            Self::Unprocessable => (StatusCode::UNPROCESSABLE_ENTITY, "UNPROCESSABLE"),
             Self::RateLimited => (StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED"),
             Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL_ERROR"),
             Self::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE"),
@@ -173,6 +175,16 @@ impl ApiError {
         self
     }
 
+    /// Creates the error for a policy that needs a model which its account has not uploaded. It is the same whether or
+    /// not another account has it.
+    pub(crate) fn missing_model(sha256: Sha256Digest) -> Self {
+        let message = format!(
+            "the policy needs a model with the SHA-256 {sha256}, which your account has not uploaded completely: upload \
+             it with POST /models first"
+        );
+        Self::new(ErrorCode::Unprocessable, message)
+    }
+
     pub(crate) fn not_found(what: &str) -> Self {
         Self::new(ErrorCode::NotFound, format!("there is no such {what}"))
     }
@@ -254,6 +266,9 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         if let StoreError::CapExceeded(over) = error {
             return over.into();
+        }
+        if let StoreError::MissingModel(sha256) = error {
+            return Self::missing_model(sha256);
         }
         if error.is_outage() || matches!(error, StoreError::Closed) {
             error.log("the records are unavailable");

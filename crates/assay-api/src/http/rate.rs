@@ -84,6 +84,7 @@ impl Admission {
             RateClass::Get => ("GET requests", "get_per_minute"),
             RateClass::Verify => ("POST /verify", "verify_per_minute"),
             RateClass::Submit => ("POST /submissions", "submissions_per_minute"),
+            RateClass::Models => ("changes of models", "models_per_minute"),
             RateClass::Pages => ("pages", "pages_per_minute"),
             RateClass::Write | RateClass::Free => ("changing requests", "write_per_minute"),
         };
@@ -106,6 +107,7 @@ fn limit_of(class: RateClass, limits: &RateLimits) -> u32 {
         RateClass::Get => limits.get_per_minute,
         RateClass::Verify => limits.verify_per_minute,
         RateClass::Submit => limits.submissions_per_minute,
+        RateClass::Models => limits.models_per_minute,
         RateClass::Pages => limits.pages_per_minute,
         // Endpoints without a key are not rate-limited.
         RateClass::Write | RateClass::Free => limits.write_per_minute,

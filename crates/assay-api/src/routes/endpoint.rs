@@ -9,7 +9,7 @@ use crate::state::App;
 /// An endpoint as presented to documents and tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndpointInfo {
-    /// `GET`, `POST` or `DELETE`.
+    /// `GET`, `POST`, `PATCH` or `DELETE`.
     pub method: &'static str,
     /// The path, with `{name}` for parameters; also available under `/v1`.
     pub path: &'static str,
@@ -64,6 +64,11 @@ impl Endpoint {
     /// Creates a POST endpoint that needs no key and responds with JSON.
     pub(super) const fn post(path: &'static str, handler: fn() -> MethodRouter<App>) -> Self {
         Self::new("POST", path, handler)
+    }
+
+    /// Creates a PATCH endpoint that needs no key and responds with JSON.
+    pub(super) const fn patch(path: &'static str, handler: fn() -> MethodRouter<App>) -> Self {
+        Self::new("PATCH", path, handler)
     }
 
     /// Creates a DELETE endpoint that needs no key and responds with JSON.

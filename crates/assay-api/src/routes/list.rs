@@ -7,8 +7,8 @@ use super::endpoint::{Endpoint, EndpointInfo};
 use super::openapi::document::DeclaredApi;
 use super::rate_class::RateClass;
 use super::{
-    arena, collections, community, evidence, keys, openapi, runtimes, scenarios, service, session, submissions, verify,
-    webhooks,
+    arena, collections, community, evidence, keys, models, openapi, runtimes, scenarios, service, session, submissions,
+    verify, webhooks,
 };
 
 /// Returns all endpoints.
@@ -72,6 +72,12 @@ documented {
     post("/verify/{job_id}/replay", verify::replay::handle).scope(Scope::Verify);
     post("/verify/{job_id}/review", verify::review::handle).scope(Scope::Review);
     delete("/verify/{job_id}", verify::erase::handle).scope(Scope::Verify);
+    // Changes are for keys with the scope `verify` or `submit`.
+    post("/models", models::create::handle).any_key().rate(RateClass::Models);
+    patch("/models/{id}", models::append::handle).any_key().rate(RateClass::Models);
+    get("/models/{id}", models::get::handle).scope(Scope::Read);
+    get("/models", models::list::handle).scope(Scope::Read);
+    delete("/models/{id}", models::delete::handle).any_key().rate(RateClass::Models);
     get("/scenarios", scenarios::list::handle).scope(Scope::Read).cacheable();
     get("/scenarios/{id}", scenarios::get::handle).scope(Scope::Read).cacheable();
     get("/scenarios/{id}/spec", scenarios::spec::handle).scope(Scope::Read).cacheable();

@@ -14,6 +14,7 @@ mod job_filter;
 mod jobs;
 mod keys;
 mod list;
+mod models;
 mod openapi;
 mod query;
 mod rate_class;

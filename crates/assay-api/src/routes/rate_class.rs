@@ -11,6 +11,8 @@ pub enum RateClass {
     Verify,
     /// `POST /submissions`.
     Submit,
+    /// Changes of models.
+    Models,
     /// All other changing requests.
     Write,
     /// HTML pages with their scripts, styles and pictures. Only requests with a key or a session are counted.
@@ -19,7 +21,8 @@ pub enum RateClass {
 
 impl RateClass {
     /// All classes.
-    pub(crate) const ALL: [Self; 6] = [Self::Free, Self::Get, Self::Verify, Self::Submit, Self::Write, Self::Pages];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Free, Self::Get, Self::Verify, Self::Submit, Self::Models, Self::Write, Self::Pages];
 }
 
 /// Returns the default rate class of requests with this method.

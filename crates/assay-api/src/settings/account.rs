@@ -30,6 +30,10 @@ pub struct AccountLimits {
     pub uploading_mib: u64,
     /// Policies and evidence stored on the disk, in MiB.
     pub disk_mib: u64,
+    /// Models, unfinished uploads included.
+    pub models: u64,
+    /// Total size of the models, unfinished uploads included, in MiB.
+    pub models_mib: u64,
 }
 
 impl Default for AccountLimits {
@@ -45,6 +49,8 @@ impl Default for AccountLimits {
             uploads: 8,
             uploading_mib: 1024,
             disk_mib: 51_200,
+            models: 100,
+            models_mib: 32_768,
         }
     }
 }
@@ -65,6 +71,8 @@ impl AccountLimits {
         InvalidSetting::unless_in("uploads", self.uploads, &(1..=1_000_000))?;
         InvalidSetting::unless_in("uploading_mib", self.uploading_mib, &(1..=1 << 40))?;
         InvalidSetting::unless_in("queued_sim_s", self.queued_sim_s, &(1..=1 << 50))?;
-        InvalidSetting::unless_in("disk_mib", self.disk_mib, &(1..=1 << 40))
+        InvalidSetting::unless_in("disk_mib", self.disk_mib, &(1..=1 << 40))?;
+        InvalidSetting::unless_in("models", self.models, &(0..=1_000_000))?;
+        InvalidSetting::unless_in("models_mib", self.models_mib, &(0..=1 << 40))
     }
 }

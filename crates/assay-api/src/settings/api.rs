@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 use assay_model::Isolation;
 
 use super::{
-    AccountLimits, BrowserSettings, DiskLimits, EventSettings, JobLimits, MetricsAccess, RateLimits, Retention,
-    Seconds, Uploads, WebhookSettings,
+    AccountLimits, BrowserSettings, DiskLimits, EventSettings, JobLimits, MetricsAccess, ModelSettings, RateLimits,
+    Retention, Seconds, Uploads, WebhookSettings,
 };
 
 /// Maximum number of episodes per shard. Larger shards start fewer lanes; a worker that dies loses at most one episode
@@ -27,6 +27,8 @@ pub struct ApiSettings {
     pub drain_s: Seconds,
     /// Limits on uploads.
     pub uploads: Uploads,
+    /// Uploads of models.
+    pub models: ModelSettings,
     /// Event streams.
     pub events: EventSettings,
     /// Browser sessions and origins.
@@ -63,6 +65,7 @@ impl Default for ApiSettings {
             max_connections: 16_384,
             drain_s: Seconds::new(5),
             uploads: Uploads::default(),
+            models: ModelSettings::default(),
             events: EventSettings::default(),
             browsers: BrowserSettings::default(),
             rate: RateLimits::default(),

@@ -15,6 +15,8 @@ pub struct RateLimits {
     pub submissions_per_minute: u32,
     /// Every GET with a key; an event stream counts once.
     pub get_per_minute: u32,
+    /// Changes of models: announcements, pieces of an upload, removals.
+    pub models_per_minute: u32,
     /// All other changes.
     pub write_per_minute: u32,
     /// HTML pages (`/docs`) and their resources, for signed-in users.
@@ -27,6 +29,7 @@ impl Default for RateLimits {
             verify_per_minute: 10,
             submissions_per_minute: 10,
             get_per_minute: 60,
+            models_per_minute: 240,
             write_per_minute: 60,
             pages_per_minute: 600,
         }
@@ -41,6 +44,7 @@ impl RateLimits {
             verify_per_minute: per_minute,
             submissions_per_minute: per_minute,
             get_per_minute: per_minute,
+            models_per_minute: per_minute,
             write_per_minute: per_minute,
             pages_per_minute: per_minute,
         }
@@ -55,6 +59,7 @@ impl RateLimits {
             ("verify_per_minute", self.verify_per_minute),
             ("submissions_per_minute", self.submissions_per_minute),
             ("get_per_minute", self.get_per_minute),
+            ("models_per_minute", self.models_per_minute),
             ("write_per_minute", self.write_per_minute),
             ("pages_per_minute", self.pages_per_minute),
         ] {

@@ -20,7 +20,7 @@ const NEVER: Duration = Duration::from_secs(86_400);
 
 /// The time limits of one body.
 #[derive(Debug)]
-pub(super) struct BodyTimer {
+pub(crate) struct BodyTimer {
     began: Instant,
     received: Arc<AtomicU64>,
     /// Maximum pause between two pieces, and length of the grace period before the rate is checked.
@@ -31,7 +31,7 @@ pub(super) struct BodyTimer {
 
 impl BodyTimer {
     /// Starts to time `body`, of `announced_bytes` if that is known. Returns the timer, and the body to read instead.
-    pub(super) fn of(body: Body, announced_bytes: Option<u64>, settings: &Uploads) -> (Self, Body) {
+    pub(crate) fn of(body: Body, announced_bytes: Option<u64>, settings: &Uploads) -> (Self, Body) {
         let received = Arc::default();
         let counted = CountedBody { body, received: Arc::clone(&received) };
         let total_s = settings.total_s.get().as_secs().max(1);
@@ -45,7 +45,7 @@ impl BodyTimer {
     ///
     /// # Errors
     /// 408: nothing was received for `idle_s`, or the body is slower than its minimum rate.
-    pub(super) async fn next<T>(&self, next: impl Future<Output = T>) -> Result<T, ApiError> {
+    pub(crate) async fn next<T>(&self, next: impl Future<Output = T>) -> Result<T, ApiError> {
         let (mut next, idle_end) = (pin!(next), Instant::now() + self.idle);
         loop {
             if let Ok(value) = timeout_at(idle_end.min(self.too_slow_at()), &mut next).await {

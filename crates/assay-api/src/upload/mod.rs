@@ -12,6 +12,7 @@ mod submission;
 mod text_parts;
 mod verification;
 
+pub(crate) use body_timer::BodyTimer;
 pub(crate) use callback::callback_url;
 pub(crate) use folders::POLICIES;
 pub use folders::{PrepareError, prepare_folders};

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use assay_model::{RuntimeVersion, Sha256Digest};
+use assay_model::{DeclaredModel, RuntimeVersion, Sha256Digest};
 use assay_store::StoreError;
 use tempfile::NamedTempFile;
 use tokio::sync::OwnedRwLockReadGuard;
@@ -12,7 +12,8 @@ use tokio::sync::OwnedRwLockReadGuard;
 use super::folders::POLICIES;
 use super::form::UploadForm;
 use crate::disk::disk_error;
-use crate::http::{ApiError, ErrorCode};
+use crate::http::{ApiError, Caller, ErrorCode};
+use crate::models;
 use crate::state::App;
 use crate::{CheckedPolicy, IntakeFailure};
 
@@ -25,6 +26,8 @@ pub(crate) struct StoredPolicy {
     pub(crate) sha256: Sha256Digest,
     pub(crate) runtime: RuntimeVersion,
     pub(crate) size_bytes: u64,
+    /// Models of the account that the policy declares.
+    pub(crate) models: Vec<DeclaredModel>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -40,17 +43,25 @@ pub(crate) enum ArchiveRemovalError {
 }
 
 /// Checks the form's archive and stores it.
-pub(crate) async fn accept(app: &App, form: UploadForm) -> Result<StoredPolicy, ApiError> {
+pub(crate) async fn accept(app: &App, caller: &Caller, form: UploadForm) -> Result<StoredPolicy, ApiError> {
     let Some(upload) = form.policy else {
         return Err(ApiError::invalid("policy", None, "policy is missing"));
     };
     let archives = &app.policy_archives;
     let _permit = archives.turn_to_check().await?;
     let in_use = archives.lock_for_acceptance().await;
+    let (file, checked) = check(app, upload.file).await?;
+    models::require(app, &caller.key.account, &checked.models).await?;
+    let app = app.clone();
+    let task = tokio::task::spawn_blocking(move || store(&app, file, checked, in_use));
+    task.await.map_err(|e| ApiError::internal("storing an archive panicked", &e))?
+}
+
+async fn check(app: &App, file: NamedTempFile) -> Result<(NamedTempFile, CheckedPolicy), ApiError> {
     let app = app.clone();
     let task = tokio::task::spawn_blocking(move || {
-        let checked = app.intake.check(upload.file.path()).map_err(|failure| intake_error(&app, failure))?;
-        store(&app, upload.file, checked, in_use)
+        let checked = app.intake.check(file.path()).map_err(|failure| intake_error(&app, failure))?;
+        Ok((file, checked))
     });
     task.await.map_err(|e| ApiError::internal("checking an archive panicked", &e))?
 }
@@ -59,6 +70,7 @@ pub(crate) async fn accept(app: &App, form: UploadForm) -> Result<StoredPolicy, 
 pub(crate) fn intake_error(app: &App, failure: IntakeFailure) -> ApiError {
     match failure {
         IntakeFailure::Refused { field, message } => ApiError::invalid(field, None, message),
+        IntakeFailure::MissingModel(sha256) => ApiError::missing_model(sha256),
         IntakeFailure::NotRun(why) => ApiError::new(ErrorCode::Unavailable, why),
         IntakeFailure::Broken(error) => disk_error(app, &error),
     }
@@ -74,8 +86,8 @@ fn store(
     let path = format!("{POLICIES}/{}.zip", checked.sha256);
     let size_bytes = file.as_file().metadata().map_err(|e| disk_error(app, &e))?.len();
     persist(file, &app.data.join(&path), &app.data.join(POLICIES)).map_err(|e| disk_error(app, &e))?;
-    let CheckedPolicy { sha256, runtime, warnings } = checked;
-    Ok(StoredPolicy { _in_use: in_use, path, sha256, runtime, size_bytes, warnings })
+    let CheckedPolicy { sha256, runtime, models, warnings } = checked;
+    Ok(StoredPolicy { _in_use: in_use, path, sha256, runtime, size_bytes, models, warnings })
 }
 
 /// Moves the file to `path` in `folder`, and syncs both to the disk. A new file gets its name first, so that the file

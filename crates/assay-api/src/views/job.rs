@@ -1,9 +1,9 @@
 //! The API's job object: the report of a verification, with URLs instead of paths.
 
 use assay_model::{
-    Blame, ClauseSensitivity, EpisodeResult, Fingerprint, JobHeader, JobId, JobMode, JobProgress, JobReport, JobStatus,
-    PolicyIdentity, PolicyKey, Quadrants, ReplacedAttempt, Review, ReviewReason, ScenarioId, Sha256Digest, Statistics,
-    Verdict,
+    Blame, ClauseSensitivity, DeclaredModel, EpisodeResult, Fingerprint, JobHeader, JobId, JobMode, JobProgress,
+    JobReport, JobStatus, PolicyIdentity, PolicyKey, Quadrants, ReplacedAttempt, Review, ReviewReason, ScenarioId,
+    Sha256Digest, Statistics, Verdict,
 };
 use assay_store::JobRecord;
 use jiff::Timestamp;
@@ -46,6 +46,8 @@ pub(crate) struct JobView {
     policy_name: String,
     policy_sha256: Option<Sha256Digest>,
     policy_identity: PolicyIdentity,
+    /// Models of the account that the policy uses; those in its archive are not listed.
+    models: Vec<DeclaredModel>,
     replan_steps: Option<u32>,
     num_episodes: u32,
     /// Seed of all episodes' worlds; the same seed and `policy_key` yield the same episodes.
@@ -139,6 +141,7 @@ impl JobView {
             policy_name: report.policy_name,
             policy_sha256: report.policy_sha256,
             policy_identity: report.policy_identity,
+            models: report.models,
             replan_steps: report.replan_steps,
             num_episodes: report.num_episodes,
             seed: report.seed,

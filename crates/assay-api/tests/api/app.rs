@@ -9,21 +9,22 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use assay_api::{
     AccountSlots, ApiSettings, AppState, CheckedPolicy, CheckedServer, Draft, DraftFailure, EventHub, IntakeFailure,
-    PolicyIntake, PreflightFailure, PreflightRequest, Preflights, Publisher, QueueForecast, RateLimits, RateWindows,
-    Readiness, ReplayFailure, Replayer, SigningKeys, StaticCatalog, UploadSpace, UrlSigner, WebhookSender,
+    ModelTransfers, PolicyIntake, PreflightFailure, PreflightRequest, Preflights, Publisher, QueueForecast, RateLimits,
+    RateWindows, Readiness, ReplayFailure, Replayer, SigningKeys, StaticCatalog, UploadSpace, UrlSigner, WebhookSender,
     prepare_folders, router,
 };
 use assay_model::lane::ScenarioFault;
 use assay_model::{
-    AccountId, ActionTerm, Clock, Comparison, Difference, DifferenceCause, Entropy, EpisodeResult, Finding,
-    FindingLevel, Grid, LatencyMs, ObservedTerm, PolicyBudget, PolicyIdentity, Preflight, RuntimeCard, RuntimeName,
-    RuntimeVersion, ScenarioCard, ScenarioId, Scopes, Secret, ServerAnswers, Sha256Digest,
+    AccountId, ActionTerm, Clock, Comparison, DeclaredModel, Difference, DifferenceCause, Entropy, EpisodeResult,
+    Finding, FindingLevel, Grid, LatencyMs, ObservedTerm, PolicyBudget, PolicyIdentity, Preflight, RuntimeCard,
+    RuntimeName, RuntimeVersion, ScenarioCard, ScenarioId, Scopes, Secret, ServerAnswers, Sha256Digest,
 };
 use assay_report::ReplayReport;
 use assay_report::attest::{PublishedKeys, SigningKey};
 use assay_scenario::{Collection, Scenario, Spec};
 use assay_store::{
-    Blobs, JobRecord, LocalLiveProgress, LocalQueue, PolicyServerCredentialsStore, ScenarioFiles, SqliteRecords,
+    Blobs, JobRecord, LocalLiveProgress, LocalQueue, ModelFiles, PolicyServerCredentialsStore, ScenarioFiles,
+    SqliteRecords,
 };
 use async_trait::async_trait;
 use axum::Router;
@@ -100,6 +101,8 @@ impl TestApp {
             publishing_slots: AccountSlots::publications(),
             scenario_files: ScenarioFiles::folder(&folder.path().join("scenarios")).unwrap(),
             policy_archives: assay_api::PolicyArchives::default(),
+            model_files: ModelFiles::folder(&folder.path().join(ModelFiles::FOLDER)).unwrap(),
+            model_transfers: ModelTransfers::default(),
             upload_space: UploadSpace::default(),
             storage,
             rate: RateWindows::default(),
@@ -235,6 +238,12 @@ pub(crate) enum Part<'a> {
 }
 
 pub(crate) const ZIP: &[u8] = b"PK\x03\x04 an archive, as far as these tests look";
+/// Returns an archive whose policy declares this model, with its size if it is given.
+pub(crate) fn archive_with_model(sha256: Sha256Digest, size_bytes: Option<u64>) -> Vec<u8> {
+    let size = size_bytes.map_or_else(String::new, |size| format!(" {size}"));
+    [ZIP, format!("\nmodel nets/m.onnx {sha256}{size}\n").as_bytes()].concat()
+}
+
 pub(crate) const POLICY: Part<'_> = Part::File("policy", "grasp.zip", ZIP);
 pub(crate) const SERVER: Part<'_> = Part::Text("policy_url", "ws://policy.test:8000/?token=t-secret");
 pub(crate) const SCENARIO: Part<'_> = Part::Text("scenario", "cartpole_keepin");
@@ -289,6 +298,16 @@ fn base_runtime() -> RuntimeVersion {
     RuntimeVersion { name: RuntimeName::base(), sha256: Sha256Digest::new([0xba; 32]) }
 }
 
+/// Returns the models in lines `model PATH SHA256` of an archive, with the size in bytes if it follows.
+fn declared(archive: &[u8]) -> Vec<DeclaredModel> {
+    let model = |line: &str| {
+        let mut words = line.strip_prefix("model ")?.split(' ');
+        let (path, sha256) = (words.next()?.to_owned(), words.next()?.parse().unwrap());
+        Some(DeclaredModel { path, sha256, size_bytes: words.next().map(|size| size.parse().unwrap()) })
+    };
+    String::from_utf8_lossy(archive).lines().filter_map(model).collect()
+}
+
 /// Accepts files that begin like a zip archive.
 #[derive(Debug)]
 struct MagicIntake;
@@ -305,7 +324,7 @@ impl PolicyIntake for MagicIntake {
         let bytes = std::fs::read(zip).map_err(IntakeFailure::Broken)?;
         if bytes.starts_with(b"PK") {
             let (sha256, runtime) = (Sha256Digest::of(&bytes), base_runtime());
-            return Ok(CheckedPolicy { sha256, runtime, warnings: Vec::new() });
+            return Ok(CheckedPolicy { sha256, runtime, models: declared(&bytes), warnings: Vec::new() });
         }
         Err(IntakeFailure::Refused { field: "policy", message: "this is not a zip archive".into() })
     }

@@ -190,6 +190,10 @@ async fn every_post_is_executed_once() {
                 form(keyed(&path, &key, endpoint.path), &[Part::File("scenario", "s.zip", b"once 1")])
             }
             "/keys" => json_request(&path, &key, endpoint.path, r#"{"name": "ci", "scopes": ["read"]}"#),
+            "/models" => {
+                let digest = "ab".repeat(32);
+                json_request(&path, &key, endpoint.path, &format!(r#"{{"sha256": "{digest}", "size_bytes": 7}}"#))
+            }
             "/verify/{job_id}/replay" | "/submissions/{id}/replay" => json_request(&path, &key, endpoint.path, "{}"),
             "/verify/{job_id}/review" => {
                 let payload = r#"{"decision": "accepted", "reason": "I looked at it."}"#;

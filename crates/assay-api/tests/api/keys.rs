@@ -49,6 +49,7 @@ fn expected(endpoint: &EndpointInfo) -> u16 {
             | "/scenarios"
             | "/collections"
             | "/runtimes"
+            | "/models"
             | "/community/scenarios"
             | "/verify"
             | "/submissions"

@@ -18,6 +18,7 @@ mod keys;
 mod leaderboard;
 mod limits;
 mod manners;
+mod models;
 mod open_season;
 mod openapi;
 mod preflight;

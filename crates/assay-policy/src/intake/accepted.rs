@@ -1,6 +1,6 @@
 //! The outcome of an intake.
 
-use assay_model::Sha256Digest;
+use assay_model::{DeclaredModel, Sha256Digest};
 
 use crate::PolicyDeclaration;
 
@@ -14,6 +14,8 @@ pub struct Intake {
     pub files: usize,
     /// Total size of the files in bytes.
     pub bytes: u64,
-    /// Declaration of the policy's runtime; empty if it is not read.
+    /// Declaration of the policy's runtime and models; empty if it is not read.
     pub declaration: PolicyDeclaration,
+    /// Declared models that are not among the files. Those that are have the declared digest and size.
+    pub models: Vec<DeclaredModel>,
 }

@@ -1,10 +1,10 @@
 //! Intake of a policy or scenario from a zip archive.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use assay_model::{Sha256Digest, Sha256Writer};
+use assay_model::Sha256Digest;
 use zip::read::{ArchiveOffset, Config};
 use zip::{ZipArchive, result::ZipError};
 
@@ -14,12 +14,12 @@ use super::directory::{self, DirectoryEntry, EntryKind};
 use super::error::{EntryProblem, IntakeError, io};
 use super::limits::{IntakeLimits, RATIO_FREE_BYTES};
 use super::locals;
+use super::models;
 use super::names::{Clashes, components, is_left_out, place};
-use super::write::{CopyError, WriteCount};
+use super::write::{CopyError, WriteCount, hash_all};
 
 const STORED: u16 = 0;
 const DEFLATED: u16 = 8;
-const BUFFER_BYTES: usize = 64 * 1024;
 
 /// Checks an archive completely, as [`super::intake`] does, without writing anything to the disk.
 ///
@@ -58,7 +58,13 @@ fn read(path: &Path, dest: Option<&Path>, limits: &IntakeLimits) -> Result<Intak
         })?;
     }
     let declaration = declared.read(limits)?;
-    Ok(Intake { sha256, files: written.files, bytes: written.bytes, declaration })
+    let targets: Vec<PathBuf> = plan.iter().map(|item| item.target.clone()).collect();
+    let models = models::outside(&declaration.models, &targets, limits, |index| {
+        let damaged = |why: String| IntakeError::entry(&plan[index].name, EntryProblem::Damaged(why));
+        let source = archive.by_index(plan[index].index).map_err(|error| damaged(error.to_string()))?;
+        hash_all(source).map_err(|error| damaged(error.to_string()))
+    })?;
+    Ok(Intake { sha256, files: written.files, bytes: written.bytes, declaration, models })
 }
 
 /// A file to unpack.
@@ -125,16 +131,10 @@ fn check(entry: &DirectoryEntry, limits: &IntakeLimits) -> Result<(), EntryProbl
 }
 
 fn hash(mut file: &File) -> std::io::Result<Sha256Digest> {
-    let (mut hash, mut buffer) = (Sha256Writer::default(), vec![0; BUFFER_BYTES]);
     std::io::Seek::rewind(&mut file)?;
-    loop {
-        match file.read(&mut buffer)? {
-            0 => break,
-            n => hash.update(&buffer[..n]),
-        }
-    }
+    let (sha256, _) = hash_all(file)?;
     std::io::Seek::rewind(&mut file)?;
-    Ok(hash.finish())
+    Ok(sha256)
 }
 
 fn not_zip(error: &ZipError) -> IntakeError {

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use assay_model::sanitise;
+use assay_model::{DeclaredModel, Sha256Digest, sanitise};
 
-use super::limits::{ArchiveKind, MAX_NAME_BYTES};
+use super::limits::{ArchiveKind, MAX_DEPTH, MAX_NAME_BYTES};
 use crate::DeclarationError;
 
 /// Maximum length of a displayed name, in bytes.
@@ -69,6 +69,14 @@ pub enum IntakeError {
         what: ArchiveKind,
         /// The folder where one was found instead.
         elsewhere: Option<String>,
+    },
+    /// A model that the policy declares is invalid.
+    #[error("the model '{path}': {problem}")]
+    Model {
+        /// Its declared path, sanitised.
+        path: String,
+        /// The problem.
+        problem: ModelProblem,
     },
     /// The policy's declaration of its runtime is invalid.
     #[error("{file}: {problem}")]
@@ -139,11 +147,44 @@ pub enum EntryProblem {
     Damaged(String),
 }
 
+/// A problem of a declared model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ModelProblem {
+    /// The path is not that of a file in the policy's folder.
+    #[error(
+        "its path must lead to a file in the policy's folder, at most {MAX_DEPTH} names deep, and no name may be hidden"
+    )]
+    Path,
+    /// Another file or model has the path.
+    #[error("its path is that of '{0}' (ignoring case and the encoding of letters); remove or rename one of them")]
+    Clash(String),
+    /// The file in the policy's folder has another digest.
+    #[error("the file in the policy's folder has the SHA-256 {found}, but {declared} is declared")]
+    Digest {
+        /// That of the file.
+        found: Sha256Digest,
+        /// The declared one.
+        declared: Sha256Digest,
+    },
+    /// The file in the policy's folder has another size.
+    #[error("the file in the policy's folder has {found} bytes, but {declared} are declared")]
+    Size {
+        /// That of the file.
+        found: u64,
+        /// The declared one.
+        declared: u64,
+    },
+}
+
 impl IntakeError {
     /// Returns true if the error is internal, not the author's.
     #[must_use]
     pub fn is_internal(&self) -> bool {
         matches!(self, Self::Io { .. })
+    }
+
+    pub(super) fn model(model: &DeclaredModel, problem: ModelProblem) -> Self {
+        Self::Model { path: shown(&model.path), problem }
     }
 
     pub(crate) fn entry(name: &str, problem: EntryProblem) -> Self {

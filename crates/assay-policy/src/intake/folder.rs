@@ -9,8 +9,9 @@ use super::accepted::Intake;
 use super::declared::{DeclarationObserver, DeclarationText};
 use super::error::{EntryProblem, IntakeError, io};
 use super::limits::IntakeLimits;
+use super::models;
 use super::names::{Clashes, components, is_left_out, place};
-use super::write::{CopyError, Observer, WriteCount};
+use super::write::{CopyError, Observer, WriteCount, hash_all};
 
 /// Observes one file: its content is hashed, and kept if it may declare the policy's runtime.
 struct ListedFile<'a> {
@@ -46,21 +47,28 @@ fn copy(
 ) -> Result<Intake, IntakeError> {
     let (mut written, mut listing) = (WriteCount::default(), Sha256Writer::default());
     let mut declared = DeclarationText::default();
-    for (source, target) in files {
-        let mut file = File::open(&source).map_err(io(&source))?;
-        let length = file.metadata().map_err(io(&source))?.len();
+    let files: Vec<(PathBuf, PathBuf)> = files.collect();
+    for (source, target) in &files {
+        let mut file = File::open(source).map_err(io(source))?;
+        let length = file.metadata().map_err(io(source))?.len();
         let name = target.as_os_str().as_encoded_bytes();
         listing.update((name.len() as u64).to_le_bytes());
         listing.update(name);
         listing.update(length.to_le_bytes());
-        let mut observer = ListedFile { listing: &mut listing, declared: declared.file(&target) };
-        written.copy(&mut file, Some(&dest.join(&target)), limits, &mut observer).map_err(|error| match error {
-            CopyError::Read(error) => io(&source)(error),
+        let mut observer = ListedFile { listing: &mut listing, declared: declared.file(target) };
+        written.copy(&mut file, Some(&dest.join(target)), limits, &mut observer).map_err(|error| match error {
+            CopyError::Read(error) => io(source)(error),
             CopyError::Refused(error) => error,
         })?;
     }
     let declaration = declared.read(limits)?;
-    Ok(Intake { sha256: listing.finish(), files: written.files, bytes: written.bytes, declaration })
+    let targets: Vec<PathBuf> = files.into_iter().map(|(_, target)| target).collect();
+    // Of the copies: the originals may have changed since.
+    let models = models::outside(&declaration.models, &targets, limits, |index| {
+        let copy = dest.join(&targets[index]);
+        File::open(&copy).and_then(hash_all).map_err(io(&copy))
+    })?;
+    Ok(Intake { sha256: listing.finish(), files: written.files, bytes: written.bytes, declaration, models })
 }
 
 /// Returns the files below `root` that are not ignored, as lists of names.

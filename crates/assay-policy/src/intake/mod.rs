@@ -8,6 +8,7 @@ mod error;
 mod folder;
 mod limits;
 mod locals;
+mod models;
 mod names;
 mod write;
 
@@ -15,7 +16,7 @@ use std::path::Path;
 
 pub use accepted::Intake;
 pub use archive::check_archive;
-pub use error::{EntryProblem, IntakeError};
+pub use error::{EntryProblem, IntakeError, ModelProblem};
 pub use limits::{
     ArchiveKind, IntakeLimits, MAX_DEPTH, MAX_ENTRIES, MAX_RATIO, MAX_SCENARIO_BYTES, MAX_SCENARIO_ENTRIES,
     MAX_UNPACKED_BYTES,

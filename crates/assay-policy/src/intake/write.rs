@@ -5,6 +5,8 @@ use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use assay_model::{Sha256Digest, Sha256Writer};
+
 use super::error::{IntakeError, io};
 use super::limits::IntakeLimits;
 
@@ -66,6 +68,22 @@ impl WriteCount {
         }
         self.files += 1;
         Ok(())
+    }
+}
+
+/// Reads `source` to its end. Returns the digest and the number of its bytes.
+pub(super) fn hash_all(mut source: impl Read) -> std::io::Result<(Sha256Digest, u64)> {
+    let (mut hash, mut bytes, mut buffer) = (Sha256Writer::default(), 0, vec![0; BUFFER_BYTES]);
+    loop {
+        match source.read(&mut buffer) {
+            Ok(0) => return Ok((hash.finish(), bytes)),
+            Ok(n) => {
+                hash.update(&buffer[..n]);
+                bytes += n as u64;
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
     }
 }
 

@@ -1,15 +1,15 @@
-//! The declaration of a policy's runtime, in `policy.toml` or in the inline metadata of `policy.py`.
+//! The declaration of a policy's runtime and models, in `policy.toml` or in the inline metadata of `policy.py`.
 
-use assay_model::RuntimeName;
+use assay_model::{DeclaredModel, RuntimeName};
 use pep440_rs::{Version, VersionSpecifiers};
 use serde::Deserialize;
 
-use super::error::{DeclarationError, MAX_DECLARATION_BYTES, MAX_DEPENDENCIES};
+use super::error::{DeclarationError, MAX_DECLARATION_BYTES, MAX_DEPENDENCIES, MAX_MODELS};
 use super::manifest::RuntimeManifest;
 use super::requirement::PackageRequirement;
 use super::script;
 
-/// The runtime that a policy needs. By default any will do.
+/// The runtime and the models that a policy needs. By default any runtime will do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PolicyDeclaration {
     /// The runtime's name.
@@ -18,9 +18,11 @@ pub struct PolicyDeclaration {
     requires_python: Option<VersionSpecifiers>,
     /// The packages.
     dependencies: Vec<PackageRequirement>,
+    /// The models, with unchecked paths.
+    pub models: Vec<DeclaredModel>,
 }
 
-/// The document: keys of PEP 723. Those of other tools are ignored.
+/// The document: keys of PEP 723, and models. Those of other tools are ignored.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct DeclarationFile {
@@ -28,7 +30,17 @@ struct DeclarationFile {
     #[serde(default)]
     dependencies: Vec<String>,
     #[serde(default)]
+    models: Vec<ModelTable>,
+    #[serde(default)]
     tool: Tools,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ModelTable {
+    path: String,
+    sha256: String,
+    size_bytes: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -71,9 +83,12 @@ impl PolicyDeclaration {
     fn parse(text: &str) -> Result<Self, DeclarationError> {
         let document: DeclarationFile =
             toml::from_str(text).map_err(|error| DeclarationError::Toml(error.message().to_owned()))?;
-        let DeclarationFile { requires_python, dependencies, tool } = document;
+        let DeclarationFile { requires_python, dependencies, models, tool } = document;
         if dependencies.len() > MAX_DEPENDENCIES {
             return Err(DeclarationError::TooMany(dependencies.len()));
+        }
+        if models.len() > MAX_MODELS {
+            return Err(DeclarationError::TooManyModels(models.len()));
         }
         let invalid = |key, value: &str, why: String| DeclarationError::Value { key, value: value.to_owned(), why };
         let runtime = tool.assay.runtime.map(|name| {
@@ -84,12 +99,18 @@ impl PolicyDeclaration {
             let why = "is not a version specifier such as \">=3.11\" (PEP 440)".to_owned();
             versions.parse().map_err(|_| invalid("requires-python", &versions, why))
         });
+        let model = |ModelTable { path, sha256, size_bytes }: ModelTable| {
+            let why = "is not a SHA-256 of 64 lower-case hexadecimal digits".to_owned();
+            let digest = sha256.parse().map_err(|_| invalid("models.sha256", &sha256, why))?;
+            Ok(DeclaredModel { path, sha256: digest, size_bytes })
+        };
         let dependency =
             |text: &String| PackageRequirement::parse(text).map_err(|why| invalid("dependencies", text, why));
         Ok(Self {
             runtime: runtime.transpose()?,
             requires_python: python.transpose()?,
             dependencies: dependencies.iter().map(dependency).collect::<Result<_, _>>()?,
+            models: models.into_iter().map(model).collect::<Result<_, _>>()?,
         })
     }
 
@@ -128,6 +149,27 @@ mod tests {
         let both = PolicyDeclaration::read(script.as_bytes(), Some(toml.as_bytes()));
         assert_eq!(both, Err(("policy.py", DeclarationError::Both)));
         assert_eq!(PolicyDeclaration::read(b"import numpy\n\xff", None).unwrap(), PolicyDeclaration::default());
+    }
+
+    #[test]
+    fn models_are_named_by_their_digest() {
+        let digest = "ab".repeat(32);
+        let model = format!("[[models]]\npath = \"m.onnx\"\nsha256 = \"{digest}\"\n");
+        let models = read(&format!("{model}size_bytes = 7\n{model}")).unwrap().models;
+        let sizes: Vec<_> = models.iter().map(|model| (model.path.as_str(), model.size_bytes)).collect();
+        assert_eq!(sizes, [("m.onnx", Some(7)), ("m.onnx", None)]);
+        assert!(models.iter().all(|model| model.sha256.to_string() == digest));
+        let wrong = model.replace("ab", "AB");
+        assert!(read(&wrong).unwrap_err().to_string().contains("is not a SHA-256"), "{wrong}");
+        for (toml, part) in [
+            (format!("{model}url = \"https://example.org\"\n"), "unknown field"),
+            ("[[models]]\npath = \"m\"\n".to_owned(), "missing field `sha256`"),
+            ("models = \"m\"\n".to_owned(), "invalid type"),
+        ] {
+            let error = read(&toml).unwrap_err().to_string();
+            assert!(error.contains(part), "{toml}: {error}");
+        }
+        assert_eq!(read(&model.repeat(MAX_MODELS + 1)), Err(DeclarationError::TooManyModels(MAX_MODELS + 1)));
     }
 
     #[test]

@@ -9,6 +9,8 @@ use assay_model::{RuntimeName, RuntimeVersion};
 pub(crate) const MAX_DECLARATION_BYTES: usize = 256 * 1024;
 /// Maximum number of dependencies of a policy.
 pub(super) const MAX_DEPENDENCIES: usize = 64;
+/// Maximum number of models of a policy.
+pub(super) const MAX_MODELS: usize = 16;
 
 /// The reason why a declaration is refused; a message for the policy's author that follows the file's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,6 +46,9 @@ pub enum DeclarationError {
     /// Too many dependencies.
     #[error("dependencies: {0} are too many; at most {MAX_DEPENDENCIES} are allowed")]
     TooMany(usize),
+    /// Too many models.
+    #[error("models: {0} are too many; at most {MAX_MODELS} are allowed")]
+    TooManyModels(usize),
 }
 
 /// The reason why a runtime cannot be used.

@@ -198,6 +198,7 @@ fn header(episodes: u32, target: Option<f64>) -> JobHeader {
         policy_sha256: Some(Sha256Digest::new([0xc3; 32])),
         policy_identity: PolicyIdentity::Measured,
         runtime: None,
+        models: Vec::new(),
         replan_steps: None,
         seed: SEED,
         policy_key: Some(PolicyKey::new([0xa5; 32])),

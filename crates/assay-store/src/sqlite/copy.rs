@@ -5,7 +5,7 @@ use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use assay_model::{Artifact, EpisodeResult, JobId, Sha256Digest};
+use assay_model::{AccountId, Artifact, EpisodeResult, JobId, Sha256Digest};
 use rusqlite::{Connection, OpenFlags, Row};
 
 use super::connection::{BUSY_TIMEOUT, FILE_NAME};
@@ -109,6 +109,16 @@ impl RecordsCopy {
         self.query("listing jobs with a policy server", |db| all(db, sql, [], |row| parsed(row, "job_id")))
     }
 
+    /// Returns the complete models of each account.
+    ///
+    /// # Errors
+    /// They can't be read.
+    pub fn models(&self) -> Result<Vec<(AccountId, Sha256Digest)>, StoreError> {
+        let sql = "SELECT account, sha256 FROM models WHERE completed_at IS NOT NULL ORDER BY account, sha256";
+        let read = |row: &Row<'_>| Ok((parsed(row, "account")?, parsed(row, "sha256")?));
+        self.query("listing models", |db| all(db, sql, [], read))
+    }
+
     /// Returns the digests of the scenario versions whose files are kept.
     ///
     /// # Errors
@@ -183,6 +193,7 @@ mod tests {
         assert_eq!(copy.check_integrity().unwrap(), None);
         assert!(copy.policy_paths().unwrap().is_empty() && copy.evidence().unwrap().is_empty());
         assert!(copy.policy_server_jobs().unwrap().is_empty() && copy.scenario_digests().unwrap().is_empty());
+        assert!(copy.models().unwrap().is_empty());
         assert_eq!(std::fs::metadata(&to).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(RecordsCopy::create(&data, &to).is_err(), "a file is never overwritten");
         assert!(RecordsCopy::create(folder.path(), &folder.path().join("other.db")).is_err(), "no records there");

@@ -10,7 +10,7 @@ use super::row::{
     Column, all, change, expect_one, field, first, json, json_or_null, micros, parsed, status, status_in, time,
     time_or_null, to_json, value,
 };
-use super::{SqliteRecords, publication, quotas, renders, signed_documents, webhooks};
+use super::{SqliteRecords, models, publication, quotas, renders, signed_documents, webhooks};
 use crate::{
     CancelOutcome, JobCounts, JobFailure, JobFilter, JobOutcome, JobRecord, JobRecords, JobState, NewJob, RemovalTimes,
     RenderCounts, StoreError,
@@ -95,6 +95,7 @@ pub(super) fn create(db: &Connection, job: &NewJob) -> SqlResult<u32> {
         Err(e) if is_taken(&e) => return Err(StoreError::Exists { what: "job", id }.into()),
         Err(e) => return Err(e.into()),
     }
+    models::claim(db, job)?;
     // One shard, because only a single worker can count the connections that a server allows.
     let remote = job.policy_path.is_none();
     let size = if remote { episodes } else { job.shard_episodes.get() };

@@ -29,6 +29,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0018_open_seasons.sql"),
     include_str!("migrations/0019_installed_versions.sql"),
     include_str!("migrations/0020_webhooks.sql"),
+    include_str!("migrations/0021_models.sql"),
 ];
 
 /// Returns the newest schema version.

@@ -23,6 +23,7 @@ mod keys;
 mod known_keys;
 mod lock;
 mod migrate;
+mod models;
 mod open;
 mod open_error;
 mod publication;

@@ -11,7 +11,7 @@ use super::{SqliteRecords, renders, signed_documents, webhooks};
 use crate::{EraseOutcome, EvidenceRemoval, REMOVAL_SETTLE_TIME, Removal, RemovalRecords, RemovalTimes, StoreError};
 
 /// SQL condition that no season that is not closed still needs the job.
-const UNNEEDED: &str = "(season IS NULL OR EXISTS (SELECT 1 FROM seasons
+pub(super) const UNNEEDED: &str = "(season IS NULL OR EXISTS (SELECT 1 FROM seasons
     WHERE seasons.scenario = jobs.scenario AND seasons.number = jobs.season AND seasons.state = 'CLOSED'))";
 
 /// SQL condition that only files without a record are to be removed, and that more are about to be recorded.

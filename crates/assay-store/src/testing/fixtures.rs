@@ -34,6 +34,7 @@ pub fn job(number: u64, account: &str, episodes: u32, shard: u32) -> NewJob {
             policy_sha256: Some(Sha256Digest::new([0x11; 32])),
             policy_identity: PolicyIdentity::Measured,
             runtime: None,
+            models: Vec::new(),
             replan_steps: Some(4),
             seed: u64::MAX - number,
             policy_key: Some(PolicyKey::new([3; 32])),

@@ -12,6 +12,7 @@ mod idempotency;
 mod jobs;
 mod keys;
 mod leases;
+mod models;
 mod queue;
 mod queue_snapshot;
 mod quotas;
@@ -121,5 +122,10 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         webhooks::of_busy_accounts_wait,
         webhooks::are_listed_and_bounded,
         webhooks::wait_until_an_end_is_published,
+        models::come_back_as_they_were,
+        models::count_against_a_quota_from_the_announcement,
+        models::are_needed_by_their_jobs,
+        models::expire,
+        models::go_when_they_are_not_used,
     ];
 }

@@ -9,6 +9,7 @@ use assay_policy::{
     LoadOutcome, LoadRequest, PolicyConnection, PolicyFailure, PreparingPolicy, ProcessBudget, TakeError,
 };
 use assay_scenario::Scenario;
+use assay_store::ModelFile;
 
 use crate::Engine;
 use crate::episode::session_error::SessionError;
@@ -20,6 +21,8 @@ pub struct PolicyFolder {
     pub path: PathBuf,
     /// The runtime to run it in; `None` for the installed `base`.
     pub runtime: Option<RuntimeVersion>,
+    /// Models of its account, to be read at their paths in the folder. They are not in the folder.
+    pub models: Vec<ModelFile>,
 }
 
 /// The location of a job's policy.

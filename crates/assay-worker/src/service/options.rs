@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use assay_judge::Judge;
 use assay_model::Clock;
-use assay_store::{Blobs, LiveProgress, PolicyServerCredentialsStore, Queue, Records, StorageHealth};
+use assay_store::{Blobs, LiveProgress, ModelFiles, PolicyServerCredentialsStore, Queue, Records, StorageHealth};
 use tokio::runtime::Handle;
 
 use crate::{Engine, Keyring};
@@ -35,6 +35,8 @@ pub struct ServiceOptions {
     pub live: Arc<dyn LiveProgress>,
     /// Credentials for the policy servers of jobs.
     pub servers: PolicyServerCredentialsStore,
+    /// The files of models.
+    pub models: ModelFiles,
     /// Health of storage; notified when files cannot be stored.
     pub health: StorageHealth,
     /// Runtime of the records.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use assay_model::{Blame, ErrorChain};
 use assay_policy::{IntakeLimits, intake};
-use assay_store::{Claim, JobFailure, MAX_RETRIES, ReturnOutcome, StoreError, Work, is_disk_full};
+use assay_store::{Claim, JobFailure, MAX_RETRIES, ModelFile, ReturnOutcome, StoreError, Work, is_disk_full};
 use jiff::SignedDuration;
 use tempfile::TempDir;
 
@@ -193,6 +193,13 @@ impl WorkerShared {
         Ok(recorder.ended(outcome))
     }
 
+    /// Returns the files of the models that the job's policy declares.
+    pub(super) fn models(&self, claim: &Claim) -> Result<Vec<ModelFile>, SessionError> {
+        // A job keeps its models, so a missing one is this machine's fault, not the author's.
+        let found = self.options.models.resolve(&claim.account, &claim.header.models);
+        found.map_err(|error| SessionError::Outage(Box::new(error)))
+    }
+
     /// Returns the job for the lanes: with its scenario from the library, and its policy freshly unpacked or its
     /// server.
     pub(super) fn job(&self, claim: &Claim, workspace: &ShardWorkspace) -> Result<Job, SessionError> {
@@ -210,7 +217,8 @@ impl WorkerShared {
                 let archive = self.options.data.join(archive);
                 let taken = intake(&archive, &unpacked, &IntakeLimits::accepted());
                 taken.map_err(SessionError::of)?;
-                PolicySource::Folder(PolicyFolder { path: unpacked, runtime: header.runtime.clone() })
+                let models = self.models(claim)?;
+                PolicySource::Folder(PolicyFolder { path: unpacked, runtime: header.runtime.clone(), models })
             }
             None => self.server(header)?,
         };

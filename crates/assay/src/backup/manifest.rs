@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::backup_file::BackupFile;
-use super::{ARTIFACT_SECRET, BLOBS, POLICIES, SCENARIOS, SERVERS, SIGNING, files};
+use super::{ARTIFACT_SECRET, BLOBS, MODELS, POLICIES, SCENARIOS, SERVERS, SIGNING, files};
 
 /// Name of the manifest in the folder of a backup.
 const FILE_NAME: &str = "backup.json";
@@ -21,7 +21,7 @@ const FORMAT: u32 = 1;
 /// Maximum size of a manifest, in bytes: about two million files.
 const MAX_BYTES: u64 = 512 << 20;
 /// Folders of a data folder whose files are backed up.
-const FOLDERS: [&str; 5] = [BLOBS, POLICIES, SCENARIOS, SERVERS, SIGNING];
+const FOLDERS: [&str; 6] = [BLOBS, MODELS, POLICIES, SCENARIOS, SERVERS, SIGNING];
 
 /// The content of a backup.
 #[derive(Debug, Serialize, Deserialize)]

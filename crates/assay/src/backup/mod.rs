@@ -26,6 +26,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 const PARTIAL: &str = ".partial";
 /// Folders and files of a data folder that a backup contains besides the records.
 const BLOBS: &str = "blobs";
+const MODELS: &str = assay_store::ModelFiles::FOLDER;
 const POLICIES: &str = "policies";
 const SCENARIOS: &str = "scenarios";
 const SERVERS: &str = "servers";

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use assay_model::{JobId, Sha256Digest};
-use assay_store::{Blobs, RecordsCopy, StoreError};
+use assay_model::{AccountId, JobId, Sha256Digest};
+use assay_store::{Blobs, ModelFiles, RecordsCopy, StoreError};
 
-use super::{BLOBS, POLICIES, SCENARIOS, SERVERS};
+use super::{BLOBS, MODELS, POLICIES, SCENARIOS, SERVERS};
 
 /// A file that the records name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,6 +17,8 @@ pub(super) enum Named {
     Call(JobId),
     /// A scenario version, by its digest. The records name its folder, which contains several files.
     Scenario(Sha256Digest),
+    /// A complete model of an account, by its digest.
+    Model(AccountId, Sha256Digest),
     /// A job's artifact, by its hash.
     Artifact(JobId, Sha256Digest),
 }
@@ -38,6 +40,7 @@ impl Named {
         let mut named: BTreeSet<Self> = policies.into_iter().map(Self::Policy).collect();
         named.extend(records.policy_server_jobs()?.into_iter().map(Self::Call));
         named.extend(records.scenario_digests()?.into_iter().map(Self::Scenario));
+        named.extend(records.models()?.into_iter().map(|(account, sha256)| Self::Model(account, sha256)));
         named.extend(records.evidence()?.into_iter().map(|(job, sha256)| Self::Artifact(job, sha256)));
         Ok(named)
     }
@@ -49,6 +52,9 @@ impl Named {
             Self::Policy(path) => vec![path.clone()],
             Self::Call(job) => vec![format!("{SERVERS}/{job}.json")],
             Self::Scenario(digest) => vec![format!("{SCENARIOS}/{digest}/scenario.toml")],
+            Self::Model(account, sha256) => {
+                vec![format!("{MODELS}/{}", ModelFiles::relative_path(account, *sha256))]
+            }
             Self::Artifact(job, sha256) => {
                 Blobs::relative_paths(*job, *sha256).map(|place| format!("{BLOBS}/{place}")).to_vec()
             }
@@ -59,7 +65,7 @@ impl Named {
     pub(super) fn sha256(&self) -> Option<Sha256Digest> {
         match self {
             Self::Policy(path) => archive_digest(path),
-            Self::Artifact(_, sha256) => Some(*sha256),
+            Self::Model(_, sha256) | Self::Artifact(_, sha256) => Some(*sha256),
             Self::Call(_) | Self::Scenario(_) => None,
         }
     }

@@ -70,10 +70,11 @@ pub(crate) fn run(arguments: &ReplayArgs) -> Result<ExitStatus, Failure> {
         if is_internal { Failure::Internal(error) } else { Failure::Usage(error) }
     })?;
     check_policy(&report, &policy, taken.sha256).or_usage()?;
+    engine.runs_models(&report.models).or_usage()?;
     let runtime = runtime(&engine, &report).or_usage()?;
     let job = Job {
         scenario: Arc::new(scenario),
-        policy: PolicySource::Folder(PolicyFolder { path: unpacked, runtime: runtime.clone() }),
+        policy: PolicySource::Folder(PolicyFolder { path: unpacked, runtime: runtime.clone(), models: Vec::new() }),
         seeds: seeds(arguments, &report)?,
         record: Record::None,
         folder: None,

@@ -6,6 +6,7 @@ mod isolation;
 mod judge;
 mod policy_server;
 mod runtimes;
+mod service;
 mod signing;
 mod values;
 
@@ -15,5 +16,6 @@ pub(crate) use self::isolation::IsolationArgs;
 pub(crate) use self::judge::JudgeArgs;
 pub(crate) use self::policy_server::PolicyServerArgs;
 pub(crate) use self::runtimes::{own_runtimes, runtimes_in, runtimes_of};
+pub(crate) use self::service::ServiceArgs;
 pub(crate) use self::signing::SigningArgs;
 pub(crate) use self::values::{lanes, mebibytes, network, probability};

@@ -9,7 +9,7 @@ use assay_policy::remote::ServerEndpoint;
 use assay_policy::{IntakeLimits, check_archive};
 use assay_worker::Engine;
 
-use super::preflights::{NOT_RUN, refused, runtime};
+use super::preflights::{NOT_RUN, refused, runnable, runtime};
 
 /// Checks archives and addresses of policy servers. Archives are checked by unpacking every entry, since only that
 /// shows whether an entry has the size that it declares.
@@ -31,8 +31,9 @@ impl PolicyIntake for EngineIntake {
         // Nothing is written: the worker unpacks the archive when it runs the job.
         let taken = check_archive(zip, &self.limits).map_err(refused)?;
         let runtime = runtime(&self.engine, &taken.declaration)?;
+        let models = runnable(&self.engine, taken.models)?;
         let warnings = self.engine.isolation_warning().into_iter().collect();
-        Ok(CheckedPolicy { sha256: taken.sha256, runtime, warnings })
+        Ok(CheckedPolicy { sha256: taken.sha256, runtime, models, warnings })
     }
 
     fn check_server(&self, url: &str) -> Result<CheckedServer, IntakeFailure> {

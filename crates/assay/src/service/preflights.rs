@@ -6,10 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use assay_api::{IntakeFailure, PreflightFailure, PreflightRequest, Preflights};
-use assay_model::{ErrorChain, Preflight, RuntimeVersion, Sha256Digest};
+use assay_model::{DeclaredModel, ErrorChain, Preflight, RuntimeVersion, Sha256Digest};
 use assay_policy::remote::{PolicyServer, ServerEndpoint};
 use assay_policy::{IntakeError, IntakeLimits, NoRuntime, PolicyDeclaration, intake};
-use assay_worker::{Cancel, Engine, PolicyFolder, PolicySource, PreflightJob, SessionError, preflight};
+use assay_store::{ModelFile, ModelFileError, ModelFiles};
+use assay_worker::{Cancel, Engine, ModelsNotRun, PolicyFolder, PolicySource, PreflightJob, SessionError, preflight};
 
 /// The message for clients; the reason is in the operator's log.
 pub(crate) const NOT_RUN: &str =
@@ -21,6 +22,7 @@ pub(crate) struct EnginePreflights {
     pub(crate) engine: Arc<Engine>,
     /// Limits of archives, from the settings.
     pub(crate) limits: IntakeLimits,
+    pub(crate) models: ModelFiles,
     pub(crate) stopping: Cancel,
 }
 
@@ -62,8 +64,32 @@ impl EnginePreflights {
         let archive = archive.ok_or_else(|| PreflightFailure::Broken("neither archive nor server".to_owned()))?;
         let taken = intake(archive, folder, &self.limits).map_err(refused)?;
         let runtime = Some(runtime(&self.engine, &taken.declaration)?);
-        Ok((PolicySource::Folder(PolicyFolder { path: folder.to_owned(), runtime }), Some(taken.sha256)))
+        let models = self.models(request, taken.models)?;
+        let policy = PolicyFolder { path: folder.to_owned(), runtime, models };
+        Ok((PolicySource::Folder(policy), Some(taken.sha256)))
     }
+}
+
+impl EnginePreflights {
+    fn models(
+        &self,
+        request: &PreflightRequest,
+        declared: Vec<DeclaredModel>,
+    ) -> Result<Vec<ModelFile>, PreflightFailure> {
+        let declared = runnable(&self.engine, declared)?;
+        let found = self.models.resolve(&request.account, &declared);
+        found.map_err(|error| match error {
+            ModelFileError::Missing(sha256) => IntakeFailure::MissingModel(sha256).into(),
+            ModelFileError::Io(error) => IntakeFailure::Broken(error).into(),
+        })
+    }
+}
+
+/// Returns the models, if policies with models can run here.
+pub(crate) fn runnable(engine: &Engine, models: Vec<DeclaredModel>) -> Result<Vec<DeclaredModel>, IntakeFailure> {
+    let refused = |error: ModelsNotRun| IntakeFailure::Refused { field: "policy", message: error.to_string() };
+    engine.runs_models(&models).map_err(refused)?;
+    Ok(models)
 }
 
 /// Chooses the runtime for a policy; without one, the client learns what is offered.

@@ -11,7 +11,7 @@ use assay_model::lane::files;
 use assay_model::{AccountId, EpisodeResult, JobHeader, Record, RuntimeVersion, SeedSource};
 use assay_policy::{IntakeLimits, intake};
 use assay_report::ReplayReport;
-use assay_store::{BlobError, Blobs, JobRecord, Records, StoreError};
+use assay_store::{BlobError, Blobs, JobRecord, ModelFile, ModelFileError, ModelFiles, Records, StoreError};
 use assay_worker::{
     Cancel, Engine, EvaluationEvents, Job, PolicyFolder, PolicySource, ReplayError, SessionError, replay,
 };
@@ -179,12 +179,13 @@ pub(crate) fn replay_episode(
     let scenario = scenario.map_err(|gone| refused(&gone.to_string()))?;
     let runtime = header.runtime.clone();
     runtime_is_installed(engine, runtime.as_ref())?;
+    let models = models(engine, data, job)?;
     let work = engine.scratch("replayed").map_err(broken)?;
     let unpacked = work.path().join("policy");
     intake(&data.join(archive), &unpacked, &IntakeLimits::accepted()).map_err(|e| ReplayFailure::Broken(e.into()))?;
     let repeated = Job {
         scenario,
-        policy: PolicySource::Folder(PolicyFolder { path: unpacked, runtime }),
+        policy: PolicySource::Folder(PolicyFolder { path: unpacked, runtime, models }),
         seeds,
         record: Record::None,
         folder: None,
@@ -201,6 +202,17 @@ pub(crate) fn replay_episode(
             .map(|fingerprint| fingerprint.differences(&engine.fingerprint_of(header)))
             .unwrap_or_default(),
         comparison: outcome.comparison,
+    })
+}
+
+/// Returns the files of the job's models.
+fn models(engine: &Engine, data: &Path, job: &JobRecord) -> Result<Vec<ModelFile>, ReplayFailure> {
+    let declared = &job.header.models;
+    engine.runs_models(declared).map_err(|error| refused(&error.to_string()))?;
+    let found = ModelFiles::at(&data.join(ModelFiles::FOLDER)).resolve(&job.account, declared);
+    found.map_err(|error| match error {
+        ModelFileError::Missing(_) => refused("a model of the policy was deleted"),
+        ModelFileError::Io(error) => ReplayFailure::Broken(error.into()),
     })
 }
 

@@ -61,6 +61,7 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
         blobs: state.blobs.clone(),
         judge,
         servers: state.servers.clone(),
+        models: state.model_files.clone(),
         data,
         keyring,
         live,

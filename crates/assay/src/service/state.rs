@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use assay_api::{
-    AccountSlots, ApiSettings, AppState, EventHub, OsEntropy, QueueForecast, RateWindows, Readiness, SigningKeys,
-    StaticCatalog, UploadSpace, UrlSigner,
+    AccountSlots, ApiSettings, AppState, EventHub, ModelTransfers, OsEntropy, QueueForecast, RateWindows, Readiness,
+    SigningKeys, StaticCatalog, UploadSpace, UrlSigner,
 };
 use assay_model::SystemClock;
 use assay_policy::IntakeLimits;
 use assay_policy::remote::AddressGuard;
 use assay_report::attest::PublishedKeys;
 use assay_store::{
-    Blobs, LiveProgress, LocalQueue, PolicyServerCredentialsStore, Records, ScenarioFiles, StorageHealth,
+    Blobs, LiveProgress, LocalQueue, ModelFiles, PolicyServerCredentialsStore, Records, ScenarioFiles, StorageHealth,
 };
 use assay_worker::{Cancel, Engine, Keyring};
 
@@ -68,7 +68,9 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
     let (lanes, uploads) = (settings.lanes, settings.runs_uploads);
     let forecast = QueueForecast::with_uploads(Arc::clone(&records), Arc::new(SystemClock), lanes, uploads);
     let stopping = parts.stopping_preflights;
-    let preflights = EnginePreflights { engine: Arc::clone(engine), limits, stopping };
+    let model_files = ModelFiles::folder(&data.join(ModelFiles::FOLDER)).context("the folder of models")?;
+    let models = model_files.clone();
+    let preflights = EnginePreflights { engine: Arc::clone(engine), limits, models, stopping };
     let replayer = LocalReplayer::new(Arc::clone(engine), Arc::clone(&records), blobs.clone(), data.to_owned());
     Ok(AppState {
         replayer: Arc::new(replayer),
@@ -90,6 +92,8 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
         publishing_slots: AccountSlots::publications(),
         scenario_files,
         policy_archives: assay_api::PolicyArchives::default(),
+        model_files,
+        model_transfers: ModelTransfers::default(),
         upload_space: UploadSpace::default(),
         rate: RateWindows::default(),
         clock: Arc::new(SystemClock),
@@ -106,13 +110,14 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
 /// Returns the API's settings, derived from the operator's settings and the engine.
 fn api_settings(settings: &Settings, engine: &Engine) -> ApiSettings {
     let lanes = u32::try_from(engine.lanes()).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN);
-    let Settings { server, uploads, events, browsers, limits, retention, webhooks, .. } = settings.clone();
+    let Settings { server, uploads, models, events, browsers, limits, retention, webhooks, .. } = settings.clone();
     ApiSettings {
         public_url: server.public_url,
         header_s: server.header_s,
         max_connections: server.max_connections,
         drain_s: server.drain_s,
         uploads,
+        models,
         events,
         browsers,
         second_judge: false,

@@ -8,13 +8,16 @@ use super::keys::{SettingKey, SettingKind};
 use super::sources::SettingSources;
 
 /// Environment variables that are not settings of the service.
-const OTHER_VARIABLES: [&str; 10] = [
+const OTHER_VARIABLES: [&str; 12] = [
     "ASSAY_CONFIG",
     "ASSAY_HOME",
     "ASSAY_LOG",
     "ASSAY_BOOTSTRAP_KEY",
     "ASSAY_SIGNING_KEYS",
     "ASSAY_POLICY_API_KEY",
+    // Of commands that talk to a service.
+    "ASSAY_KEY",
+    "ASSAY_URL",
     "ASSAY_SEAL_FD",
     // Without effect since 0.1.0, and still set in existing installations.
     "ASSAY_PYTHON_RUNTIME",

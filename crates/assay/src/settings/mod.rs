@@ -21,7 +21,7 @@ mod show;
 mod sources;
 mod types;
 
-use assay_api::{BrowserSettings, EventSettings, InvalidSetting, Retention, Uploads, WebhookSettings};
+use assay_api::{BrowserSettings, EventSettings, InvalidSetting, ModelSettings, Retention, Uploads, WebhookSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +43,8 @@ pub(crate) struct Settings {
     pub(crate) server: ServerSettings,
     /// Uploads by clients.
     pub(crate) uploads: Uploads,
+    /// Models: large files that are uploaded in pieces, once, for policies that name their digest.
+    pub(crate) models: ModelSettings,
     /// Event streams about jobs.
     pub(crate) events: EventSettings,
     /// Browsers: sign-in, and the pages that may send requests.
@@ -62,6 +64,7 @@ impl Settings {
     pub(crate) fn validate(&self) -> Result<(), InvalidSetting> {
         self.server.validate().map_err(|bad| bad.within("server"))?;
         self.uploads.validate().map_err(|bad| bad.within("uploads"))?;
+        self.models.validate().map_err(|bad| bad.within("models"))?;
         self.events.validate().map_err(|bad| bad.within("events"))?;
         self.browsers.validate().map_err(|bad| bad.within("browsers"))?;
         self.limits.validate().map_err(|bad| bad.within("limits"))?;

@@ -18,11 +18,15 @@ const PER_ENDPOINT: &str = "60";
 /// Minimum number of requests in the whole run.
 const CASES: u64 = 2000;
 /// Limits that the run does not reach, because quotas have separate tests.
-pub(crate) const LIMITS: [&str; 9] = [
+pub(crate) const LIMITS: [&str; 13] = [
     "limits.rate.verify_per_minute=1000000",
     "limits.rate.submissions_per_minute=1000000",
     "limits.rate.get_per_minute=1000000",
     "limits.rate.write_per_minute=1000000",
+    "limits.rate.models_per_minute=1000000",
+    "limits.account.models=1000000",
+    "models.max_bytes=1000000",
+    "models.min_chunk_bytes=1",
     "limits.account.jobs_per_day=1000000",
     "limits.account.active_jobs=1000000",
     "limits.account.queued_sim_s=1000000000",

@@ -17,6 +17,7 @@ mod hostile;
 mod jobs;
 mod judge;
 mod keys;
+mod models;
 mod monitoring;
 mod once;
 mod operations;

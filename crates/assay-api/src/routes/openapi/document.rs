@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::State;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use utoipa::openapi::path::{ParameterIn, Paths};
 use utoipa::openapi::{OpenApi, RefOr};
 
@@ -38,6 +38,7 @@ pub(crate) fn query_parameters(endpoint: &Endpoint, declared: &Paths) -> Option<
     let operation = match endpoint.method {
         "GET" => item.get.as_ref(),
         "POST" => item.post.as_ref(),
+        "PATCH" => item.patch.as_ref(),
         "DELETE" => item.delete.as_ref(),
         _ => None,
     }?;
@@ -89,6 +90,7 @@ fn document(settings: &ApiSettings, declared: &DeclaredApi) -> Value {
     let parts = &mut schemas["VerifyForm"]["properties"];
     parts["num_episodes"]["maximum"] = json!(settings.job.max_episodes);
     parts["seed"]["maximum"] = json!(u64::MAX);
+    schemas["ModelAnnouncement"]["properties"]["size_bytes"]["maximum"] = json!(settings.models.max_bytes);
     for (position, endpoint) in declared.endpoints.iter().filter(|e| e.documented).enumerate() {
         let method = endpoint.method.to_ascii_lowercase();
         if let Some(operation) = document["paths"][endpoint.path].get_mut(method) {
@@ -237,9 +239,15 @@ fn event(data: &Value) -> Value {
 /// Requires the operation's request body. If its schema requires no field, the body may be left out or `null` instead.
 fn require_body(operation: &mut Value, schemas: &Value) {
     let Some(body) = operation.get_mut("requestBody") else { return };
-    let contents = body["content"].as_object_mut().into_iter().flat_map(Map::values_mut);
+    let contents = body["content"].as_object_mut().into_iter().flatten();
     let mut is_required = false;
-    for schema in contents.map(|content| &mut content["schema"]) {
+    for (kind, content) in contents {
+        let schema = &mut content["schema"];
+        if kind == "application/octet-stream" {
+            *schema = json!({ "type": "string", "format": "binary" });
+            is_required = true;
+            continue;
+        }
         let name = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
         if schemas[name]["required"].is_array() {
             is_required = true;

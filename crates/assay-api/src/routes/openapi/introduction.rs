@@ -25,6 +25,10 @@ pub(in crate::routes) fn description(settings: &ApiSettings) -> String {
         ("verify_per_minute", rate.verify_per_minute.to_string()),
         ("submissions_per_minute", rate.submissions_per_minute.to_string()),
         ("get_per_minute", rate.get_per_minute.to_string()),
+        ("models_per_minute", rate.models_per_minute.to_string()),
+        ("models", account.models.to_string()),
+        ("models_mib", account.models_mib.to_string()),
+        ("max_model", size(settings.models.max_bytes)),
         ("write_per_minute", rate.write_per_minute.to_string()),
         ("active_jobs", account.active_jobs.to_string()),
         ("jobs_per_day", account.jobs_per_day.to_string()),
@@ -45,6 +49,11 @@ pub(in crate::routes) fn tags() -> Value {
     let tag = |name: &str, shown: &str, description: &str| json!({ "name": name, "x-displayName": shown, "description": description });
     json!([
         tag("verify", "Verifications", "Run a policy on a scenario, and get a verdict with its evidence."),
+        tag(
+            "models",
+            "Models",
+            "Large files that are uploaded once, in pieces, for the policies that name their digest."
+        ),
         tag(
             "scenarios",
             "Scenarios",

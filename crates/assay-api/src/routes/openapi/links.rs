@@ -51,6 +51,9 @@ const SCENARIO: &[(&str, &str)] =
     &[("scenario", "id"), ("scenario_spec", "id"), ("leaderboard", "scenario"), ("seasons", "scenario")];
 const COMMUNITY_SCENARIO: &[(&str, &str)] =
     &[("community_scenario", "id"), ("delete_community_scenario", "id"), ("scenario_spec", "id")];
+const MODEL: &[(&str, &str)] = &[("model", "id"), ("delete_model", "id")];
+/// The example of an announcement is that of a file which a client of the document can send.
+const NEW_MODEL: &[(&str, &str)] = &[("append_to_model", "id"), ("model", "id"), ("delete_model", "id")];
 const LINKS: &[Link] = &[
     Link { from: ("verify", "201"), id: "/job_id", to: NEW_VERIFICATION },
     Link { from: ("verifications", "200"), id: "/jobs/0/job_id", to: VERIFICATION },
@@ -67,6 +70,8 @@ const LINKS: &[Link] = &[
         id: "/collections/0/id",
         to: &[("collection", "id"), ("leaderboard", "collection")],
     },
+    Link { from: ("announce_model", "201"), id: "/upload_id", to: NEW_MODEL },
+    Link { from: ("models", "200"), id: "/models/0/sha256", to: MODEL },
     // Not from the list of keys, whose first key belongs to an administrator.
     Link { from: ("create_key", "201"), id: "/id", to: &[("revoke_key", "id")] },
 ];

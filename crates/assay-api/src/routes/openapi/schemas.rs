@@ -13,7 +13,7 @@ use super::body::{ApiBody, PLACE};
 use crate::events::JobUpdate;
 use crate::http::ErrorResponse;
 use crate::routes::{
-    arena, collections, community, keys, runtimes, scenarios, service, session, submissions, verify, webhooks,
+    arena, collections, community, keys, models, runtimes, scenarios, service, session, submissions, verify, webhooks,
 };
 use crate::views::{JobView, ScenarioDetail};
 use crate::webhooks::WebhookMessage;
@@ -51,6 +51,7 @@ bodies! {
     requests {
         community::publish::PublishForm,
         keys::create::NewKey,
+        models::create::ModelAnnouncement,
         session::create::SignIn,
         submissions::create::SubmissionForm,
         verify::create::VerifyForm,
@@ -67,6 +68,8 @@ bodies! {
         community::view::CommunityScenarioDetail,
         keys::create::CreatedKey,
         keys::list::KeyList,
+        models::list::ModelPage,
+        models::view::ModelView,
         scenarios::list::ScenarioList,
         service::health::Health,
         service::health::Ready,

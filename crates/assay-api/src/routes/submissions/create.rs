@@ -60,7 +60,7 @@ pub(in crate::routes) struct NewSubmission {
     responses(
         (status = 201, description = "Accepted, and stored durably", body = ref(schema_of::<NewSubmission>()),
             headers(("Location" = String, description = "URL of the submission"))),
-        (status = 400), (status = 408), (status = 409), (status = 413), (status = 415), (status = 429),
+        (status = 400), (status = 408), (status = 409), (status = 413), (status = 415), (status = 422), (status = 429),
     ),
 )]
 pub(in crate::routes) async fn handle(
@@ -77,7 +77,7 @@ pub(in crate::routes) async fn handle(
     let request = SubmissionRequest { scenario, ..request };
     require_cpu_budget(&app, &request, &season).await?;
     let callback_url = upload::callback_url(&app, &caller.key.account, &form).await?;
-    let policy = upload::accept(&app, form).await?;
+    let policy = upload::accept(&app, &caller, form).await?;
     let new = SubmissionToAccept { request, season: &season, policy, callback_url };
     let response = |submission_id, created_at| NewSubmission {
         submission_id,

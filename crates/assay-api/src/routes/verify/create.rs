@@ -74,7 +74,7 @@ pub(in crate::routes) struct VerifyForm {
     responses(
         (status = 201, description = "Accepted, and stored durably", body = ref(schema_of::<JobView>()),
             headers(("Location" = String, description = "URL of the job"))),
-        (status = 400), (status = 408), (status = 413), (status = 415),
+        (status = 400), (status = 408), (status = 413), (status = 415), (status = 422),
     ),
 )]
 pub(in crate::routes) async fn handle(
@@ -89,7 +89,7 @@ pub(in crate::routes) async fn handle(
     let callback_url = upload::callback_url(&app, &caller.key.account, &form).await?;
     let policy = match request.server {
         Some(_) => None,
-        None => Some(upload::accept(&app, form).await?),
+        None => Some(upload::accept(&app, &caller, form).await?),
     };
     let new = VerificationToAccept { request, policy, callback_url };
     let accepted = accept_verification(&app, &origin, new).await?;

@@ -24,7 +24,7 @@ use crate::{PreflightFailure, PreflightRequest};
     responses(
         (status = 200, description = "The scenario's observations and actions, and the policy's behaviour in its first steps",
             body = ref(schema_of::<Preflight>())),
-        (status = 400), (status = 408), (status = 413), (status = 415), (status = 429),
+        (status = 400), (status = 408), (status = 413), (status = 415), (status = 422), (status = 429),
     ),
 )]
 pub(in crate::routes) async fn handle(
@@ -37,13 +37,14 @@ pub(in crate::routes) async fn handle(
     let form = upload::receive(&app, &caller, request, upload::VERIFY_PARTS).await?;
     let wish = VerifyRequest::read(&app, &form).await?;
     let place = app.preflight_slots.acquire(&caller.key.account)?;
-    let runner = app.clone();
+    let (runner, account) = (app.clone(), caller.key.account.clone());
     let task = tokio::task::spawn_blocking(move || {
         // Held until the preflight ends, even if the client disconnects.
         let _place = place;
         let request = PreflightRequest {
             scenario: wish.scenario.id.clone(),
             scenario_digest: wish.scenario.digest,
+            account,
             archive: form.archive(),
             server: wish.server.map(|server| (server.credentials(), wish.replan_steps)),
             policy_name: wish.policy_name,

@@ -2,5 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod fencing;
+mod models;
 mod returns;
 mod service_run;

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use assay_model::{Clock, Entropy, EpisodeResult, JobId, Plan};
 use assay_store::testing::{at, job};
 use assay_store::{
-    Blobs, Claim, JobRecords, JobState, LocalLiveProgress, LocalQueue, NewJob, PolicyServerCredentialsStore, Records,
-    RecoveryRecords, ShardRecords, SqliteRecords, StorageHealth,
+    Blobs, Claim, JobRecords, JobState, LocalLiveProgress, LocalQueue, ModelFiles, NewJob,
+    PolicyServerCredentialsStore, Records, RecoveryRecords, ShardRecords, SqliteRecords, StorageHealth,
 };
 use jiff::{SignedDuration, Timestamp};
 use tempfile::TempDir;
@@ -180,6 +180,7 @@ fn options(folder: &Path, outside: &Outside) -> ServiceOptions {
         max_evidence_bytes: 1 << 30,
         live: Arc::new(LocalLiveProgress::default()),
         servers: PolicyServerCredentialsStore::folder(&folder.join("servers")).unwrap(),
+        models: ModelFiles::folder(&folder.join(ModelFiles::FOLDER)).unwrap(),
         health: StorageHealth::new(folder),
         runtime: outside.runtime.clone(),
     }

@@ -1,0 +1,152 @@
+//! The HTTP client of commands that talk to a service.
+
+use std::io::Read;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use assay_model::{Secret, sanitise};
+use serde_json::Value;
+use ureq::http::Response;
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::{Agent, Body, SendBody};
+
+use crate::exit::Failure;
+
+/// Maximum time to connect.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// Maximum time until a response begins once the request is sent: a large file is made durable meanwhile.
+const RESPONSE_LIMIT: Duration = Duration::from_secs(300);
+/// Maximum size of a response, in bytes.
+const MAX_RESPONSE_BYTES: u64 = 4 << 20;
+/// Maximum length of a message of the service, in bytes.
+const MAX_MESSAGE_BYTES: usize = 1000;
+
+/// A client with a key.
+#[derive(Debug)]
+pub(crate) struct ServiceClient {
+    agent: Agent,
+    base: String,
+    key: Secret,
+}
+
+/// A response of the service.
+#[derive(Debug)]
+pub(crate) struct ServiceResponse {
+    pub(crate) status: u16,
+    /// Delay that the service requests before the next attempt.
+    pub(crate) retry_after: Option<Duration>,
+    /// The JSON body; `null` without one.
+    pub(crate) body: Value,
+}
+
+/// A request that got no response.
+#[derive(Debug)]
+pub(crate) struct NoResponse {
+    base: String,
+    source: ureq::Error,
+}
+
+impl std::fmt::Display for NoResponse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "no response from {}", self.base)
+    }
+}
+
+impl std::error::Error for NoResponse {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
+
+impl ServiceClient {
+    /// Creates a client of the service at `server`.
+    pub(crate) fn new(server: &str, key: Secret) -> anyhow::Result<Self> {
+        if !server.starts_with("http://") && !server.starts_with("https://") {
+            return Err(anyhow!("--server {server}: begin with https:// or http://"));
+        }
+        let config = Agent::config_builder()
+            .timeout_connect(Some(CONNECT_LIMIT))
+            .timeout_recv_response(Some(RESPONSE_LIMIT))
+            // A redirect would send the key elsewhere.
+            .max_redirects(0)
+            .http_status_as_error(false)
+            .tls_config(tls())
+            .build();
+        Ok(Self { agent: Agent::new_with_config(config), base: server.trim_end_matches('/').to_owned(), key })
+    }
+
+    /// Sends a GET request.
+    pub(crate) fn get(&self, path: &str) -> Result<ServiceResponse, NoResponse> {
+        self.response(self.agent.get(self.url(path)).header("authorization", self.bearer()).call())
+    }
+
+    /// Sends a DELETE request.
+    pub(crate) fn delete(&self, path: &str) -> Result<ServiceResponse, NoResponse> {
+        self.response(self.agent.delete(self.url(path)).header("authorization", self.bearer()).call())
+    }
+
+    /// Sends a POST request with a JSON body.
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Result<ServiceResponse, NoResponse> {
+        let request = self.agent.post(self.url(path)).header("authorization", self.bearer());
+        self.response(request.header("content-type", "application/json").send(body.to_string()))
+    }
+
+    /// Sends a PATCH request with the next `length` bytes of `content`, which belong at `offset`.
+    pub(crate) fn append(
+        &self,
+        path: &str,
+        offset: u64,
+        (mut content, length): (impl Read, u64),
+    ) -> Result<ServiceResponse, NoResponse> {
+        let request = self.agent.patch(self.url(path)).header("authorization", self.bearer());
+        let request = request
+            .header("content-type", "application/octet-stream")
+            .header("content-length", length)
+            .header("upload-offset", offset);
+        self.response(request.send(SendBody::from_reader(&mut content)))
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+
+    fn bearer(&self) -> String {
+        format!("Bearer {}", self.key.reveal())
+    }
+
+    fn response(&self, sent: Result<Response<Body>, ureq::Error>) -> Result<ServiceResponse, NoResponse> {
+        let failed = |error| NoResponse { base: self.base.clone(), source: error };
+        let mut response = sent.map_err(failed)?;
+        let header = response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
+        let text = response.body_mut().with_config().limit(MAX_RESPONSE_BYTES).read_to_string().map_err(failed)?;
+        Ok(ServiceResponse {
+            status: response.status().as_u16(),
+            retry_after: header.map(Duration::from_secs),
+            body: serde_json::from_str(&text).unwrap_or_default(),
+        })
+    }
+}
+
+impl ServiceResponse {
+    /// Returns the body of a successful response.
+    pub(crate) fn success(self) -> Result<Value, Failure> {
+        if (200..300).contains(&self.status) { Ok(self.body) } else { Err(self.failure()) }
+    }
+
+    /// Returns the failure that an error response describes.
+    pub(crate) fn failure(&self) -> Failure {
+        let message = self.body["error"]["message"].as_str().unwrap_or("the response is not from an assay service");
+        let error = anyhow!("{} (HTTP {})", sanitise(message, MAX_MESSAGE_BYTES), self.status);
+        if (400..500).contains(&self.status) { Failure::Usage(error) } else { Failure::Internal(error) }
+    }
+}
+
+fn tls() -> TlsConfig {
+    let found = rustls_native_certs::load_native_certs();
+    let certificates: Vec<_> = found.certs.iter().map(|der| Certificate::from_der(der).to_owned()).collect();
+    TlsConfig::builder()
+        .root_certs(RootCerts::Specific(Arc::new(certificates)))
+        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .build()
+}

@@ -1,0 +1,199 @@
+//! Models on a real server: an upload that outlives its client and its server, the commands, policies that name models,
+//! and backups.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use assay_model::Sha256Digest;
+use assay_testkit::{Assay, Client, Run, Server, archive, wait_for};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay};
+
+const MIB: usize = 1 << 20;
+/// Maximum time for a transfer of a few MiB.
+const LIMIT: Duration = Duration::from_secs(60);
+/// Size of the model in these tests, several times the interval at which received bytes are recorded.
+const SIZE: usize = 40 * MIB;
+
+fn content() -> Vec<u8> {
+    (0..SIZE).map(|index| u8::try_from((index / 7) % 251).unwrap()).collect()
+}
+
+fn start(assay: &Assay) -> (Server, Client) {
+    let server = assay.serve(&assay.path("data"), &["--lanes", "1"]);
+    let client = server.client(&fs::read_to_string(key_file(assay)).unwrap());
+    (server, client)
+}
+
+fn key_file(assay: &Assay) -> PathBuf {
+    assay.path("data/bootstrap-key")
+}
+
+/// Runs `assay model` against the server.
+fn model(assay: &Assay, server: &Server, arguments: &[&str]) -> Run {
+    let (address, key) = (format!("http://{}", server.address()), key_file(assay));
+    let service = ["--server", &address, "--key-file", key.to_str().unwrap()];
+    assay.run(&[&["model"], arguments, &service].concat())
+}
+
+/// Begins to send the bytes from `offset` in one piece, and sends those up to `end`.
+fn begin(assay: &Assay, server: &Server, path: &str, content: &[u8], (offset, end): (usize, usize)) -> TcpStream {
+    let key = fs::read_to_string(key_file(assay)).unwrap();
+    let mut socket = TcpStream::connect(server.address()).unwrap();
+    socket.set_read_timeout(Some(LIMIT)).unwrap();
+    let head = format!(
+        "PATCH {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Type: application/octet-stream\r\n\
+         Upload-Offset: {offset}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        key.trim(),
+        content.len() - offset
+    );
+    socket.write_all(head.as_bytes()).unwrap();
+    socket.write_all(&content[offset..end]).unwrap();
+    socket
+}
+
+fn offset(client: &Client, path: &str) -> usize {
+    client.get(path).body["offset"].as_u64().unwrap().try_into().unwrap()
+}
+
+fn list(assay: &Assay, server: &Server) -> Value {
+    let run = model(assay, server, &["list", "--json"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    serde_json::from_str::<Value>(&run.stdout).unwrap()["models"].clone()
+}
+
+#[test]
+fn an_upload_continues_after_its_client_and_its_server_were_killed() {
+    let assay = assay();
+    let (server, client) = start(&assay);
+    let (bytes, sha256) = (content(), Sha256Digest::of(content()));
+    let file = assay.write("net.onnx", &bytes);
+    let announced = client.post_json("/models", &json!({ "sha256": sha256, "size_bytes": SIZE }));
+    assert_eq!(announced.status, 201, "{}", announced.body);
+    let path = format!("/models/{}", announced.body["upload_id"].as_str().unwrap());
+
+    // The client dies: all that arrived counts.
+    let first = 5 * MIB + 77;
+    drop(begin(&assay, &server, &path, &bytes, (0, first)));
+    wait_for("the end of the first piece", LIMIT, || (offset(&client, &path) == first).then_some(()));
+
+    // The server dies in the middle of a piece: what was recorded counts, and no more.
+    let (sent, recorded) = (first + 20 * MIB, first + 16 * MIB);
+    let socket = begin(&assay, &server, &path, &bytes, (first, sent));
+    let second = begin(&assay, &server, &path, &bytes, (first, first + MIB));
+    wait_for("recorded bytes", LIMIT, || (offset(&client, &path) >= recorded).then_some(()));
+    let mut refused = String::new();
+    (&second).read_to_string(&mut refused).unwrap();
+    assert!(refused.starts_with("HTTP/1.1 409 "), "another writer: {refused}");
+    assert_ne!(server.stop(Signal::KILL, STOP_LIMIT).code, 0);
+    drop(socket);
+
+    let (server, client) = start(&assay);
+    let after = offset(&client, &path);
+    assert!((recorded..=sent).contains(&after), "{after}");
+    assert_eq!(list(&assay, &server)[0]["state"], "UPLOADING");
+    // The same command continues it, in pieces.
+    let run = model(&assay, &server, &["upload", file.to_str().unwrap(), "--piece-mib", "9", "--json"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let ready: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((&ready["state"], &ready["upload_id"]), (&json!("READY"), &announced.body["upload_id"]));
+    let stored = assay.path(&format!("data/models/admin/{sha256}"));
+    assert!(fs::read(&stored).unwrap() == bytes);
+    assert_eq!(fs::read_dir(stored.parent().unwrap()).unwrap().count(), 1);
+    let without_key = assay.run(&["model", "list", "--server", &format!("http://{}", server.address())]);
+    assert_eq!((without_key.code, without_key.stderr.contains("no API key")), (2, true), "{}", without_key.stderr);
+    // A second time there is nothing to send.
+    let run = model(&assay, &server, &["upload", file.to_str().unwrap()]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.contains(&format!("[[models]]\npath = \"net.onnx\"\nsha256 = \"{sha256}\"")), "{}", run.stdout);
+    assert_eq!(model(&assay, &server, &["remove", &sha256.to_string()]).code, 0);
+    let run = model(&assay, &server, &["remove", &sha256.to_string()]);
+    assert_eq!((run.code, run.stderr.contains("there is no such model")), (2, true), "{}", run.stderr);
+    assert!(!stored.exists() && list(&assay, &server) == json!([]));
+}
+
+#[test]
+fn a_command_that_was_killed_continues_when_it_is_run_again() {
+    let assay = assay();
+    let (server, client) = start(&assay);
+    let file = assay.write("net.onnx", content());
+    let (address, key) = (format!("http://{}", server.address()), key_file(&assay));
+    let arguments = ["model", "upload", file.to_str().unwrap(), "--piece-mib", "8", "--server", &address, "--key-file"];
+    let arguments = [&arguments[..], &[key.to_str().unwrap()]].concat();
+    let running = assay.start(&arguments);
+    let received = || client.get("/models").body["models"][0]["offset"].as_u64().filter(|offset| *offset > 0);
+    let before = wait_for("the first bytes", LIMIT, received);
+    running.signal(Signal::KILL);
+    drop(running.wait(LIMIT));
+    let run = assay.run(&arguments);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let model = client.get("/models").body["models"][0].clone();
+    assert_eq!((&model["state"], client.get("/models").body["total"].clone()), (&json!("READY"), json!(1)), "{before}");
+}
+
+/// Returns the files of a policy that declares a model of this content.
+fn declaring(content: &[u8]) -> [(&'static str, Vec<u8>); 2] {
+    let policy = b"import os\n\nfile = open(os.path.join(os.path.dirname(__file__), 'net.bin'), 'rb')\n\n\n\
+                   def policy(observation):\n    return [0]\n"
+        .to_vec();
+    let toml = format!("[[models]]\npath = \"net.bin\"\nsha256 = \"{}\"\n", Sha256Digest::of(content));
+    [("policy.py", policy), ("policy.toml", toml.into_bytes())]
+}
+
+fn zipped(files: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    archive(&files.iter().map(|(name, bytes)| (*name, bytes.as_slice())).collect::<Vec<_>>())
+}
+
+/// Remove this test's refusals when jails can read models outside a policy's folder.
+#[test]
+fn a_policy_uses_models_in_its_archive() {
+    let assay = assay();
+    let (_server, client) = start(&assay);
+    let [script, toml] = declaring(b"weights");
+    let parts = [("scenario", CARTPOLE), ("num_episodes", "1"), ("record", "none")];
+    let refused = client.try_verify(&zipped(&[script.clone(), toml.clone()]), &parts).unwrap();
+    let message = refused.body["error"]["message"].as_str().unwrap();
+    assert_eq!(refused.status, 400, "{}", refused.body);
+    assert!(message.contains("declares the model 'net.bin', which is not among its files"), "{message}");
+    let inside = ("net.bin", b"weights".to_vec());
+    let job = client.verify(&zipped(&[script.clone(), toml.clone(), inside]), &parts);
+    let ended = client.ended_job(&job, JOB_LIMIT);
+    assert!(ended.episode_details[0].error.is_none(), "{:?}", ended.episode_details[0].error);
+    let other = ("net.bin", b"other".to_vec());
+    let refused = client.try_verify(&zipped(&[script.clone(), toml.clone(), other]), &parts).unwrap();
+    assert!(refused.text.contains("the file in the policy's folder has the SHA-256"), "{}", refused.body);
+
+    let folder = assay.path("policy");
+    fs::create_dir(&folder).unwrap();
+    for (name, bytes) in [script, toml] {
+        fs::write(folder.join(name), bytes).unwrap();
+    }
+    let run = assay.run(&["verify", folder.to_str().unwrap(), "--scenario", CARTPOLE, "--episodes", "1"]);
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(run.stderr.contains("declares the model 'net.bin'"), "{}", run.stderr);
+}
+
+#[test]
+fn a_backup_contains_complete_models() {
+    let assay = assay();
+    let (server, client) = start(&assay);
+    let (file, data) = (assay.write("net.onnx", b"weights"), assay.path("data"));
+    assert_eq!(model(&assay, &server, &["upload", file.to_str().unwrap()]).code, 0);
+    let unfinished = json!({ "sha256": Sha256Digest::of("other"), "size_bytes": 5 });
+    assert_eq!(client.post_json("/models", &unfinished).status, 201);
+    let to = assay.path("backup");
+    let run = assay.run(&["backup", "--data", data.to_str().unwrap(), to.to_str().unwrap()]);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    let copies = |folder: &Path| fs::read_dir(folder.join("models/admin")).unwrap().count();
+    assert_eq!(copies(&to), 1);
+    let restored = assay.path("restored");
+    let run = assay.run(&["restore", to.to_str().unwrap(), "--data", restored.to_str().unwrap()]);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    let name = Sha256Digest::of("weights").to_string();
+    assert_eq!(fs::read(restored.join("models/admin").join(name)).unwrap(), b"weights");
+}
