@@ -13,21 +13,32 @@ import os
 import resource
 import sys
 
-REQUESTS, ANSWERS = os.dup(0), os.dup(1)
-os.set_inheritable(REQUESTS, False)
-os.set_inheritable(ANSWERS, False)
-NULL = os.open("/dev/null", os.O_RDWR)
-os.dup2(NULL, 0)
-os.close(NULL)
-os.dup2(2, 1)
 # The folder of the policy's files, and its number of threads: 0 for no limit of its own. A limit counts the threads of
 # this user in the jail's user namespace, which has only this process; without one it would count those of others. Then
 # the slow modules of the runtime.
 FOLDER = sys.argv[1]
 THREADS = int(sys.argv[2])
 MODULES = sys.argv[3:]
-if THREADS:
-    resource.setrlimit(resource.RLIMIT_NPROC, (THREADS, THREADS))
+# A process that will fork has no streams of its own. See fork_server.py.
+WILL_FORK = "ASSAY_FORK_SERVER" in os.environ
+
+
+def take_streams() -> tuple[int, int]:
+    """Take the streams of frames away from descriptors 0 and 1, to which the policy may read and write."""
+    requests, answers = os.dup(0), os.dup(1)
+    os.set_inheritable(requests, False)
+    os.set_inheritable(answers, False)
+    null = os.open("/dev/null", os.O_RDWR)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    if THREADS:
+        resource.setrlimit(resource.RLIMIT_NPROC, (THREADS, THREADS))
+    return requests, answers
+
+
+if not WILL_FORK:
+    REQUESTS, ANSWERS = take_streams()
 
 # Imported before the policy, so that the pool hides their time, and so that no file of the policy can shadow them.
 import importlib  # noqa: E402
@@ -428,7 +439,18 @@ def main() -> None:
         run(found, init, nonce)
 
 
+def serve() -> None:
+    """Run the fork server, which returns in each child."""
+    spec = importlib.util.spec_from_file_location("fork_server", os.path.dirname(__file__) + "/fork_server.py")
+    server = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(server)
+    server.serve()
+
+
 if __name__ == "__main__":
+    if WILL_FORK:
+        serve()
+        REQUESTS, ANSWERS = take_streams()
     try:
         main()
     except (HostGone, BrokenPipeError, ConnectionResetError):

@@ -155,9 +155,16 @@ impl Child {
         let mut status = 0;
         // SAFETY: rusage is plain data, for which all zeroes is valid.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // `__WALL`: a forked child may end without a signal to this process.
         // SAFETY: `status` and `usage` are valid for writing; the pid is a child of this process, not reaped before.
-        let got =
-            unsafe { libc::wait4(self.monitor.as_raw_nonzero().get(), &raw mut status, libc::WNOHANG, &raw mut usage) };
+        let got = unsafe {
+            libc::wait4(
+                self.monitor.as_raw_nonzero().get(),
+                &raw mut status,
+                libc::WNOHANG | libc::__WALL,
+                &raw mut usage,
+            )
+        };
         if got == 0 {
             return;
         }

@@ -4,12 +4,18 @@
 //! call. The kill-list ends the process at once, since no well-meant program makes those calls. Calls of a foreign
 //! architecture are killed by both.
 
+#![expect(unsafe_code, reason = "filters are loaded between fork and exec")]
+
 use serde_json::{Value, json};
 
 use crate::Profile;
 
 const BASE: &str = include_str!("../filters/base.json");
 const KILL: &str = include_str!("../filters/kill.json");
+/// Calls of a fork server, in addition to those of its policies.
+const FORK_SERVER: &str = include_str!("../filters/fork_server.json");
+/// The call that a forked policy does not need.
+const STARTS_PROGRAMS: &str = "execve";
 /// "No such system call", the errno that makes libc fall back (from clone3 to clone, for example).
 const ENOSYS: i32 = 38;
 const NAME: &str = "filter";
@@ -35,6 +41,8 @@ pub enum FilterError {
 pub(crate) struct Filters {
     kill: Vec<u8>,
     policy: Allow,
+    forked_policy: Vec<u8>,
+    fork_server: Vec<u8>,
     step: Allow,
     step_with_cameras: Allow,
     render: Allow,
@@ -55,6 +63,8 @@ impl Filters {
         Ok(Self {
             kill: compile(json!("allow"), json!("kill_process"), list(KILL)?)?,
             policy: Allow::of(Profile::Policy)?,
+            forked_policy: forked_policy()?,
+            fork_server: fork_server()?,
             step: Allow::of(Profile::Step)?,
             step_with_cameras: Allow::of(Profile::StepWithCameras)?,
             render: Allow::of(Profile::Render)?,
@@ -71,6 +81,34 @@ impl Filters {
         };
         [&self.kill, if has_pid_namespace { &allow.alone } else { &allow.among_others }]
     }
+
+    /// Returns the filters of a policy that was forked, in the order of loading.
+    pub(crate) fn of_forked_policy(&self) -> [&[u8]; 2] {
+        [&self.kill, &self.forked_policy]
+    }
+
+    /// Returns the filter of a fork server.
+    pub(crate) fn of_fork_server(&self) -> &[u8] {
+        &self.fork_server
+    }
+}
+
+fn forked_policy() -> Result<Vec<u8>, FilterError> {
+    let mut rules = policy_rules()?;
+    rules.retain(|rule| rule["syscall"] != STARTS_PROGRAMS);
+    compile(json!({ "errno": ENOSYS }), json!("allow"), rules)
+}
+
+fn fork_server() -> Result<Vec<u8>, FilterError> {
+    let mut rules = policy_rules()?;
+    rules.extend(list(FORK_SERVER)?);
+    compile(json!({ "errno": ENOSYS }), json!("allow"), rules)
+}
+
+fn policy_rules() -> Result<Vec<Value>, FilterError> {
+    let mut rules = list(BASE)?;
+    rules.extend(list(Profile::Policy.filter_json())?);
+    Ok(rules)
 }
 
 impl Allow {
@@ -105,6 +143,29 @@ fn compile(otherwise: Value, on_match: Value, rules: Vec<Value>) -> Result<Vec<u
 fn instruction_bytes(line: &seccompiler::sock_filter) -> [u8; 8] {
     let ([a, b], [c, d, e, f]) = (line.code.to_ne_bytes(), line.k.to_ne_bytes());
     [a, b, line.jt, line.jf, c, d, e, f]
+}
+
+/// A compiled filter, aligned as the kernel requires.
+#[derive(Debug)]
+pub(crate) struct FilterProgram(Vec<u64>);
+
+impl FilterProgram {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        Self(bytes.chunks_exact(8).map(|line| u64::from_ne_bytes(line.try_into().unwrap_or_default())).collect())
+    }
+
+    /// Loads it for the calling thread; without allocations, so that a forked child may call it.
+    pub(crate) fn load(&self) -> std::io::Result<()> {
+        let length = libc::c_ushort::try_from(self.0.len()).unwrap_or(libc::c_ushort::MAX);
+        let program = libc::sock_fprog { len: length, filter: self.0.as_ptr().cast_mut().cast() };
+        // SAFETY: `program` points to `length` instructions that live across the call, which only reads them.
+        check(unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0_u32, &raw const program) })
+    }
+}
+
+/// Returns the error of a system call.
+pub(crate) fn check(result: libc::c_long) -> std::io::Result<()> {
+    if result < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -4,9 +4,10 @@
 //! jails that see the same folder can exchange bits through the time of a lookup or read. tmpfs caches neither: it
 //! keeps no entry for a missing name (`simple_lookup` in the kernel's `fs/libfs.c`), and all its pages are resident.
 
-use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{fstat, statfs, statvfs};
 
@@ -22,7 +23,9 @@ const TMPFS: i64 = 0x0102_1994;
 /// Space that a copy leaves free, in bytes.
 const SPARE_BYTES: u64 = 16 << 20;
 /// Attempts while other processes copy or remove the same tree.
-const TRIES: usize = 16;
+const TRIES: usize = 64;
+/// Pause after an attempt during which another process held the lock.
+const RETRY_PAUSE: Duration = Duration::from_millis(5);
 /// Write permission of group and others.
 const OTHERS_WRITE: u32 = 0o022;
 
@@ -134,10 +137,18 @@ fn is_current(lock: &File, target: &Path) -> bool {
     fstat(lock).is_ok_and(|held| there.is_ok_and(|ino| ino == held.st_ino))
 }
 
-/// Makes the copy under the exclusive lock.
+/// Makes the copy under the exclusive lock, unless another process holds the lock.
 fn copy(from: &Path, tree: &Tree, target: &Path) -> Result<(), MemoryError> {
     let lock = open_lock(target)?;
-    lock.lock().map_err(|e| MemoryError::Io(target.to_owned(), e))?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        // Another process is copying, or has copied and keeps its shared lock: waiting for that one could take forever.
+        Err(TryLockError::WouldBlock) => {
+            std::thread::sleep(RETRY_PAUSE);
+            return Ok(());
+        }
+        Err(TryLockError::Error(error)) => return Err(MemoryError::Io(target.to_owned(), error)),
+    }
     if !is_current(&lock, target) || target.is_dir() {
         return Ok(());
     }
@@ -225,6 +236,16 @@ mod tests {
         }
         std::fs::remove_dir_all(&staged[0].path).unwrap();
         std::fs::remove_file(lock_of(&staged[0].path)).unwrap();
+    }
+
+    #[test]
+    fn a_late_copier_does_not_wait_for_the_owner_of_a_copy() {
+        let original = tree("late");
+        let owned = stage_in_memory(original.path()).unwrap();
+        // What a thread does that found no copy just before there was one.
+        copy(original.path(), &Tree::read(original.path()).unwrap(), &owned.path).unwrap();
+        std::fs::remove_dir_all(&owned.path).unwrap();
+        std::fs::remove_file(lock_of(&owned.path)).unwrap();
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Starts a jail in namespaces, with bubblewrap.
 
-use std::io::{PipeReader, Read, Write};
+use std::io::{PipeReader, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -11,6 +11,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use crate::bwrap::{Descriptors, arguments};
 use crate::child::wait_readable;
 use crate::child_setup::{ChildSetup, connect};
+use crate::memory_file::memory_file;
 use crate::orphans::{kill_children, own_name};
 use crate::output::OutputDrain;
 use crate::priority::prefer_oom_kill;
@@ -76,16 +77,6 @@ fn adopt(monitor: Pid, info: PipeReader, mut log: PipeReader) -> Result<Child, S
     prefer_oom_kill(program);
     let output = OutputDrain::drain(log, watched).map_err(io("start the log thread"))?;
     Ok(Child::new((monitor, monitor_fd), (program, program_fd), output))
-}
-
-/// Returns an anonymous file with `bytes`: bubblewrap reads its filters from descriptors.
-fn memory_file(bytes: &[u8]) -> Result<OwnedFd, SpawnError> {
-    let fd = rustix::fs::memfd_create("seccomp", rustix::fs::MemfdFlags::CLOEXEC)
-        .map_err(|error| io("create a file in memory")(error.into()))?;
-    let mut file = std::fs::File::from(fd);
-    file.write_all(bytes).map_err(io("write the filter"))?;
-    std::io::Seek::rewind(&mut file).map_err(io("rewind the filter"))?;
-    Ok(file.into())
 }
 
 /// Reads the program's pid from bubblewrap's description; `None` if it ended or hung before writing it.

@@ -21,6 +21,8 @@ use crate::bwrap::{DEVICES, SYSTEM_FOLDERS};
 
 /// The version whose rights are requested. Later versions add rights that a jail does not have anyway.
 const WANTED: ABI = ABI::V6;
+/// The first version with scopes.
+const SCOPES: u32 = 6;
 /// `LANDLOCK_CREATE_RULESET_VERSION`: returns the version instead of creating a ruleset.
 const ASK_VERSION: libc::c_ulong = 1;
 /// Cache of the dynamic loader, which renderers need for the system's OpenGL when they see the whole host.
@@ -51,6 +53,15 @@ pub(crate) fn running(spec: &JailSpec) -> io::Result<Option<OwnedFd>> {
 /// Returns the ruleset before the program runs: the same, but it may also execute `loader`, which starts it.
 pub(crate) fn starting(spec: &JailSpec, loader: &Path) -> io::Result<Option<OwnedFd>> {
     create(|| rules(spec, Some(loader)))
+}
+
+/// Returns a ruleset that forbids the network, signals to others and their abstract sockets, but no files: it does not
+/// keep a process from mounting. `None` if the kernel's version can't tell these apart.
+pub(crate) fn scopes() -> io::Result<Option<OwnedFd>> {
+    if abi() < SCOPES {
+        return Ok(None);
+    }
+    create(|| Ruleset::default().handle_access(AccessNet::from_all(WANTED))?.scope(Scope::from_all(WANTED))?.create())
 }
 
 fn create(rules: impl FnOnce() -> Result<RulesetCreated, landlock::RulesetError>) -> io::Result<Option<OwnedFd>> {

@@ -36,6 +36,16 @@ pub enum SpawnError {
     },
 }
 
+impl SpawnError {
+    /// Returns true for a shortage of processes, memory or descriptors, which may be over at the next attempt.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        let Self::Io { source, .. } = self else { return false };
+        let shortages = [libc::EAGAIN, libc::ENOMEM, libc::EMFILE, libc::ENFILE, libc::EINTR];
+        source.raw_os_error().is_some_and(|code| shortages.contains(&code))
+    }
+}
+
 /// Returns a function that adds the failed operation to an I/O error.
 pub(crate) fn io(doing: &'static str) -> impl FnOnce(std::io::Error) -> SpawnError {
     move |source| SpawnError::Io { doing, source }

@@ -17,6 +17,7 @@ use assay_model::Isolation;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 use crate::child_setup::{ChildSetup, connect};
+use crate::filter::{FilterProgram, check};
 use crate::orphans::own_name;
 use crate::output::OutputDrain;
 use crate::priority::prefer_oom_kill;
@@ -108,27 +109,6 @@ fn restrict(command: &mut Command, ruleset: Option<RawFd>, filters: [FilterProgr
     };
     // SAFETY: `prepare` makes system calls on plain data only: no allocation, no lock.
     unsafe { command.pre_exec(prepare) };
-}
-
-/// A compiled filter, aligned as the kernel requires.
-#[derive(Debug)]
-struct FilterProgram(Vec<u64>);
-
-impl FilterProgram {
-    fn of(bytes: &[u8]) -> Self {
-        Self(bytes.chunks_exact(8).map(|line| u64::from_ne_bytes(line.try_into().unwrap_or_default())).collect())
-    }
-
-    fn load(&self) -> std::io::Result<()> {
-        let length = libc::c_ushort::try_from(self.0.len()).unwrap_or(libc::c_ushort::MAX);
-        let program = libc::sock_fprog { len: length, filter: self.0.as_ptr().cast_mut().cast() };
-        // SAFETY: `program` points to `length` instructions that live across the call, which only reads them.
-        check(unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0_u32, &raw const program) })
-    }
-}
-
-fn check(result: libc::c_long) -> std::io::Result<()> {
-    if result < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Translates the jail's paths to those of the host.

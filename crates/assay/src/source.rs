@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, anyhow};
 use assay_model::{PolicyIdentity, RuntimeVersion, Sha256Digest, sanitise};
 use assay_policy::remote::{PolicyServer, ServerEndpoint};
-use assay_policy::{IntakeError, IntakeLimits, intake};
+use assay_policy::{IntakeError, IntakeLimits, PolicyHome, intake};
 use assay_scenario::Scenario;
 use assay_worker::{Engine, PolicyFolder, PolicySource};
 
@@ -67,6 +67,7 @@ fn files(given: &Path, (engine, scenario): (&Engine, &Scenario), folder: &Path) 
             path: folder.to_owned(),
             runtime: Some(runtime.clone()),
             models: Vec::new(),
+            home: PolicyHome::default(),
         }),
         runtime: Some(runtime),
         name: sanitise(&name, NAME_BYTES),

@@ -45,7 +45,7 @@ impl Place {
     }
 
     /// Runs `assay doctor --jail --json`, with `path` at the beginning of `PATH`.
-    fn doctor(&self, as_user: Option<&str>, path: Option<&Path>, only: Option<&str>) -> Output {
+    fn doctor(&self, as_user: Option<&str>, path: Option<&Path>, arguments: &[&str]) -> Output {
         let assay = self.folder.path().join("assay");
         let mut command = match as_user {
             Some(user) => {
@@ -60,10 +60,7 @@ impl Place {
         command.args(["doctor", "--jail", "--json"]).env("PATH", path).env("TMPDIR", self.folder.path().join("tmp"));
         command.env("ASSAY_HOME", self.folder.path()).env("ASSAY_CANARY", CANARY);
         command.env("XDG_CACHE_HOME", self.folder.path().join("tmp/cache"));
-        if let Some(only) = only {
-            command.args(["--only", only]);
-        }
-        command.output().unwrap()
+        command.args(arguments).output().unwrap()
     }
 }
 
@@ -86,15 +83,22 @@ fn broken(output: &Output) -> Vec<String> {
 #[test]
 fn every_attack_has_the_expected_outcome() {
     let place = Place::new();
-    let users: &[Option<&str>] = if rustix::process::geteuid().is_root() { &[None, Some(ORDINARY)] } else { &[None] };
+    let mut runs: Vec<(Option<&str>, &[&str])> =
+        vec![(None, &[]), (None, &["--no-fork"]), (None, &["--runtime", "onnx"])];
+    if rustix::process::geteuid().is_root() {
+        runs.push((Some(ORDINARY), &[]));
+    }
     thread::scope(|scope| {
-        for &user in users {
+        for (user, arguments) in runs {
             let place = &place;
             scope.spawn(move || {
-                let output = place.doctor(user, None, None);
+                let output = place.doctor(user, None, arguments);
                 let rows = rows(&output);
                 let wrong: Vec<_> = rows.iter().filter(|row| row["holds"] == false).collect();
-                assert!(wrong.is_empty() && output.status.code() == Some(0), "as {user:?}: {wrong:#?}");
+                assert!(wrong.is_empty() && output.status.code() == Some(0), "as {user:?}, {arguments:?}: {wrong:#?}");
+                let text = String::from_utf8_lossy(&output.stdout);
+                let all: Value = serde_json::from_str(&text).unwrap();
+                assert_eq!(all["forked"], !arguments.contains(&"--no-fork"), "{}", all["not_forked_because"]);
                 assert!(rows.iter().filter(|row| row["kind"] != "fences").count() >= LEAST);
                 let stdout = String::from_utf8_lossy(&output.stdout);
                 assert!(!stdout.contains(CANARY), "as {user:?}: the canary was seen");
@@ -153,7 +157,7 @@ fn the_loss_of_a_layer_is_detected() {
         let folder = place.folder.path().join(format!("without-{index}"));
         fs::create_dir(&folder).unwrap();
         without(&folder, leave_out);
-        let output = place.doctor(None, Some(&folder), Some(only));
+        let output = place.doctor(None, Some(&folder), &["--no-fork", "--only", only]);
         let broken = broken(&output);
         assert!(broken.iter().any(|name| name == expected), "without {leave_out}: {broken:?}");
         assert_eq!(output.status.code(), Some(1));
@@ -162,20 +166,20 @@ fn the_loss_of_a_layer_is_detected() {
     let folder = place.folder.path().join("not-sealed");
     fs::create_dir(&folder).unwrap();
     without(&folder, NOT_SEALED);
-    let output = place.doctor(None, Some(&folder), Some("processes"));
+    let output = place.doctor(None, Some(&folder), &["--no-fork", "--only", "processes"]);
     let log = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && log.contains("did not seal itself with Landlock"), "{log}");
     // The wrapper without dropped arguments changes nothing.
     let folder = place.folder.path().join("whole");
     fs::create_dir(&folder).unwrap();
     without(&folder, "nothing) ;;");
-    assert_eq!(broken(&place.doctor(None, Some(&folder), Some("fences"))), Vec::<String>::new());
+    assert_eq!(broken(&place.doctor(None, Some(&folder), &["--no-fork", "--only", "fences"])), Vec::<String>::new());
 }
 
 #[test]
 fn an_unknown_kind_is_refused_with_a_list_of_kinds() {
     let place = Place::new();
-    let output = place.doctor(None, None, Some("nonsense"));
+    let output = place.doctor(None, None, &["--only", "nonsense"]);
     assert_eq!(output.status.code(), Some(2));
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(stderr.contains("fences") && stderr.contains("network"), "{stderr}");

@@ -14,4 +14,4 @@ mod table;
 
 pub use outside::{FenceCheck, fences};
 pub use run::{AttackError, AttackReport, run};
-pub use table::{Attack, Table};
+pub use table::{Attack, JailVariant, Table};

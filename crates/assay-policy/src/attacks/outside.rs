@@ -13,7 +13,8 @@ const HARMLESS: &str = "def policy(observation):\n    return [0.0] * 7\n";
 /// The namespaces that a policy does not share.
 const NAMESPACES: [&str; 6] = ["user", "pid", "net", "ipc", "uts", "mnt"];
 
-/// The filter of allowed calls, the filter of calls that end a process, and the runner's own seal.
+/// The filter of allowed calls, the filter of calls that end a process, and the runner's own seal. A forked process also
+/// has that of its fork server.
 const FILTERS: u32 = 3;
 const NESTING: &str = "further user namespaces";
 const NO_NESTING: &str = "can't be made";
@@ -88,7 +89,7 @@ pub fn fences(config: PoolConfig) -> Result<Vec<FenceCheck>, AttackError> {
     fences.push(mounts(proc));
     fences.push(resource(proc, ("Max processes", THREADS)));
     fences = fences.into_iter().map(|fence| fence.of_namespaces(isolation)).collect();
-    fences.extend(status(proc));
+    fences.extend(status(proc, pool.cannot_fork().is_none()));
     fences.push(session(proc));
     fences.extend(resources(proc, &limits));
     drop(process.take_stream());
@@ -128,7 +129,7 @@ fn read(proc: &Path, name: &str) -> String {
     fs::read_to_string(proc.join(name)).unwrap_or_default()
 }
 
-fn status(proc: &Path) -> Vec<FenceCheck> {
+fn status(proc: &Path, is_forked: bool) -> Vec<FenceCheck> {
     let policy = read(proc, "status");
     let own = read(Path::new("/proc/self"), "status");
     let field = |name| status_field(&policy, name);
@@ -139,7 +140,11 @@ fn status(proc: &Path) -> Vec<FenceCheck> {
         FenceCheck::new("user", root, "an ordinary user"),
         FenceCheck::new("capabilities", field("CapEff"), NO_CAPABILITIES),
         FenceCheck::new("no new privileges", field("NoNewPrivs"), "1"),
-        FenceCheck::new("system call filters", field("Seccomp_filters"), (inherited + FILTERS).to_string()),
+        FenceCheck::new(
+            "system call filters",
+            field("Seccomp_filters"),
+            (inherited + FILTERS + u32::from(is_forked)).to_string(),
+        ),
     ]
 }
 

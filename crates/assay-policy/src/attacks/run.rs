@@ -6,10 +6,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use assay_jail::ExitReason;
-use assay_model::Isolation;
 
 use super::driver::{AttackAnswer, drive};
-use super::{Attack, Table};
+use super::{Attack, JailVariant, Table};
 use crate::{
     IntakeError, IntakeLimits, LoadOutcome, PolicyConnection, PolicyEnd, PolicyProcess, Pool, PoolConfig, PoolError,
     TakeError, intake,
@@ -31,13 +30,15 @@ pub struct AttackReport {
     pub left: Vec<String>,
     /// The end of its log.
     pub log: String,
+    /// The jail that it met.
+    pub variant: JailVariant,
 }
 
 impl AttackReport {
     /// Returns whether it had the expected outcome, and left nothing.
     #[must_use]
-    pub fn holds(&self, attack: &Attack, isolation: Isolation) -> bool {
-        outcome_matches(&self.outcome, attack.expected(isolation)) && self.left.is_empty()
+    pub fn holds(&self, attack: &Attack) -> bool {
+        outcome_matches(&self.outcome, attack.expected(self.variant)) && self.left.is_empty()
     }
 }
 
@@ -61,7 +62,8 @@ pub enum AttackError {
     Take(#[from] TakeError),
 }
 
-/// Runs every attack for which `wanted` holds and reports its outcome. `config.size` is set to 0, so that after each
+/// Runs every attack for which `wanted` holds and reports its outcome. Returns the reason why policies were not forked,
+/// if they were not. `config.size` is set to 0, so that after each
 /// attack there is no process and no descriptor that was not there before; the calling process may do nothing else
 /// meanwhile.
 ///
@@ -71,9 +73,9 @@ pub fn run(
     config: PoolConfig,
     wanted: &dyn Fn(&Attack) -> bool,
     report: &mut dyn FnMut(&Attack, &AttackReport),
-) -> Result<(), AttackError> {
+) -> Result<Option<String>, AttackError> {
     let table = Table::load()?;
-    let work = config.work_dir.clone();
+    let (work, isolation) = (config.work_dir.clone(), config.isolation);
     let config = PoolConfig { size: 0, ..config };
     let config = PoolConfig {
         load: crate::LoadLimits { import_cpu: IMPORT_CPU, import_wall: IMPORT_WALL, ..config.load },
@@ -86,9 +88,10 @@ pub fn run(
         let (outcome, log) = make(&pool, attack, folder.path())?;
         drop(folder);
         let left = before.left(&work);
-        report(attack, &AttackReport { outcome, left, log });
+        let variant = JailVariant { isolation, is_forked: pool.cannot_fork().is_none() };
+        report(attack, &AttackReport { outcome, left, log, variant });
     }
-    Ok(())
+    Ok(pool.cannot_fork())
 }
 
 fn make(pool: &Pool, attack: &Attack, folder: &Path) -> Result<(String, String), AttackError> {

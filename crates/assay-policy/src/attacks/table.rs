@@ -45,6 +45,17 @@ pub struct Attack {
     /// The expected outcome in the tier without namespaces, if it differs. `got: ...` is an attack that succeeds there:
     /// a weakness of the tier.
     landlock: Option<String>,
+    /// The expected outcome if the policy was forked, if it differs.
+    forked: Option<String>,
+}
+
+/// The kind of jail that an attack meets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JailVariant {
+    /// Its tier.
+    pub isolation: Isolation,
+    /// True if a fork server started the policy.
+    pub is_forked: bool,
 }
 
 impl Table {
@@ -58,17 +69,18 @@ impl Table {
 }
 
 impl Attack {
-    /// Returns the expected outcome in a tier.
+    /// Returns the expected outcome.
     #[must_use]
-    pub fn expected(&self, isolation: Isolation) -> &str {
-        let weaker = self.landlock.as_deref().filter(|_| isolation != Isolation::Namespaces);
-        weaker.unwrap_or(&self.expected)
+    pub fn expected(&self, variant: JailVariant) -> &str {
+        let weaker = self.landlock.as_deref().filter(|_| variant.isolation != Isolation::Namespaces);
+        let forked = self.forked.as_deref().filter(|_| variant.is_forked);
+        weaker.or(forked).unwrap_or(&self.expected)
     }
 
-    /// Returns whether it is known to succeed in a tier.
+    /// Returns whether it is known to succeed.
     #[must_use]
-    pub fn succeeds(&self, isolation: Isolation) -> bool {
-        self.expected(isolation).starts_with(GOT)
+    pub fn succeeds(&self, variant: JailVariant) -> bool {
+        self.expected(variant).starts_with(GOT)
     }
 
     /// Returns the time limit of each of its answers.

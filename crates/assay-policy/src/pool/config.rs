@@ -44,7 +44,7 @@ pub struct ProcessBudget {
 #[derive(Debug, Clone)]
 pub struct PoolConfig {
     /// The number of idle interpreters to keep: slightly more than there are lanes. Each takes 33 MB (15 MB of them
-    /// unshared).
+    /// unshared). Of fork servers, which serve a policy for many episodes, at most two are kept idle.
     pub size: usize,
     /// The Python runtime.
     pub runtime: Runtime,
@@ -56,6 +56,9 @@ pub struct PoolConfig {
     pub load: LoadLimits,
     /// The tier of its jails.
     pub isolation: Isolation,
+    /// True if processes are forked where that is possible, which needs namespaces; otherwise each is an interpreter of
+    /// its own.
+    pub forks: bool,
 }
 
 impl PoolConfig {
@@ -70,6 +73,6 @@ impl PoolConfig {
     pub fn new(size: usize, runtime: Runtime, work_dir: impl Into<PathBuf>) -> Self {
         let limits = ProcessLimits::of(Profile::Policy);
         let isolation = Isolation::Namespaces;
-        Self { size, runtime, work_dir: work_dir.into(), limits, load: LoadLimits::default(), isolation }
+        Self { size, runtime, work_dir: work_dir.into(), limits, load: LoadLimits::default(), isolation, forks: true }
     }
 }

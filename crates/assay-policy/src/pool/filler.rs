@@ -5,7 +5,8 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::member::start;
-use super::shared::{IdleMember, PoolShared};
+use super::server::PolicyServerProcess;
+use super::shared::{PoolShared, Warm};
 
 /// Pause after a failed start, so as not to load a machine in trouble further.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
@@ -17,7 +18,7 @@ pub(super) fn run(shared: &Arc<PoolShared>) {
     let mut number = 0;
     loop {
         let mut state = shared.lock();
-        while !state.is_closing && state.idle.len() >= shared.config.size.max(state.waiting) {
+        while !state.is_closing && state.idle.len() >= shared.wanted(&state) {
             state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         if state.is_closing {
@@ -27,16 +28,27 @@ pub(super) fn run(shared: &Arc<PoolShared>) {
             return;
         }
         state.is_starting = true;
+        let forks = state.cannot_fork.is_none();
         drop(state);
         number += 1;
-        let started = start(shared, number).map(|idle| warm_up(shared, idle));
+        let started = match forks {
+            true => PolicyServerProcess::start(shared, number).map(Warm::Server),
+            false => start(shared, number).map(Warm::Interpreter),
+        };
+        let started = started.map(|idle| warm_up(shared, idle));
         let mut state = shared.lock();
         state.is_starting = false;
         let late = match started {
             Ok(idle) if state.is_closing => Some(idle),
+            // Forking turned out to be impossible meanwhile.
+            Ok(idle @ Warm::Server(_)) if state.cannot_fork.is_some() => Some(idle),
             Ok(idle) => {
                 state.idle.push_back(idle);
                 state.error = None;
+                None
+            }
+            Err(error) if forks && !error.is_passing() => {
+                state.stop_forking(&assay_model::ErrorChain(&error).to_string());
                 None
             }
             Err(error) => {
@@ -54,11 +66,11 @@ pub(super) fn run(shared: &Arc<PoolShared>) {
 
 /// Waits until a member has imported its libraries, or a caller waits for one, so that members in reserve keep at most
 /// one processor busy.
-fn warm_up(shared: &PoolShared, mut idle: IdleMember) -> IdleMember {
+fn warm_up(shared: &PoolShared, mut idle: Warm) -> Warm {
     let end = Instant::now() + shared.config.load.start_wall;
     if !shared.is_needed() {
-        idle.member.child.give_way();
+        idle.give_way();
     }
-    while !shared.is_needed() && Instant::now() < end && !idle.stream.is_readable(TICK) {}
+    while !shared.is_needed() && Instant::now() < end && !idle.is_ready(TICK) {}
     idle
 }

@@ -10,6 +10,7 @@ use assay_model::frame::{FrameKind, Hello, Load, PROTOCOL, PolicyFault};
 
 use super::config::ProcessBudget;
 use super::error::TakeError;
+use super::home::PolicyHome;
 use super::shared::{IdleMember, PoolShared};
 use crate::failure::killed_from_outside;
 use crate::frames::{ReceiveError, receive, send};
@@ -18,6 +19,8 @@ use crate::{PolicyFailure, PolicyProcess, SleepWatch};
 
 /// Maximum number of members found dead before loading fails, because something kills them.
 const MAX_DEAD: usize = 3;
+/// Exit status of a forked process that could not make its jail (see `python/runner/fork_server.py`).
+const NO_JAIL: i32 = 70;
 /// Time for a process that closed its stream to end before it is killed.
 const EXIT_LIMIT: Duration = Duration::from_secs(1);
 
@@ -26,6 +29,8 @@ const EXIT_LIMIT: Duration = Duration::from_secs(1);
 pub struct LoadRequest {
     /// Its folder, as created by [`crate::intake`].
     pub policy_dir: PathBuf,
+    /// The origin of its processes, shared by all its loads.
+    pub home: PolicyHome,
     /// The seed of `random` and `numpy.random`.
     pub seed: u64,
     /// The processor to run on.
@@ -52,7 +57,7 @@ pub(super) fn take(
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<LoadOutcome, TakeError> {
     let ProcessBudget { import_cpu, cpu_s, memory_bytes } = order.allowance;
-    let mut idle = warm(shared, is_cancelled)?;
+    let mut idle = warm(shared, &order.home, is_cancelled)?;
     idle.member.slot.fill(&order.policy_dir).map_err(TakeError::Files)?;
     if let Some(core) = order.core {
         // A processor that was taken offline affects speed, not results.
@@ -116,11 +121,11 @@ fn ended(idle: &mut IdleMember) -> assay_jail::Exit {
 }
 
 /// Returns a member that has sent HELLO. Members that other processes killed say nothing about the runner.
-fn warm(shared: &Arc<PoolShared>, is_cancelled: &dyn Fn() -> bool) -> Result<IdleMember, TakeError> {
+fn warm(shared: &Arc<PoolShared>, home: &PolicyHome, is_cancelled: &dyn Fn() -> bool) -> Result<IdleMember, TakeError> {
     let mut log = String::new();
     let mut disturbed = None;
     for _ in 0..MAX_DEAD {
-        let mut idle = shared.next()?;
+        let mut idle = home.member(shared, is_cancelled)?;
         if let Err(error) = idle.member.child.compete() {
             tracing::warn!(%error, "could not raise priority of the policy's process");
         }
@@ -142,6 +147,9 @@ fn warm(shared: &Arc<PoolShared>, is_cancelled: &dyn Fn() -> bool) -> Result<Idl
                 let exit = ended(&mut idle);
                 disturbed = killed_from_outside(&exit, None);
                 log = crate::failure::log_text(&idle.member.child.output_tail());
+                if idle.is_forked && exit.code == Some(NO_JAIL) {
+                    shared.stop_forking(log.trim());
+                }
                 log = format!("{exit} {}", log.trim());
             }
         }

@@ -11,9 +11,9 @@ use crate::stream::PolicyStream;
 
 /// The interpreter and its arguments, the last of them the policy's folder; the number of threads and the modules to
 /// import before the policy follow.
-const COMMAND: [&str; 6] = ["/py/bin/python3", "-B", "-P", "-s", "/runner/runner.py", "/policy"];
+pub(super) const COMMAND: [&str; 6] = ["/py/bin/python3", "-B", "-P", "-s", "/runner/runner.py", "/policy"];
 /// Threads of a policy.
-const THREADS: &str = "16";
+pub(super) const THREADS: &str = "16";
 /// The limit for a tier in which it would count other processes of the same user: there, memory bounds the threads.
 const THREADS_UNCOUNTED: &str = "0";
 
@@ -26,7 +26,7 @@ pub(super) fn start(shared: &Arc<PoolShared>, number: u64) -> Result<IdleMember,
     let mut spec = spec(shared, &slot, threads);
     (spec.stdin, spec.stdout) = (Some(member_ends.stdin), Some(member_ends.stdout));
     let child = shared.jail.spawn(spec)?;
-    Ok(IdleMember { stream, member: Member::new(shared, child, slot) })
+    Ok(IdleMember { stream, member: Member::new(shared, child, slot), is_forked: false })
 }
 
 fn spec(shared: &PoolShared, slot: &Slot, threads: &str) -> JailSpec {

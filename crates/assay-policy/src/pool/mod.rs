@@ -1,5 +1,8 @@
-//! Warm interpreters. A cold start costs 85 ms of CPU, nearly all of it `import numpy`; a warm one accepts a policy
-//! within a millisecond.
+//! Starts the processes of policies, from fork servers or from warm interpreters. A cold start costs 85 ms of CPU,
+//! nearly all of it `import numpy`.
+//!
+//! A *fork server* has imported the runtime and forks a process for each episode of one policy ([`PolicyHome`]). Where
+//! forking is not possible, each process is a warm interpreter that imported the runtime itself.
 //!
 //! A *member* is a jailed runner with numpy imported and an empty slot folder mounted read-only as `/policy`.
 //! [`Pool::take`] copies the policy's files into the slot and sends LOAD. One long-lived thread spawns all members (the
@@ -9,9 +12,11 @@
 mod config;
 mod error;
 mod filler;
+mod home;
 mod load;
 mod member;
 mod preparing;
+mod server;
 pub(crate) mod shared;
 mod slot;
 
@@ -23,6 +28,7 @@ use assay_jail::{Jail, MemoryError};
 
 pub use config::{LoadLimits, PoolConfig, ProcessBudget};
 pub use error::{PoolError, TakeError};
+pub use home::PolicyHome;
 pub use load::{LoadOutcome, LoadRequest};
 pub use preparing::PreparingPolicy;
 use shared::PoolShared;
@@ -57,7 +63,8 @@ impl Pool {
     /// [`TakeError`] for internal errors only. Faults of the policy are [`LoadOutcome::Failed`].
     pub fn take(&self, policy_dir: &Path, seed: u64, core: Option<usize>) -> Result<LoadOutcome, TakeError> {
         let allowance = self.shared.config.allowance();
-        let order = LoadRequest { policy_dir: policy_dir.to_owned(), seed, core, allowance, patience: None };
+        let home = PolicyHome::default();
+        let order = LoadRequest { policy_dir: policy_dir.to_owned(), home, seed, core, allowance, patience: None };
         load::take(&self.shared, &order, &|| false)
     }
 
@@ -76,7 +83,13 @@ impl Pool {
         self.shared.on_disk()
     }
 
-    /// Returns the number of interpreters that wait for a policy (some may still be importing numpy).
+    /// Returns the reason why policies are not forked, if they are not. Known only once a policy was loaded.
+    #[must_use]
+    pub fn cannot_fork(&self) -> Option<String> {
+        self.shared.cannot_fork()
+    }
+
+    /// Returns the number of fork servers or interpreters that wait for a policy (some may still be importing numpy).
     #[must_use]
     pub fn idle(&self) -> usize {
         self.shared.idle()

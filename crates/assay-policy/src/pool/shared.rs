@@ -4,13 +4,21 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use assay_jail::{Child, Jail, MemoryCopy, MemoryError, SpawnError, stage_in_memory};
+use assay_model::Isolation;
 
 use super::config::PoolConfig;
 use super::error::{PoolError, TakeError};
+use super::server::PolicyServerProcess;
 use super::slot::{Slot, make_root};
 use crate::stream::PolicyStream;
+
+/// Maximum number of idle fork servers; each serves a whole job.
+const MAX_IDLE_SERVERS: usize = 2;
+const NOT_WANTED: &str = "it is switched off";
+const NO_NAMESPACES: &str = "it needs namespaces, and this tier has none";
 
 /// State shared by the pool, its thread and its members.
 #[derive(Debug)]
@@ -27,13 +35,25 @@ pub(crate) struct PoolShared {
 
 #[derive(Debug, Default)]
 pub(super) struct PoolState {
-    pub(super) idle: VecDeque<IdleMember>,
+    pub(super) idle: VecDeque<Warm>,
     /// True while the pool's thread is starting a member.
     pub(super) is_starting: bool,
     /// Callers in [`PoolShared::next`]: each gets a member even from a pool of size 0.
     pub(super) waiting: usize,
     pub(super) error: Option<SpawnError>,
     pub(super) is_closing: bool,
+    /// The reason why processes are not forked.
+    pub(super) cannot_fork: Option<String>,
+}
+
+impl PoolState {
+    /// Starts interpreters instead of fork servers from now on.
+    pub(super) fn stop_forking(&mut self, why: &str) {
+        if self.cannot_fork.is_none() {
+            tracing::warn!(why, "policies are started as interpreters of their own, which takes longer than forking");
+            self.cannot_fork = Some(why.to_owned());
+        }
+    }
 }
 
 impl PoolShared {
@@ -41,7 +61,13 @@ impl PoolShared {
         let root = make_root(&config.work_dir).map_err(PoolError::Folder)?;
         assay_jail::check_reachable(root.path()).map_err(SpawnError::from)?;
         let runtime = stage_in_memory(&config.runtime.root);
-        let (state, changed) = (Mutex::default(), Condvar::new());
+        let cannot_fork = match (config.forks, config.isolation) {
+            (false, _) => Some(NOT_WANTED.to_owned()),
+            (true, Isolation::Namespaces) => None,
+            (true, Isolation::Landlock | Isolation::None) => Some(NO_NAMESPACES.to_owned()),
+        };
+        let state = Mutex::new(PoolState { cannot_fork, ..PoolState::default() });
+        let changed = Condvar::new();
         Ok(Self { config, runtime, jail, leases: AtomicUsize::new(0), root, state, changed })
     }
 
@@ -59,6 +85,27 @@ impl PoolShared {
         self.root.path()
     }
 
+    /// Returns the number of warm processes to keep.
+    pub(super) fn wanted(&self, state: &PoolState) -> usize {
+        let most = if state.cannot_fork.is_none() { MAX_IDLE_SERVERS } else { usize::MAX };
+        self.config.size.min(most).max(state.waiting)
+    }
+
+    pub(super) fn cannot_fork(&self) -> Option<String> {
+        self.lock().cannot_fork.clone()
+    }
+
+    /// Starts interpreters from now on, and ends the idle fork servers.
+    pub(super) fn stop_forking(&self, why: &str) {
+        let mut state = self.lock();
+        state.stop_forking(why);
+        let (servers, others) = std::mem::take(&mut state.idle).into_iter().partition(Warm::is_server);
+        state.idle = others;
+        self.changed.notify_all();
+        drop(state);
+        drop::<VecDeque<Warm>>(servers);
+    }
+
     pub(super) fn idle(&self) -> usize {
         self.lock().idle.len()
     }
@@ -69,8 +116,8 @@ impl PoolShared {
         self.changed.notify_all();
     }
 
-    /// Takes the oldest idle member, or waits for the next that is started.
-    pub(super) fn next(&self) -> Result<IdleMember, TakeError> {
+    /// Takes the oldest fork server or interpreter, or waits for the next that is started.
+    pub(super) fn next(&self) -> Result<Warm, TakeError> {
         let mut state = self.lock();
         state.waiting += 1;
         self.changed.notify_all();
@@ -132,10 +179,10 @@ impl Member {
 
 /// Keeps the pool's thread alive.
 #[derive(Debug)]
-struct PoolLease(Arc<PoolShared>);
+pub(super) struct PoolLease(Arc<PoolShared>);
 
 impl PoolLease {
-    fn new(shared: &Arc<PoolShared>) -> Self {
+    pub(super) fn new(shared: &Arc<PoolShared>) -> Self {
         shared.leases.fetch_add(1, Ordering::SeqCst);
         Self(Arc::clone(shared))
     }
@@ -153,4 +200,35 @@ impl Drop for PoolLease {
 pub(super) struct IdleMember {
     pub(super) stream: PolicyStream,
     pub(super) member: Member,
+    /// True if a fork server started it.
+    pub(super) is_forked: bool,
+}
+
+/// A process that is started before it is needed.
+#[derive(Debug)]
+pub(super) enum Warm {
+    Interpreter(IdleMember),
+    Server(PolicyServerProcess),
+}
+
+impl Warm {
+    fn is_server(&self) -> bool {
+        matches!(self, Self::Server(_))
+    }
+
+    /// Lowers its priority until it is taken.
+    pub(super) fn give_way(&mut self) {
+        match self {
+            Self::Interpreter(idle) => drop(idle.member.child.give_way()),
+            Self::Server(server) => server.give_way(),
+        }
+    }
+
+    /// Returns true if it has imported its libraries, or has ended. Waits at most `limit`.
+    pub(super) fn is_ready(&self, limit: Duration) -> bool {
+        match self {
+            Self::Interpreter(idle) => idle.stream.is_readable(limit),
+            Self::Server(server) => server.is_ready(limit),
+        }
+    }
 }

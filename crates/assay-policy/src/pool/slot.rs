@@ -4,11 +4,15 @@ use std::fs::Permissions;
 use std::io::Error;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use assay_jail::jail_uid;
 
 /// The runner, which exchanges frames for the policy. It is part of this program, so that their versions always match.
 const RUNNER: &str = include_str!("../../../../python/runner/runner.py");
+/// The part of it that forks.
+const FORK_SERVER: &str = include_str!("../../../../python/runner/fork_server.py");
+const FORK_SERVER_NAME: &str = "fork_server.py";
 /// Its name in its folder.
 const RUNNER_NAME: &str = "runner.py";
 const OPEN: u32 = 0o755;
@@ -48,22 +52,70 @@ fn make_open(path: &Path) -> Result<(), Error> {
     std::fs::set_permissions(path, Permissions::from_mode(OPEN))
 }
 
+fn write_open(path: &Path, text: &str) -> Result<(), Error> {
+    std::fs::write(path, text)?;
+    std::fs::set_permissions(path, Permissions::from_mode(OPEN_FILE))
+}
+
 /// A member's folders, which share no file with those of another member: failed lookups of names, and link counts,
 /// would carry information between them. Removed when dropped.
 #[derive(Debug)]
 pub(super) struct Slot {
     path: PathBuf,
+    /// The folder that it is in, which must outlive it.
+    _within: Option<Arc<ServerFolder>>,
+}
+
+/// A fork server's folders: its runner, and the slots of its children. Removed when dropped.
+#[derive(Debug)]
+pub(super) struct ServerFolder {
+    path: PathBuf,
+}
+
+impl ServerFolder {
+    pub(super) fn make(path: PathBuf) -> Result<Self, Error> {
+        make_open(&path)?;
+        let folder = Self { path };
+        make_open(&folder.runner())?;
+        make_open(&folder.slots())?;
+        write_open(&folder.runner().join(RUNNER_NAME), RUNNER)?;
+        write_open(&folder.runner().join(FORK_SERVER_NAME), FORK_SERVER)?;
+        Ok(folder)
+    }
+
+    /// Returns the folder that the fork server mounts as `/runner`.
+    pub(super) fn runner(&self) -> PathBuf {
+        self.path.join("runner")
+    }
+
+    /// Returns the folder of the slots.
+    pub(super) fn slots(&self) -> PathBuf {
+        self.path.join("slots")
+    }
+}
+
+impl Drop for ServerFolder {
+    fn drop(&mut self) {
+        // On error, the folder is removed with the pool's folder.
+        drop(std::fs::remove_dir_all(&self.path));
+    }
 }
 
 impl Slot {
     pub(super) fn make(path: PathBuf) -> Result<Self, Error> {
         make_open(&path)?;
-        let slot = Self { path };
+        let slot = Self { path, _within: None };
         make_open(&slot.policy())?;
         make_open(&slot.runner())?;
-        let file = slot.runner().join(RUNNER_NAME);
-        std::fs::write(&file, RUNNER)?;
-        std::fs::set_permissions(&file, Permissions::from_mode(OPEN_FILE))?;
+        write_open(&slot.runner().join(RUNNER_NAME), RUNNER)?;
+        Ok(slot)
+    }
+
+    /// Creates the slot of a forked process, which needs no runner.
+    pub(super) fn of_server(path: PathBuf, server: &Arc<ServerFolder>) -> Result<Self, Error> {
+        make_open(&path)?;
+        let slot = Self { path, _within: Some(Arc::clone(server)) };
+        make_open(&slot.policy())?;
         Ok(slot)
     }
 

@@ -195,7 +195,8 @@ fn no_channel_works_between_two_jails_of_the_weaker_tier() {
 fn no_file_that_a_jail_sees_of_its_policy_has_a_link_elsewhere() {
     let bench = Bench::new(0, |_| {});
     let source = "import os\n\ndef policy(observation):\n    \
-                  return [float(max(os.stat(p).st_nlink for p in ('/policy/policy.py', '/runner/runner.py')))] + [0.0] * 6\n";
+                  files = [p for p in ('/policy/policy.py', '/runner/runner.py') if os.path.exists(p)]\n    \
+                  return [float(max(os.stat(p).st_nlink for p in files))] + [0.0] * 6\n";
     let (mut one, mut other) =
         (bench.begins("one", &[("policy.py", source)]), bench.begins("other", &[("policy.py", source)]));
     for driver in [&mut one, &mut other] {

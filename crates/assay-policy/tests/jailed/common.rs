@@ -9,8 +9,8 @@ use assay_model::frame::{
     ArraySpec, Dtype, FrameKind, HEADER_BYTES, Header, Init, MAX_REPLY_BYTES, PolicyFault, frame,
 };
 use assay_policy::{
-    IntakeLimits, LoadOutcome, LoadRequest, PolicyConnection, PolicyEnd, PolicyFailure, PolicyProcess, PolicyStream,
-    Pool, PoolConfig, ProcessBudget, Runtime, RuntimeLibrary, intake,
+    IntakeLimits, LoadOutcome, LoadRequest, PolicyConnection, PolicyEnd, PolicyFailure, PolicyHome, PolicyProcess,
+    PolicyStream, Pool, PoolConfig, ProcessBudget, Runtime, RuntimeLibrary, intake,
 };
 
 pub(crate) const ACTION_DIM: u32 = 7;
@@ -48,7 +48,8 @@ impl Bench {
             cpu_s: limits.cpu_s,
             memory_bytes: limits.address_space_bytes,
         };
-        LoadRequest { policy_dir: policy_dir.to_owned(), seed, core: None, allowance, patience: None }
+        let home = PolicyHome::default();
+        LoadRequest { policy_dir: policy_dir.to_owned(), home, seed, core: None, allowance, patience: None }
     }
 
     /// Creates a policy of several files.

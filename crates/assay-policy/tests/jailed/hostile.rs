@@ -85,17 +85,21 @@ fn an_import_that_does_not_end_is_stopped() {
 fn an_import_that_was_stopped_from_outside_or_abandoned_is_not_the_policys_fault() {
     let bench = Bench::new(0, |config| config.load.import_wall = Duration::from_secs(3));
     let dir = bench.policy("sleeps", &[("policy.py", "import time\ntime.sleep(1000)\n")]);
-    let loading = bench.pool().prepare(bench.order(&dir, 1)).unwrap();
+    let order = bench.order(&dir, 1);
+    let loading = bench.pool().prepare(order.clone()).unwrap();
     // The policy is in the slot once the interpreter has sent HELLO.
     wait_for("an import", Duration::from_secs(30), || {
         let folders = std::fs::read_dir(bench.folder.path()).unwrap().map(|entry| entry.unwrap().path());
-        let mut slots = folders.flat_map(|folder| std::fs::read_dir(folder).unwrap()).map(|slot| slot.unwrap().path());
-        slots.any(|slot| slot.join("policy/policy.py").is_file()).then_some(())
+        let mut pools = folders.filter(|folder| folder.file_name().unwrap().to_string_lossy().starts_with("pool-"));
+        pools.any(|pool| pool.join("server-1/slots/slot-1/policy/policy.py").is_file()).then_some(())
     });
     let processes = jailed(bench.folder.path(), &[]);
-    processes.iter().find(|process| process.command.starts_with("/py/bin/python3")).unwrap().stop();
+    let server = order.home.fork_server().unwrap();
+    let mut policies = processes.iter().filter(|process| process.command.starts_with("/py/bin/python3"));
+    policies.find(|process| i32::try_from(process.pid).unwrap() != server).unwrap().stop();
     assert!(matches!(loading.wait(), Err(TakeError::Disturbed(_))));
 
+    drop(order);
     let order = LoadRequest { patience: Some(Duration::from_millis(100)), ..bench.order(&dir, 2) };
     assert!(matches!(bench.pool().prepare(order).unwrap().wait(), Err(TakeError::GivenUp { .. })));
     bench.close();
@@ -130,16 +134,20 @@ fn an_interpreter_that_is_not_sealed_gets_no_policy() {
     assert!(copied.unwrap().success());
     let found = std::fs::read_dir(root.join("py/lib")).unwrap().map(|entry| entry.unwrap().path());
     let library = found.into_iter().find(|path| path.join("os.py").is_file()).unwrap();
-    std::fs::write(library.join("sitecustomize.py"), "import os\nos.environ.pop('ASSAY_SEAL_FD', None)\n").unwrap();
-    let mut config = bench.config();
-    config.runtime.root = root;
-    let has_landlock = assay_jail::Jail::of(config.isolation).unwrap().has_landlock();
-    let pool = assay_policy::Pool::new(config).unwrap();
-    match pool.take(&dir, 1, None) {
-        Err(TakeError::Runner { log }) => assert!(has_landlock && log.contains("did not seal itself"), "{log}"),
-        other => assert!(!has_landlock, "a policy was loaded: {other:?}"),
+    let loses = "import os\nos.environ.pop('ASSAY_SEAL_FD', None)\nput = os._Environ.__setitem__\n\
+                 os._Environ.__setitem__ = lambda self, key, value: None if key == 'ASSAY_SEAL_FD' else put(self, key, value)\n";
+    std::fs::write(library.join("sitecustomize.py"), loses).unwrap();
+    for forks in [true, false] {
+        let mut config = bench.config();
+        (config.runtime.root, config.forks) = (root.clone(), forks);
+        let has_landlock = assay_jail::Jail::of(config.isolation).unwrap().has_landlock();
+        let pool = assay_policy::Pool::new(config).unwrap();
+        match pool.take(&dir, 1, None) {
+            Err(TakeError::Runner { log }) => assert!(has_landlock && log.contains("did not seal itself"), "{log}"),
+            other => assert!(!has_landlock, "a policy was loaded: {}", other.is_ok()),
+        }
+        assert_eq!(pool.cannot_fork().is_none(), forks);
     }
-    drop(pool);
     bench.close();
 }
 

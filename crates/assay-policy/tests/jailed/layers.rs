@@ -25,7 +25,7 @@ fn the_loss_of_a_limit_is_detected() {
     config.limits.nofile = 4096;
     let mut outcomes = Vec::new();
     run(config, &|attack| attack.name == "opens descriptors without end", &mut |attack, report| {
-        outcomes.push((report.holds(attack, assay_model::Isolation::Namespaces), report.outcome.clone()));
+        outcomes.push((report.holds(attack), report.outcome.clone()));
     })
     .unwrap();
     assert_eq!(outcomes, [(false, "got: 1000".to_owned())]);

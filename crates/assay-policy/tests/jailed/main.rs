@@ -4,6 +4,7 @@
 
 mod channels;
 mod common;
+mod forked;
 mod honest;
 mod hostile;
 mod lane;

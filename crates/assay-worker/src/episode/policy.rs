@@ -6,7 +6,7 @@ use std::time::Duration;
 use assay_model::RuntimeVersion;
 use assay_policy::remote::{ConnectOutcome, PendingConnection, PolicyServer};
 use assay_policy::{
-    LoadOutcome, LoadRequest, PolicyConnection, PolicyFailure, PreparingPolicy, ProcessBudget, TakeError,
+    LoadOutcome, LoadRequest, PolicyConnection, PolicyFailure, PolicyHome, PreparingPolicy, ProcessBudget, TakeError,
 };
 use assay_scenario::Scenario;
 use assay_store::ModelFile;
@@ -23,6 +23,8 @@ pub struct PolicyFolder {
     pub runtime: Option<RuntimeVersion>,
     /// Models of its account, to be read at their paths in the folder. They are not in the folder.
     pub models: Vec<ModelFile>,
+    /// The origin of its processes, shared by its episodes.
+    pub home: PolicyHome,
 }
 
 /// The location of a job's policy.
@@ -65,8 +67,8 @@ impl PolicySource {
                 let pools = engine.pools().map_err(SessionError::of)?;
                 let pool = pools.of(folder.runtime.as_ref(), is_secret).map_err(SessionError::of)?;
                 let allowance = allowance(scenario);
-                let order =
-                    LoadRequest { policy_dir: folder.path.clone(), seed, core: Some(core), allowance, patience };
+                let (policy_dir, home) = (folder.path.clone(), folder.home.clone());
+                let order = LoadRequest { policy_dir, home, seed, core: Some(core), allowance, patience };
                 pool.prepare(order).map(PendingPolicy::Jailed).map_err(SessionError::of)
             }
             Self::Server { server, .. } => Ok(PendingPolicy::Server(server.clone())),

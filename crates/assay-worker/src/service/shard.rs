@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use assay_model::{Blame, ErrorChain};
-use assay_policy::{IntakeLimits, intake};
+use assay_policy::{IntakeLimits, PolicyHome, intake};
 use assay_store::{Claim, JobFailure, MAX_RETRIES, ModelFile, ReturnOutcome, StoreError, Work, is_disk_full};
 use jiff::SignedDuration;
 use tempfile::TempDir;
@@ -218,7 +218,12 @@ impl WorkerShared {
                 let taken = intake(&archive, &unpacked, &IntakeLimits::accepted());
                 taken.map_err(SessionError::of)?;
                 let models = self.models(claim)?;
-                PolicySource::Folder(PolicyFolder { path: unpacked, runtime: header.runtime.clone(), models })
+                PolicySource::Folder(PolicyFolder {
+                    path: unpacked,
+                    runtime: header.runtime.clone(),
+                    models,
+                    home: PolicyHome::default(),
+                })
             }
             None => self.server(header)?,
         };

@@ -20,6 +20,7 @@ use crate::screen;
   assay doctor
   assay doctor --jail
   assay doctor --jail --only network
+  assay doctor --jail --runtime onnx
   assay doctor --jail --isolation landlock
 
 Exit codes: 0 all requirements are met, 1 a requirement is not met, 2 wrong usage, 4 internal error.")]
@@ -33,6 +34,12 @@ pub(crate) struct DoctorArgs {
     /// The tier to attack: namespaces, landlock
     #[arg(long, value_name = "TIER", requires = "jail", default_value_t = Isolation::default(), value_parser = tier())]
     isolation: Isolation,
+    /// The runtime whose policies attack
+    #[arg(long, value_name = "NAME", requires = "jail", default_value_t = RuntimeName::base())]
+    runtime: RuntimeName,
+    /// Start each policy as an interpreter of its own, as where forking is not possible
+    #[arg(long, requires = "jail")]
+    no_fork: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -46,7 +53,7 @@ fn tier() -> impl TypedValueParser<Value = Isolation> {
 
 pub(crate) fn run(arguments: &DoctorArgs) -> Result<ExitStatus, Failure> {
     if arguments.jail {
-        return jail::run(arguments.only.as_deref(), arguments.isolation, arguments.json);
+        return jail::run(arguments);
     }
     let mut checks = probe();
     checks.extend(installation_checks());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow};
 use assay_model::lane::files;
 use assay_model::{EpisodeResult, JobMode, JobReport, Record, RuntimeVersion, SeasonSecret, SeedSource, Sha256Digest};
-use assay_policy::{IntakeLimits, intake};
+use assay_policy::{IntakeLimits, PolicyHome, intake};
 use assay_report::{ReplayReport, json};
 use assay_scenario::Scenario;
 use assay_worker::{Engine, Job, PolicyFolder, PolicySource, replay};
@@ -74,7 +74,12 @@ pub(crate) fn run(arguments: &ReplayArgs) -> Result<ExitStatus, Failure> {
     let runtime = runtime(&engine, &report).or_usage()?;
     let job = Job {
         scenario: Arc::new(scenario),
-        policy: PolicySource::Folder(PolicyFolder { path: unpacked, runtime: runtime.clone(), models: Vec::new() }),
+        policy: PolicySource::Folder(PolicyFolder {
+            path: unpacked,
+            runtime: runtime.clone(),
+            models: Vec::new(),
+            home: PolicyHome::default(),
+        }),
         seeds: seeds(arguments, &report)?,
         record: Record::None,
         folder: None,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use assay_api::{IntakeFailure, PreflightFailure, PreflightRequest, Preflights};
 use assay_model::{DeclaredModel, ErrorChain, Preflight, RuntimeVersion, Sha256Digest};
 use assay_policy::remote::{PolicyServer, ServerEndpoint};
-use assay_policy::{IntakeError, IntakeLimits, NoRuntime, PolicyDeclaration, intake};
+use assay_policy::{IntakeError, IntakeLimits, NoRuntime, PolicyDeclaration, PolicyHome, intake};
 use assay_store::{ModelFile, ModelFileError, ModelFiles};
 use assay_worker::{Cancel, Engine, ModelsNotRun, PolicyFolder, PolicySource, PreflightJob, SessionError, preflight};
 
@@ -65,7 +65,7 @@ impl EnginePreflights {
         let taken = intake(archive, folder, &self.limits).map_err(refused)?;
         let runtime = Some(runtime(&self.engine, &taken.declaration)?);
         let models = self.models(request, taken.models)?;
-        let policy = PolicyFolder { path: folder.to_owned(), runtime, models };
+        let policy = PolicyFolder { path: folder.to_owned(), runtime, models, home: PolicyHome::default() };
         Ok((PolicySource::Folder(policy), Some(taken.sha256)))
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use assay_api::{ReplayFailure, Replayer};
 use assay_model::lane::files;
 use assay_model::{AccountId, EpisodeResult, JobHeader, Record, RuntimeVersion, SeedSource};
-use assay_policy::{IntakeLimits, intake};
+use assay_policy::{IntakeLimits, PolicyHome, intake};
 use assay_report::ReplayReport;
 use assay_store::{BlobError, Blobs, JobRecord, ModelFile, ModelFileError, ModelFiles, Records, StoreError};
 use assay_worker::{
@@ -185,7 +185,7 @@ pub(crate) fn replay_episode(
     intake(&data.join(archive), &unpacked, &IntakeLimits::accepted()).map_err(|e| ReplayFailure::Broken(e.into()))?;
     let repeated = Job {
         scenario,
-        policy: PolicySource::Folder(PolicyFolder { path: unpacked, runtime, models }),
+        policy: PolicySource::Folder(PolicyFolder { path: unpacked, runtime, models, home: PolicyHome::default() }),
         seeds,
         record: Record::None,
         folder: None,

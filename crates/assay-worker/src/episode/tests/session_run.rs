@@ -161,7 +161,12 @@ impl SessionRun {
 pub(super) fn job(folder: Option<PathBuf>) -> Job {
     Job {
         scenario: scenario(),
-        policy: PolicySource::Folder(PolicyFolder { path: "/nowhere".into(), runtime: None, models: Vec::new() }),
+        policy: PolicySource::Folder(PolicyFolder {
+            path: "/nowhere".into(),
+            runtime: None,
+            models: Vec::new(),
+            home: assay_policy::PolicyHome::default(),
+        }),
         seeds: SeedSource::Job { seed: 7, policy_key: None },
         record: Record::None,
         folder,

@@ -7,6 +7,7 @@ use assay_policy::PoolConfig;
 use assay_policy::attacks::{Attack, AttackReport, FenceCheck, Table, fences, run as attack};
 use serde_json::{Value, json};
 
+use super::DoctorArgs;
 use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::screen;
 
@@ -15,7 +16,8 @@ const NAME_COLUMNS: usize = 44;
 /// The kind that selects the inspection of the jail.
 const FENCES: &str = "fences";
 
-pub(super) fn run(only: Option<&str>, isolation: Isolation, json: bool) -> Result<ExitStatus, Failure> {
+pub(super) fn run(arguments: &DoctorArgs) -> Result<ExitStatus, Failure> {
+    let (only, isolation, json) = (arguments.only.as_deref(), arguments.isolation, arguments.json);
     let kinds = kinds()?;
     if let Some(kind) = only.filter(|kind| *kind != FENCES && !kinds.iter().any(|known| known == kind)) {
         return Err(Failure::Usage(anyhow::anyhow!(
@@ -24,17 +26,27 @@ pub(super) fn run(only: Option<&str>, isolation: Isolation, json: bool) -> Resul
         )));
     }
     let runtimes = crate::commands::machine::installation()?.runtimes();
-    let runtime = runtimes.open(runtimes.base().or_internal()?).or_internal()?;
+    let runtime = runtimes.open(runtimes.current(&arguments.runtime).or_usage()?).or_internal()?;
     let work = tempfile::tempdir().or_internal()?;
     std::fs::set_permissions(work.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).or_internal()?;
-    let config = PoolConfig { isolation, ..PoolConfig::new(0, runtime, work.path()) };
-    let mut results =
-        JailResults { json, isolation, rows: Vec::new(), held: 0, weaker: 0, broken: 0, kind: String::new() };
+    let forks = !arguments.no_fork;
+    let config = PoolConfig { isolation, forks, ..PoolConfig::new(0, runtime, work.path()) };
+    let mut results = JailResults {
+        json,
+        isolation,
+        rows: Vec::new(),
+        held: 0,
+        weaker: 0,
+        broken: 0,
+        kind: String::new(),
+        not_forked: None,
+    };
     if only.is_none_or(|kind| kind == FENCES) {
         fences(config.clone()).or_internal()?.iter().for_each(|fence| results.add_fence(fence));
     }
     let wanted = |attack: &Attack| only.is_none_or(|kind| kind == attack.kind);
-    attack(config, &wanted, &mut |attack, report| results.add_attack(attack, report)).or_internal()?;
+    results.not_forked =
+        attack(config, &wanted, &mut |attack, report| results.add_attack(attack, report)).or_internal()?;
     results.finish();
     Ok(if results.broken == 0 { ExitStatus::Success } else { ExitStatus::Unsafe })
 }
@@ -56,6 +68,8 @@ struct JailResults {
     broken: u32,
     /// The kind of the last row.
     kind: String,
+    /// The reason why the policies were not forked.
+    not_forked: Option<String>,
 }
 
 /// The result of a row.
@@ -87,8 +101,8 @@ impl JailResults {
     }
 
     fn add_attack(&mut self, attack: &Attack, report: &AttackReport) {
-        let (expected, succeeds) = (attack.expected(self.isolation), attack.succeeds(self.isolation));
-        let holds = report.holds(attack, self.isolation);
+        let (expected, succeeds) = (attack.expected(report.variant), attack.succeeds(report.variant));
+        let holds = report.holds(attack);
         let row = json!({
             "kind": attack.kind, "name": attack.name, "holds": holds, "weaker": succeeds, "expected": expected,
             "outcome": report.outcome, "left": report.left, "log": report.log,
@@ -129,10 +143,19 @@ impl JailResults {
         if self.json {
             let all = json!({
                 "holds": self.broken == 0, "isolation": self.isolation, "held": self.held, "weaker": self.weaker,
-                "broken": self.broken, "rows": self.rows,
+                "broken": self.broken, "forked": self.not_forked.is_none(), "not_forked_because": self.not_forked,
+                "rows": self.rows,
             });
             crate::commands::stdout::print(&format!("{all:#}"));
-        } else if self.broken == 0 && self.weaker > 0 {
+            return;
+        }
+        print_conclusion(&match &self.not_forked {
+            None => "Policies are forked from a process that has imported their runtime.".to_owned(),
+            Some(why) => {
+                format!("Policies are started as interpreters of their own, which takes longer than forking: {why}.")
+            }
+        });
+        if self.broken == 0 && self.weaker > 0 {
             print_conclusion(&format!(
                 "{} fences and attacks gave the expected result; {} (weak) are known not to hold in the tier {}.",
                 self.held, self.weaker, self.isolation

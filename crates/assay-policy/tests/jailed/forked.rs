@@ -1,0 +1,146 @@
+//! Policies that a fork server starts: they are as separate as interpreters of their own, and behave like them.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use assay_policy::{LoadOutcome, LoadRequest, PolicyHome, Pool};
+
+use crate::common::{Answer, Bench, Driver};
+
+/// Acts by everything that a runtime could do differently: random numbers, sums, a Fourier transform, order of a set.
+const VARIED: &str = "
+import random
+import numpy as np
+state = [random.random(), np.random.rand(), np.random.randn()]
+words = {'alpha', 'beta', 'gamma', 'delta', 'epsilon'}
+order = float(list(words).index('gamma'))
+matrix = np.random.rand(64, 64)
+
+def policy(observation):
+    value = np.linalg.svd(matrix)[1].sum() + np.abs(np.fft.fft(matrix[0])).sum()
+    return [state[0], state[1], state[2], order, value, float(matrix.sum()), random.random()]
+";
+
+fn order(bench: &Bench, name: &str, text: &str, seed: u64) -> LoadRequest {
+    bench.order(&bench.policy(name, &[("policy.py", text)]), seed)
+}
+
+fn load(pool: &Pool, order: &LoadRequest) -> Driver {
+    Driver::new(pool.prepare(order.clone()).unwrap().wait().unwrap())
+}
+
+/// Returns the first action of a policy.
+fn act(pool: &Pool, order: &LoadRequest) -> Vec<f64> {
+    let mut driver = load(pool, order);
+    assert_eq!(driver.begin(), Answer::Ready);
+    match driver.step(0) {
+        Answer::Action(action) => action,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn seeded(request: &LoadRequest, seed: u64) -> LoadRequest {
+    LoadRequest { seed, ..request.clone() }
+}
+
+#[test]
+fn a_forked_policy_acts_like_an_interpreter_of_its_own() {
+    let (forked, executed) = (Bench::new(1, |_| {}), Bench::new(1, |config| config.forks = false));
+    let (a, b) = (order(&forked, "varied", VARIED, 7), order(&executed, "varied", VARIED, 7));
+    let first = act(forked.pool(), &a);
+    assert_eq!(forked.pool().cannot_fork(), None);
+    assert!(executed.pool().cannot_fork().is_some());
+    assert_eq!(first, act(executed.pool(), &b));
+    assert_eq!(first, act(forked.pool(), &a), "the second process of a fork server is like the first");
+    let (other, same) = (act(forked.pool(), &seeded(&a, 8)), act(executed.pool(), &seeded(&b, 8)));
+    assert!(other == same && other[0] != first[0] && other[1] != first[1] && other[2] != first[2]);
+}
+
+#[test]
+fn nothing_of_one_process_reaches_the_next() {
+    const LEAVES: &str = "
+import gc, os, sys
+import numpy
+seen = float(hasattr(numpy, 'left'))
+numpy.left = True
+sys.modules['json'].left = True
+pid = float(os.getpid())
+
+def policy(observation):
+    return [seen, pid, 0.0, 0.0, 0.0, 0.0, 0.0]
+";
+    let bench = Bench::new(1, |_| {});
+    let order = order(&bench, "leaves", LEAVES, 1);
+    // Two at once, then a third.
+    let (mut one, mut two) = (load(bench.pool(), &order), load(bench.pool(), &order));
+    for driver in [&mut one, &mut two] {
+        assert_eq!(driver.begin(), Answer::Ready);
+        assert_eq!(driver.step(0), Answer::Action(vec![0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]));
+    }
+    drop((one, two));
+    assert_eq!(act(bench.pool(), &order)[0], 0.0);
+    assert_eq!(bench.pool().cannot_fork(), None);
+}
+
+/// The address of an object of the runtime, and unpredictable numbers that no seed determines.
+const ADDRESS: &str = "
+import os, uuid
+import numpy as np
+
+def policy(observation):
+    fresh = [uuid.uuid4().int % 2**50, np.random.default_rng().integers(2**50), int.from_bytes(os.urandom(6), 'big')]
+    return [float(id(np)), *map(float, fresh), 0.0, 0.0, 0.0]
+";
+
+#[test]
+fn processes_of_one_home_share_a_layout_and_no_secret_and_other_homes_share_nothing() {
+    let bench = Bench::new(2, |_| {});
+    let own = order(&bench, "address", ADDRESS, 1);
+    let (a, b) = (act(bench.pool(), &own), act(bench.pool(), &own));
+    assert_eq!(a[0], b[0], "both come from the same fork server");
+    assert!((1..4).all(|index| a[index] != b[index]), "{a:?} {b:?}");
+    let layouts: BTreeSet<u64> = (0..3)
+        .map(|_| act(bench.pool(), &LoadRequest { home: PolicyHome::default(), ..own.clone() })[0].to_bits())
+        .collect();
+    assert!(layouts.len() > 1 && !layouts.contains(&a[0].to_bits()), "{layouts:?}");
+}
+
+#[test]
+fn a_fork_server_survives_what_its_children_do() {
+    let bench = Bench::new(1, |_| {});
+    let good = order(&bench, "good", VARIED, 3);
+    let expected = act(bench.pool(), &good);
+    for (name, text) in [
+        ("crashes", "import ctypes\nctypes.string_at(0)"),
+        ("exits", "import os\nos._exit(70)"),
+        ("floods", "while True:\n    print('x' * 4096)"),
+        ("is killed", "import ctypes\nctypes.CDLL(None).syscall(101, 0, 0, 0, 0)"),
+        ("eats", "data = [bytearray(1 << 26) for _ in range(100)]"),
+    ] {
+        let order = LoadRequest { home: good.home.clone(), ..order(&bench, &name.replace(' ', "-"), text, 1) };
+        match bench.pool().prepare(order).unwrap().wait().unwrap() {
+            LoadOutcome::Failed(_) => {}
+            LoadOutcome::Ready(_) => panic!("{name} was loaded"),
+        }
+    }
+    assert_eq!(act(bench.pool(), &good), expected);
+    assert_eq!(bench.pool().cannot_fork(), None, "what a policy does says nothing about forking");
+}
+
+#[test]
+fn a_killed_fork_server_is_replaced_and_its_children_live_on() {
+    let bench = Bench::new(0, |_| {});
+    let order = order(&bench, "good", VARIED, 3);
+    let mut child = load(bench.pool(), &order);
+    assert_eq!(bench.pool().cannot_fork(), None);
+    let server = order.home.fork_server().unwrap();
+    let pid = rustix::process::Pid::from_raw(server).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(child.begin(), Answer::Ready);
+    assert!(matches!(child.step(0), Answer::Action(_)));
+    let again = act(bench.pool(), &order);
+    assert_eq!(again.len(), 7);
+    assert_ne!(order.home.fork_server(), Some(server));
+    assert_eq!(bench.pool().cannot_fork(), None);
+}
