@@ -121,7 +121,8 @@ impl ForkServer {
     /// Waits until it has imported its libraries, at most `limit`. Stops when `is_cancelled` returns true.
     ///
     /// # Errors
-    /// [`ForkError::Impossible`] if its libraries have started threads: a fork could copy a lock that one of them holds.
+    /// [`ForkError::Impossible`] if its libraries have started threads: a fork could copy a lock that one of them
+    /// holds.
     pub fn wait_ready(&mut self, limit: Duration, is_cancelled: &dyn Fn() -> bool) -> Result<(), ForkError> {
         const TICK: Duration = Duration::from_millis(20);
         let end = Instant::now() + limit;

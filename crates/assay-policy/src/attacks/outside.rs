@@ -13,8 +13,8 @@ const HARMLESS: &str = "def policy(observation):\n    return [0.0] * 7\n";
 /// The namespaces that a policy does not share.
 const NAMESPACES: [&str; 6] = ["user", "pid", "net", "ipc", "uts", "mnt"];
 
-/// The filter of allowed calls, the filter of calls that end a process, and the runner's own seal. A forked process also
-/// has that of its fork server.
+/// The filter of allowed calls, the filter of calls that end a process, and the runner's own seal. A forked process
+/// also has that of its fork server.
 const FILTERS: u32 = 3;
 const NESTING: &str = "further user namespaces";
 const NO_NESTING: &str = "can't be made";

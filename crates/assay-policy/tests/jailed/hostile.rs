@@ -96,7 +96,7 @@ fn an_import_that_was_stopped_from_outside_or_abandoned_is_not_the_policys_fault
     let processes = jailed(bench.folder.path(), &[]);
     let server = order.home.fork_server().unwrap();
     let mut policies = processes.iter().filter(|process| process.command.starts_with("/py/bin/python3"));
-    policies.find(|process| i32::try_from(process.pid).unwrap() != server).unwrap().stop();
+    policies.find(|process| process.pid != server).unwrap().stop();
     assert!(matches!(loading.wait(), Err(TakeError::Disturbed(_))));
 
     drop(order);
