@@ -78,10 +78,14 @@ class Filter:
 def serve() -> None:
     """Start children until the host closes its socket, which ends this process. Return in each child."""
     given = [int(word) for word in os.environ.pop(VARIABLE).split(",")]
-    for descriptor, kept in zip(given[:2], (SOCKET, PROC), strict=True):
+    filters = [Filter(descriptor) for descriptor in given[2:]]
+    # Their numbers are the host's, and may be those that they will get: first to numbers that are low and free.
+    low = [os.dup(descriptor) for descriptor in given[:2]]
+    for descriptor in given[:2]:
+        os.close(descriptor)
+    for descriptor, kept in zip(low, (SOCKET, PROC), strict=True):
         os.dup2(descriptor, kept)
         os.close(descriptor)
-    filters = [Filter(descriptor) for descriptor in given[2:]]
     host = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, SOCKET)
     tid_address = ctypes.c_void_p()
     call(PRCTL, PR_GET_TID_ADDRESS, ctypes.byref(tid_address))

@@ -50,13 +50,16 @@ pub(super) fn launch(jail: &Jail, spec: &JailSpec, slots: &Path, kept: [RawFd; 4
     let mut words = spec.argv.iter();
     let mut command = Command::new(words.next().map_or("".as_ref(), |program| program.as_os_str()));
     command.args(words).env_clear().envs(spec.env.iter().map(|(name, value)| (name, value))).current_dir("/");
+    // Before the limits, since this process may have more files open than the program may open.
+    let see = move || view.enter();
+    // SAFETY: `see` makes system calls on data that was prepared before the fork: no allocation, no lock.
+    unsafe { command.pre_exec(see) };
     ChildSetup::of(spec, kept.map(Some))?.add_to(&mut command);
     connect(&mut command, (None, None), log_writer).map_err(failed("duplicate a descriptor"))?;
     let (owner, ruleset) = (std::process::id(), scopes.as_ref().map(AsRawFd::as_raw_fd));
     let filter = FilterProgram::of(jail.filters().of_fork_server());
-    let enter = move || {
+    let restrict = move || {
         rustix::process::setsid()?;
-        view.enter()?;
         give_up_capabilities()?;
         rustix::thread::set_no_new_privs(true)?;
         if let Some(ruleset) = ruleset {
@@ -70,8 +73,8 @@ pub(super) fn launch(jail: &Jail, spec: &JailSpec, slots: &Path, kept: [RawFd; 4
         }
         filter.load()
     };
-    // SAFETY: `enter` makes system calls on data that was prepared before the fork: no allocation, no lock.
-    unsafe { command.pre_exec(enter) };
+    // SAFETY: `restrict` makes system calls on data that was prepared before the fork: no allocation, no lock.
+    unsafe { command.pre_exec(restrict) };
     let child = command.spawn().map_err(failed("start a fork server"))?;
     drop((command, scopes));
     adopt(child.id(), log_reader)

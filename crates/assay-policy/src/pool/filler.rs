@@ -5,8 +5,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::member::start;
-use super::server::PolicyServerProcess;
-use super::shared::{PoolShared, Warm};
+use super::shared::{PolicyServerProcess, PoolShared, Warm};
 
 /// Pause after a failed start, so as not to load a machine in trouble further.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);

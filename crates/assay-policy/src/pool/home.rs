@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use assay_jail::ForkError;
 
 use super::error::TakeError;
-use super::server::PolicyServerProcess;
-use super::shared::{IdleMember, PoolShared, Warm};
+use super::shared::{IdleMember, PolicyServerProcess, PoolShared, Warm};
 use crate::failure::killed_from_outside;
 
 /// Maximum number of fork servers found dead before loading fails, because something kills them.

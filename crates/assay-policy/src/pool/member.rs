@@ -5,15 +5,11 @@ use std::sync::Arc;
 use assay_jail::{Bind, JailSpec, Profile, SpawnError};
 use assay_model::Isolation;
 
+use super::command::{COMMAND, THREADS};
 use super::shared::{IdleMember, Member, PoolShared};
 use super::slot::Slot;
 use crate::stream::PolicyStream;
 
-/// The interpreter and its arguments, the last of them the policy's folder; the number of threads and the modules to
-/// import before the policy follow.
-pub(super) const COMMAND: [&str; 6] = ["/py/bin/python3", "-B", "-P", "-s", "/runner/runner.py", "/policy"];
-/// Threads of a policy.
-pub(super) const THREADS: &str = "16";
 /// The limit for a tier in which it would count other processes of the same user: there, memory bounds the threads.
 const THREADS_UNCOUNTED: &str = "0";
 

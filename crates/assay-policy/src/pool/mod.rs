@@ -9,6 +9,7 @@
 //! jail's children die with the thread that spawned them) and lives until the last of them is gone. A member serves one
 //! policy once.
 
+mod command;
 mod config;
 mod error;
 mod filler;

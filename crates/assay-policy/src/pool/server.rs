@@ -1,26 +1,14 @@
-//! A fork server of the pool, with the folders that its children will see.
+//! Starts the fork servers of a pool, and forks from them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use assay_jail::{Bind, ForkError, ForkServer, ForkServerSpec, ForkStreams, JailSpec, Profile, SpawnError};
 
-use super::member::{COMMAND, THREADS};
-use super::shared::{IdleMember, Member, PoolLease, PoolShared};
+use super::command::{COMMAND, THREADS};
+use super::shared::{IdleMember, Member, PolicyServerProcess, PoolLease, PoolShared};
 use super::slot::{ServerFolder, Slot};
 use crate::stream::PolicyStream;
-
-/// A fork server, and its folder. Fields drop in this order: first the process ends, then its folder is removed, then
-/// the pool's thread may end.
-#[derive(Debug)]
-pub(crate) struct PolicyServerProcess {
-    process: ForkServer,
-    folder: Arc<ServerFolder>,
-    children: u64,
-    shared: Arc<PoolShared>,
-    _lease: PoolLease,
-}
 
 impl PolicyServerProcess {
     /// Starts a fork server. Called by the pool's thread only.
@@ -37,25 +25,6 @@ impl PolicyServerProcess {
             shared: Arc::clone(shared),
             _lease: PoolLease::new(shared),
         })
-    }
-
-    pub(super) fn pid(&mut self) -> i32 {
-        self.process.process().pid()
-    }
-
-    /// Lowers its priority while it imports its libraries.
-    pub(super) fn give_way(&mut self) {
-        self.process.process().give_way();
-    }
-
-    /// Returns true if it can fork, or has ended. Waits at most `limit`.
-    pub(super) fn is_ready(&self, limit: Duration) -> bool {
-        self.process.is_ready(limit)
-    }
-
-    /// Returns true if it is a server of this pool.
-    pub(super) fn is_of(&self, shared: &Arc<PoolShared>) -> bool {
-        Arc::ptr_eq(&self.shared, shared)
     }
 
     /// Forks a process that waits for a policy.

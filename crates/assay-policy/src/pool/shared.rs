@@ -6,13 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use assay_jail::{Child, Jail, MemoryCopy, MemoryError, SpawnError, stage_in_memory};
+use assay_jail::{Child, ForkServer, Jail, MemoryCopy, MemoryError, SpawnError, stage_in_memory};
 use assay_model::Isolation;
 
 use super::config::PoolConfig;
 use super::error::{PoolError, TakeError};
-use super::server::PolicyServerProcess;
-use super::slot::{Slot, make_root};
+use super::slot::{ServerFolder, Slot, make_root};
 use crate::stream::PolicyStream;
 
 /// Maximum number of idle fork servers; each serves a whole job.
@@ -202,6 +201,38 @@ pub(super) struct IdleMember {
     pub(super) member: Member,
     /// True if a fork server started it.
     pub(super) is_forked: bool,
+}
+
+/// A fork server, and its folder. Fields drop in this order: first the process ends, then its folder is removed, then
+/// the pool's thread may end.
+#[derive(Debug)]
+pub(crate) struct PolicyServerProcess {
+    pub(super) process: ForkServer,
+    pub(super) folder: Arc<ServerFolder>,
+    pub(super) children: u64,
+    pub(super) shared: Arc<PoolShared>,
+    pub(super) _lease: PoolLease,
+}
+
+impl PolicyServerProcess {
+    pub(super) fn pid(&mut self) -> i32 {
+        self.process.process().pid()
+    }
+
+    /// Lowers its priority while it imports its libraries.
+    pub(super) fn give_way(&mut self) {
+        self.process.process().give_way();
+    }
+
+    /// Returns true if it can fork, or has ended. Waits at most `limit`.
+    pub(super) fn is_ready(&self, limit: Duration) -> bool {
+        self.process.is_ready(limit)
+    }
+
+    /// Returns true if it is a server of this pool.
+    pub(super) fn is_of(&self, shared: &Arc<PoolShared>) -> bool {
+        Arc::ptr_eq(&self.shared, shared)
+    }
 }
 
 /// A process that is started before it is needed.

@@ -12,6 +12,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 
+use self::jail::JailAttacks;
 use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::screen;
 
@@ -53,7 +54,13 @@ fn tier() -> impl TypedValueParser<Value = Isolation> {
 
 pub(crate) fn run(arguments: &DoctorArgs) -> Result<ExitStatus, Failure> {
     if arguments.jail {
-        return jail::run(arguments);
+        let wanted = JailAttacks {
+            only: arguments.only.as_deref(),
+            isolation: arguments.isolation,
+            runtime: &arguments.runtime,
+            forks: !arguments.no_fork,
+        };
+        return jail::run(&wanted, arguments.json);
     }
     let mut checks = probe();
     checks.extend(installation_checks());

@@ -88,7 +88,7 @@ fn kill(server: Server) {
 fn balancing_until(end_s: f64) -> Vec<u8> {
     let reference = fs::read(example(CARTPOLE, "reference").join("policy.py")).unwrap();
     let policy = format!(
-        "import reference\n\nclass Policy(reference.Policy):\n    def act(self, observation):\n        \
+        "import time\nimport reference\n\n# So that a server can be killed between two episodes.\ntime.sleep(0.3)\n\nclass Policy(reference.Policy):\n    def act(self, observation):\n        \
          if observation['time'] > {end_s}:\n            raise RuntimeError\n        return super().act(observation)\n"
     );
     archive(&[("policy.py", policy.as_bytes()), ("reference.py", &reference)])

@@ -2,12 +2,11 @@
 
 use std::fmt::Write;
 
-use assay_model::Isolation;
+use assay_model::{Isolation, RuntimeName};
 use assay_policy::PoolConfig;
 use assay_policy::attacks::{Attack, AttackReport, FenceCheck, Table, fences, run as attack};
 use serde_json::{Value, json};
 
-use super::DoctorArgs;
 use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::screen;
 
@@ -16,8 +15,20 @@ const NAME_COLUMNS: usize = 44;
 /// The kind that selects the inspection of the jail.
 const FENCES: &str = "fences";
 
-pub(super) fn run(arguments: &DoctorArgs) -> Result<ExitStatus, Failure> {
-    let (only, isolation, json) = (arguments.only.as_deref(), arguments.isolation, arguments.json);
+/// The attacks to run, and where.
+pub(super) struct JailAttacks<'a> {
+    /// Only attacks of this kind.
+    pub(super) only: Option<&'a str>,
+    /// The tier to attack.
+    pub(super) isolation: Isolation,
+    /// The runtime of the attacking policies.
+    pub(super) runtime: &'a RuntimeName,
+    /// True if policies are forked where that is possible.
+    pub(super) forks: bool,
+}
+
+pub(super) fn run(wanted: &JailAttacks<'_>, json: bool) -> Result<ExitStatus, Failure> {
+    let JailAttacks { only, isolation, runtime, forks } = *wanted;
     let kinds = kinds()?;
     if let Some(kind) = only.filter(|kind| *kind != FENCES && !kinds.iter().any(|known| known == kind)) {
         return Err(Failure::Usage(anyhow::anyhow!(
@@ -26,10 +37,9 @@ pub(super) fn run(arguments: &DoctorArgs) -> Result<ExitStatus, Failure> {
         )));
     }
     let runtimes = crate::commands::machine::installation()?.runtimes();
-    let runtime = runtimes.open(runtimes.current(&arguments.runtime).or_usage()?).or_internal()?;
+    let runtime = runtimes.open(runtimes.current(runtime).or_usage()?).or_internal()?;
     let work = tempfile::tempdir().or_internal()?;
     std::fs::set_permissions(work.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).or_internal()?;
-    let forks = !arguments.no_fork;
     let config = PoolConfig { isolation, forks, ..PoolConfig::new(0, runtime, work.path()) };
     let mut results = JailResults {
         json,
