@@ -144,3 +144,13 @@ fn a_killed_fork_server_is_replaced_and_its_children_live_on() {
     assert_ne!(order.home.fork_server(), Some(server));
     assert_eq!(bench.pool().cannot_fork(), None);
 }
+
+#[test]
+fn a_process_with_many_open_files_can_fork() {
+    // More than a policy may open, and all the numbers that a fork server uses itself.
+    let _open: Vec<_> = (0..200).map(|_| std::fs::File::open("/dev/null").unwrap()).collect();
+    let bench = Bench::new(1, |_| {});
+    let order = order(&bench, "good", VARIED, 3);
+    assert_eq!(act(bench.pool(), &order), act(bench.pool(), &order));
+    assert_eq!(bench.pool().cannot_fork(), None);
+}
