@@ -7,7 +7,7 @@ that no other thread runs in between.
 
 A request is one message: the name of a folder below SLOTS, with the descriptors 0, 1 and 2 of the child, and that of a
 Landlock ruleset if the kernel has Landlock. The answer is one message too: "pid N" with the child's process as a
-descriptor, or "error: what failed". A child that can't make its jail says why in its log, and ends with NO_JAIL.
+descriptor, or "errno N" if the kernel refuses another process. A child that can't make its jail says why in its log, and ends with NO_JAIL.
 """
 
 import ctypes
@@ -100,7 +100,7 @@ def serve() -> None:
         try:
             pid, process = fork(tid_address)
         except OSError as error:
-            host.send(f"error: clone: {error.strerror}".encode())
+            host.send(f"errno {error.errno}".encode())
         else:
             if pid == 0:
                 become_policy(message.decode(), descriptors, filters)

@@ -14,6 +14,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use assay_model::ErrorChain;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use crate::child::wait_readable;
@@ -31,6 +32,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 const EXIT_LIMIT: Duration = Duration::from_secs(1);
 const READY: &str = "ready ";
 const PID: &str = "pid ";
+const REFUSED: &str = "errno ";
 
 /// The program of a fork server, and what its children will see.
 #[derive(Debug)]
@@ -162,7 +164,7 @@ impl ForkServer {
         let Some((text, process)) = message::receive(self.socket.as_fd()) else { return Err(self.ended()) };
         let pid = text.strip_prefix(PID).and_then(|pid| rustix::process::Pid::from_raw(pid.parse().ok()?));
         let (Some(pid), Some(process)) = (pid, process) else {
-            return Err(ForkError::Impossible { why: text });
+            return Err(refused(&text));
         };
         drop(log_writer);
         prefer_oom_kill(pid);
@@ -186,5 +188,27 @@ impl ForkServer {
         let exit = self.child.wait_deadline(grace).unwrap_or_else(|| self.child.kill());
         let log = String::from_utf8_lossy(&self.child.output_tail()).into_owned();
         ForkError::Ended { exit, log: log.trim().to_owned() }
+    }
+}
+
+/// Returns the error of a fork that the kernel refused: a shortage may be over at the next attempt.
+fn refused(answer: &str) -> ForkError {
+    let Some(code) = answer.strip_prefix(REFUSED).and_then(|code| code.parse().ok()) else {
+        return ForkError::Impossible { why: answer.to_owned() };
+    };
+    let source = std::io::Error::from_raw_os_error(code);
+    let error = SpawnError::Io { doing: "fork a policy", source };
+    if error.is_passing() { error.into() } else { ForkError::Impossible { why: ErrorChain(&error).to_string() } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shortage_does_not_mean_that_forking_is_impossible() {
+        for (answer, is_passing) in [("errno 11", true), ("errno 12", true), ("errno 1", false), ("nonsense", false)] {
+            assert_eq!(matches!(refused(answer), ForkError::Spawn(_)), is_passing, "{answer}");
+        }
     }
 }

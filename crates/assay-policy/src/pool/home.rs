@@ -58,7 +58,11 @@ impl PolicyHome {
                     disturbed = killed_from_outside(&exit, None);
                     log = format!("{exit} {text}");
                 }
-                Err(ForkError::Spawn(error)) => return Err(error.into()),
+                Err(ForkError::Spawn(error)) => {
+                    // It can try again for the next load.
+                    *place = Some(server);
+                    return Err(error.into());
+                }
             }
         }
         Err(disturbed.map_or(TakeError::Runner { log }, TakeError::Disturbed))
