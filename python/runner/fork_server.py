@@ -12,15 +12,18 @@ descriptor, or "errno N" if the kernel refuses another process. A child that can
 
 import ctypes
 import gc
+import json
 import os
 import socket
 import struct
 import time
 
-# The children's jail without a policy, and the folders of their policies, as this process sees them.
-JAIL, SLOTS = "/policy/jail", "/policy/slots"
+# The children's jail without a policy, the folders of their policies, and their further files, as this process sees them.
+JAIL, SLOTS, FILES = "/policy/jail", "/policy/slots", "/policy/files"
 # The environment variable with the descriptors of the host's socket, of /proc, and of a policy's two filters.
 VARIABLE = "ASSAY_FORK_SERVER"
+# That with the paths of the further files in the children's jail, a JSON list.
+FILES_VARIABLE = "ASSAY_FORK_SERVER_FILES"
 # The numbers of the first two while this process runs, above those that a child gets.
 SOCKET, PROC = 40, 41
 # The number of a child's ruleset, after the three descriptors of every process.
@@ -78,6 +81,7 @@ class Filter:
 def serve() -> None:
     """Start children until the host closes its socket, which ends this process. Return in each child."""
     given = [int(word) for word in os.environ.pop(VARIABLE).split(",")]
+    files = json.loads(os.environ.pop(FILES_VARIABLE))
     filters = [Filter(descriptor) for descriptor in given[2:]]
     # Their numbers are the host's, and may be those that they will get: first to numbers that are low and free.
     low = [os.dup(descriptor) for descriptor in given[:2]]
@@ -103,7 +107,7 @@ def serve() -> None:
             host.send(f"errno {error.errno}".encode())
         else:
             if pid == 0:
-                become_policy(message.decode(), descriptors, filters)
+                become_policy(message.decode(), files, descriptors, filters)
                 return
             socket.send_fds(host, [f"pid {pid}".encode()], [process])
             os.close(process)
@@ -143,7 +147,7 @@ def fork(tid_address: ctypes.c_void_p) -> tuple[int, int]:
     return pid, process.value
 
 
-def become_policy(slot: str, descriptors: list[int], filters: list[Filter]) -> None:
+def become_policy(slot: str, files: list[str], descriptors: list[int], filters: list[Filter]) -> None:
     """Make the jail of a policy around this process; end it if that fails."""
     for number, descriptor in enumerate(descriptors[:RULESET]):
         os.dup2(descriptor, number)
@@ -152,7 +156,7 @@ def become_policy(slot: str, descriptors: list[int], filters: list[Filter]) -> N
         doing = "become a user"
         map_ids()
         doing = "see only the jail"
-        enter_jail(slot)
+        enter_jail(slot, files)
         doing = "forbid further namespaces"
         forbid_namespaces()
         doing = "give up capabilities"
@@ -186,13 +190,15 @@ def map_ids() -> None:
     write_proc("self/gid_map", ID_MAP)
 
 
-def enter_jail(slot: str) -> None:
-    """Make JAIL the root, with a slot as the policy's folder, and forget every other mount."""
+def enter_jail(slot: str, files: list[str]) -> None:
+    """Make JAIL the root, with a slot as the policy's folder and the files in it, and forget every other mount."""
     os.setsid()
     call(MOUNT, b"none", b"/", None, MS_REC | MS_PRIVATE, None)
     jail = JAIL.encode()
     call(MOUNT, jail, jail, None, MS_BIND | MS_REC, None)
     call(MOUNT, f"{SLOTS}/{slot}".encode(), jail + b"/policy", None, MS_BIND, None)
+    for number, path in enumerate(files):
+        call(MOUNT, f"{FILES}/{number}".encode(), jail + path.encode(), None, MS_BIND, None)
     os.chdir(JAIL)
     call(PIVOT_ROOT, b".", b".")
     call(UMOUNT2, b".", MNT_DETACH)

@@ -247,7 +247,8 @@ def report_exception(error: BaseException, code: str, seq: int, nonce: int) -> N
 
 def lower(limit: int, value: int) -> None:
     """Lower one of the process's own limits permanently."""
-    value = min(value, resource.getrlimit(limit)[1])
+    most = resource.getrlimit(limit)[1]
+    value = value if most == resource.RLIM_INFINITY else min(value, most)
     resource.setrlimit(limit, (value, value))
 
 
@@ -424,7 +425,8 @@ def main() -> None:
     send(HELLO, 0, 0, json.dumps(hello).encode())
     _, nonce, message = request((LOAD,))
     lower(resource.RLIMIT_CPU, message["cpu_s"])
-    lower(resource.RLIMIT_AS, message["memory_bytes"])
+    lower(resource.RLIMIT_AS, message["memory_bytes"] + message["model_bytes"])
+    lower(resource.RLIMIT_DATA, message["memory_bytes"])
     refuse_calls()
     start = time.process_time()
     try:

@@ -44,7 +44,7 @@ pub use child::Child;
 pub use clocks::Activity;
 pub use exit::{Exit, ExitReason};
 pub use filter::FilterError;
-pub use fork_server::{ForkError, ForkServer, ForkServerSpec, ForkStreams};
+pub use fork_server::{ForkError, ForkServer, ForkServerSpec, ForkStreams, MAX_FORK_FILES};
 pub use inspect::can_nest_user_namespace;
 pub use jail::{Jail, JailError};
 pub use limits::ProcessLimits;
@@ -56,6 +56,8 @@ pub use profile::Profile;
 pub use program::{Program, ProgramError, library_closure, native_program};
 pub use spawn_error::SpawnError;
 pub use spec::{Bind, JailSpec, SEAL_VARIABLE};
-pub use stage::{ClosedPath, StageError, check_reachable, default_cache_root, give_to_jail, stage_readable};
+pub use stage::{
+    ClosedPath, StageError, check_reachable, default_cache_root, give_to_jail, open_to_jail, stage_readable,
+};
 pub use strongest::StrongestJail;
 pub use user::jail_uid;

@@ -95,6 +95,26 @@ pub fn give_to_jail(path: &Path) -> std::io::Result<()> {
     std::os::unix::fs::lchown(path, Some(uid), Some(uid))
 }
 
+/// Lets the jail's user read the file `path` and enter the folders above it, up to and including `root`; other users
+/// gain nothing. The files' owner stays the same.
+///
+/// # Errors
+/// A group or mode cannot be changed.
+pub fn open_to_jail(path: &Path, root: &Path) -> std::io::Result<()> {
+    let Some(group) = jail_uid() else { return Ok(()) };
+    for place in path.ancestors().take_while(|place| place.starts_with(root)) {
+        let about = place.symlink_metadata()?;
+        let needed = (if about.is_dir() { OTHERS_ENTER } else { OTHERS_READ }) << GROUP_SHIFT;
+        // Only the group of places that are closed to others is changed.
+        let is_open = about.mode() & (needed >> GROUP_SHIFT) != 0;
+        if !is_open && (about.gid() != group || about.mode() & needed == 0) {
+            std::os::unix::fs::lchown(place, None, Some(group))?;
+            std::fs::set_permissions(place, std::fs::Permissions::from_mode(about.mode() & 0o700 | needed))?;
+        }
+    }
+    Ok(())
+}
+
 /// Returns a path with the same content that the jail's user can read: `path` itself if all of it is open, otherwise a
 /// copy below `cache_root`, made once for each state of the original (its names, sizes and times).
 ///

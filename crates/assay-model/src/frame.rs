@@ -163,8 +163,11 @@ pub struct Load {
     pub seed: u64,
     /// CPU time that the process may use from its start to its end, in seconds. The runner lowers its own limit to it.
     pub cpu_s: u64,
-    /// Address space that the process may use, in bytes. The runner lowers its own limit to it.
+    /// Memory that the process may use, in bytes. The runner lowers its own limit to it.
     pub memory_bytes: u64,
+    /// Address space in addition, in bytes, for the models that it may map.
+    #[serde(default)]
+    pub model_bytes: u64,
 }
 
 /// Payload of [`FrameKind::Loaded`].

@@ -27,8 +27,8 @@ pub use intake::{
     MAX_SCENARIO_BYTES, MAX_SCENARIO_ENTRIES, MAX_UNPACKED_BYTES, ModelProblem, check_archive, intake,
 };
 pub use pool::{
-    LoadLimits, LoadOutcome, LoadRequest, PolicyHome, Pool, PoolConfig, PoolError, PreparingPolicy, ProcessBudget,
-    TakeError,
+    LoadLimits, LoadOutcome, LoadRequest, PolicyHome, PolicyModel, Pool, PoolConfig, PoolError, PreparingPolicy,
+    ProcessBudget, TakeError,
 };
 pub use process::PolicyProcess;
 pub use random::random_number;

@@ -26,6 +26,8 @@ pub struct ModelFile {
     pub path: String,
     /// Path on this machine.
     pub host: PathBuf,
+    /// The data folder that contains it.
+    pub data: PathBuf,
 }
 
 /// A file in the folder of models.
@@ -69,6 +71,18 @@ impl ModelFiles {
         Ok(Self(folder.to_owned()))
     }
 
+    /// Returns the folder of models.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Returns the data folder that contains the folder of models.
+    #[must_use]
+    pub fn data(&self) -> &Path {
+        self.0.parent().unwrap_or(&self.0)
+    }
+
     /// Returns the path of a complete model relative to the folder of models.
     #[must_use]
     pub fn relative_path(account: &AccountId, sha256: Sha256Digest) -> String {
@@ -88,7 +102,7 @@ impl ModelFiles {
             })?;
             match model.size_bytes {
                 Some(declared) if declared != about.len() => Err(ModelFileError::Missing(model.sha256)),
-                _ => Ok(ModelFile { path: model.path.clone(), host }),
+                _ => Ok(ModelFile { path: model.path.clone(), host, data: self.data().to_owned() }),
             }
         };
         models.iter().map(resolve).collect()

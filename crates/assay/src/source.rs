@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
-use assay_model::{PolicyIdentity, RuntimeVersion, Sha256Digest, sanitise};
+use assay_model::{DeclaredModel, PolicyIdentity, RuntimeVersion, Sha256Digest, sanitise};
 use assay_policy::remote::{PolicyServer, ServerEndpoint};
-use assay_policy::{IntakeError, IntakeLimits, PolicyHome, intake};
+use assay_policy::{IntakeError, IntakeLimits, intake};
 use assay_scenario::Scenario;
 use assay_worker::{Engine, PolicyFolder, PolicySource};
 
 use crate::exit::{Failure, OrFail};
-use crate::options::PolicyServerArgs;
+use crate::options::{ModelArgs, PolicyServerArgs};
 use crate::secret::secret;
 
 /// Maximum length of a policy's name, in bytes.
@@ -26,25 +26,31 @@ pub(crate) struct ResolvedPolicy {
     pub(crate) identity: PolicyIdentity,
     /// The runtime that was chosen for it; `None` for a policy server.
     pub(crate) runtime: Option<RuntimeVersion>,
+    /// The models that it declares and that are not in its folder.
+    pub(crate) models: Vec<DeclaredModel>,
     /// Number of a server's actions that are executed before it is called again.
     pub(crate) replan_steps: Option<u32>,
 }
 
 /// Resolves `given`: a policy's files, which are unpacked into `folder`, or the address of a policy server, which is
-/// called as `options` or else `scenario` specify.
+/// called as `options` or else `scenario` specify. Models are found among `models`.
 pub(crate) fn find(
     given: &Path,
-    options: &PolicyServerArgs,
+    (options, models): (&PolicyServerArgs, &ModelArgs),
     (engine, scenario): (&Engine, &Scenario),
     folder: &Path,
 ) -> Result<ResolvedPolicy, Failure> {
     match given.to_str().filter(|text| ServerEndpoint::has_scheme(text)) {
         Some(address) => server(address, options, scenario),
-        None => files(given, (engine, scenario), folder),
+        None => files((given, models), (engine, scenario), folder),
     }
 }
 
-fn files(given: &Path, (engine, scenario): (&Engine, &Scenario), folder: &Path) -> Result<ResolvedPolicy, Failure> {
+fn files(
+    (given, models): (&Path, &ModelArgs),
+    (engine, scenario): (&Engine, &Scenario),
+    folder: &Path,
+) -> Result<ResolvedPolicy, Failure> {
     let default = IntakeLimits::default();
     let scenario_limit = scenario.budget.archive_mib.map(|mib| u64::from(mib) << 20);
     let limits = IntakeLimits { archive_bytes: scenario_limit.unwrap_or(default.archive_bytes), ..default };
@@ -57,22 +63,18 @@ fn files(given: &Path, (engine, scenario): (&Engine, &Scenario), folder: &Path) 
         let error = anyhow!(error).context(format!("the policy {}{limit_source}", given.display()));
         if is_internal { Failure::Internal(error) } else { Failure::Usage(error) }
     })?;
-    // Models that are in the folder were compared with their declaration; there is no other place for them yet.
-    engine.runs_models(&policy.models).with_context(|| format!("the policy {}", given.display())).or_usage()?;
+    // Models that are in the folder were compared with their declaration.
+    let home = models.home(&policy.models, &folder.with_file_name("models"))?;
     let runtime = engine.runtime_for(&policy.declaration);
     let runtime = runtime.with_context(|| format!("the policy {}", given.display())).or_usage()?;
     let name = given.file_name().map_or_else(|| "policy".into(), |name| name.to_string_lossy());
     Ok(ResolvedPolicy {
-        source: PolicySource::Folder(PolicyFolder {
-            path: folder.to_owned(),
-            runtime: Some(runtime.clone()),
-            models: Vec::new(),
-            home: PolicyHome::default(),
-        }),
+        source: PolicySource::Folder(PolicyFolder { path: folder.to_owned(), runtime: Some(runtime.clone()), home }),
         runtime: Some(runtime),
         name: sanitise(&name, NAME_BYTES),
         sha256: Some(policy.sha256),
         identity: PolicyIdentity::Measured,
+        models: policy.models,
         replan_steps: None,
     })
 }
@@ -90,6 +92,7 @@ fn server(address: &str, options: &PolicyServerArgs, scenario: &Scenario) -> Res
         name,
         sha256: None,
         identity: PolicyIdentity::Declared,
+        models: Vec::new(),
         runtime: None,
         replan_steps,
     })

@@ -2,7 +2,8 @@
 //!
 //! bubblewrap is not used: a child would be a child of bubblewrap's monitor, which would take its exit. The root of the
 //! program is its runtime. On `/policy`, which is empty there, lies a small file system with the root of its children
-//! (`jail`: the runtime and the two devices) and the folders of their policies (`slots`).
+//! (`jail`: the runtime and the two devices), the folders of their policies (`slots`), and further files of theirs
+//! (`files`, by number).
 
 #![expect(unsafe_code, reason = "namespaces are entered between fork and exec")]
 
@@ -27,14 +28,14 @@ use crate::filter::{FilterProgram, check};
 use crate::output::OutputDrain;
 use crate::priority::prefer_oom_kill;
 use crate::spawn_error::io as failed;
-use crate::{Child, Jail, JailSpec, SpawnError, jail_uid, ruleset};
+use crate::{Bind, Child, Jail, JailSpec, SpawnError, jail_uid, ruleset};
 
 /// User and group inside: the user `nobody`, as in every jail.
 const INSIDE_ID: u32 = 65534;
 /// The highest capability that a kernel may know.
 const LAST_CAPABILITY: u64 = 63;
 /// Options of the small file system.
-const SMALL: &std::ffi::CStr = c"mode=0755,size=16k,nr_inodes=16";
+const SMALL: &std::ffi::CStr = c"mode=0755,size=16k,nr_inodes=64";
 const FOLDER_MODE: u32 = 0o755;
 
 /// Opens the host's `/proc` as a place only: the children look up their own files in it before they leave it.
@@ -43,10 +44,15 @@ pub(super) fn proc_folder() -> io::Result<OwnedFd> {
 }
 
 /// Starts the program. `kept` are the descriptors that it inherits.
-pub(super) fn launch(jail: &Jail, spec: &JailSpec, slots: &Path, kept: [RawFd; 4]) -> Result<Child, SpawnError> {
+pub(super) fn launch(
+    jail: &Jail,
+    spec: &JailSpec,
+    (slots, files): (&Path, &[Bind]),
+    kept: [RawFd; 4],
+) -> Result<Child, SpawnError> {
     let (log_reader, log_writer) = io::pipe().map_err(failed("create a pipe"))?;
     let scopes = ruleset::scopes().map_err(failed("create a Landlock ruleset"))?;
-    let view = ServerView::of(spec, slots).map_err(failed("describe the jail"))?;
+    let view = ServerView::of(spec, slots, files).map_err(failed("describe the jail"))?;
     let mut words = spec.argv.iter();
     let mut command = Command::new(words.next().map_or("".as_ref(), |program| program.as_os_str()));
     command.args(words).env_clear().envs(spec.env.iter().map(|(name, value)| (name, value))).current_dir("/");
@@ -99,6 +105,9 @@ struct ServerView {
     jail: CString,
     slots_inside: CString,
     slots: CString,
+    /// The folder of the children's further files, and the files: host, inside.
+    files_inside: CString,
+    files: Vec<(CString, CString)>,
     /// The program's further folders: host, inside.
     folders: Vec<(CString, CString)>,
     /// Devices: host, in the root, in the children's root.
@@ -108,7 +117,7 @@ struct ServerView {
 }
 
 impl ServerView {
-    fn of(spec: &JailSpec, slots: &Path) -> io::Result<Self> {
+    fn of(spec: &JailSpec, slots: &Path, files: &[Bind]) -> io::Result<Self> {
         let bytes = |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other);
         let root = spec.binds.first().map_or(Path::new("/"), |bind| &bind.host);
         let at = |inside: &Path| bytes(&root.join(inside.strip_prefix("/").unwrap_or(inside)));
@@ -117,6 +126,10 @@ impl ServerView {
             let in_jail = Path::new("/policy/jail").join(device.strip_prefix("/").unwrap_or(device));
             Ok((bytes(device)?, at(device)?, at(&in_jail)?))
         });
+        let files = files
+            .iter()
+            .enumerate()
+            .map(|(number, bind)| Ok((bytes(&bind.host)?, at(&Path::new("/policy/files").join(number.to_string()))?)));
         let (uid, gid) = match jail_uid() {
             Some(id) => (id, id),
             None => (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()),
@@ -128,6 +141,8 @@ impl ServerView {
             jail: at(Path::new("/policy/jail"))?,
             slots_inside: at(Path::new("/policy/slots"))?,
             slots: bytes(slots)?,
+            files_inside: at(Path::new("/policy/files"))?,
+            files: files.collect::<io::Result<_>>()?,
             folders: folders.collect::<io::Result<_>>()?,
             devices: devices.collect::<io::Result<_>>()?,
             uid_map: map(uid),
@@ -158,12 +173,16 @@ impl ServerView {
         mount_change(c"/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
         bind_read_only(&self.root, &self.root)?;
         mount(c"tmpfs", self.small.as_c_str(), c"tmpfs", MountFlags::NOSUID | MountFlags::NODEV, SMALL)?;
-        for folder in [&self.jail, &self.slots_inside] {
+        for folder in [&self.jail, &self.slots_inside, &self.files_inside] {
             mkdirat(CWD, folder.as_c_str(), Mode::from_raw_mode(FOLDER_MODE))?;
         }
         bind_read_only(&self.root, &self.jail)?;
         bind_read_only(&self.slots, &self.slots_inside)?;
         for (host, inside) in &self.folders {
+            bind_read_only(host, inside)?;
+        }
+        for (host, inside) in &self.files {
+            openat(CWD, inside.as_c_str(), OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC, Mode::empty())?;
             bind_read_only(host, inside)?;
         }
         for (host, inside, in_jail) in &self.devices {

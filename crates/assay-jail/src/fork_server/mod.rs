@@ -26,6 +26,8 @@ use crate::{Bind, Child, Exit, Jail, JailSpec, Profile, SpawnError, ruleset};
 
 /// Environment variable with the descriptors that the program needs: its socket, `/proc`, and a policy's two filters.
 const VARIABLE: &str = "ASSAY_FORK_SERVER";
+/// Environment variable with the paths of its children's further files, in the order of their mounts; a JSON list.
+const FILES_VARIABLE: &str = "ASSAY_FORK_SERVER_FILES";
 /// Maximum time for the answer to a request, which takes milliseconds.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 /// Time for a fork server that closed its socket to end before it is killed.
@@ -42,7 +44,13 @@ pub struct ForkServerSpec {
     pub program: JailSpec,
     /// The folder with a folder for each child, which is mounted as `/policy`.
     pub slots: PathBuf,
+    /// Further files that its children see, all read-only, at most [`MAX_FORK_FILES`]. Their paths in the jail are
+    /// below `/policy`, and the slot of each child has an empty file at each.
+    pub files: Vec<Bind>,
 }
+
+/// Maximum number of further files of a fork server's children.
+pub const MAX_FORK_FILES: usize = 32;
 
 /// A running fork server. Dropping it ends it; its children live on.
 #[derive(Debug)]
@@ -51,6 +59,7 @@ pub struct ForkServer {
     socket: OwnedFd,
     root: Bind,
     slots: PathBuf,
+    files: Vec<Bind>,
     has_landlock: bool,
     is_ready: bool,
 }
@@ -92,11 +101,12 @@ impl ForkServer {
     /// # Errors
     /// [`SpawnError`], in particular where user namespaces can't be created by this program.
     pub fn start(jail: &Jail, spec: ForkServerSpec) -> Result<Self, SpawnError> {
-        let ForkServerSpec { mut program, slots } = spec;
+        let ForkServerSpec { mut program, slots, files } = spec;
         let root = program.binds.first().cloned().ok_or_else(|| SpawnError::NoSource { path: PathBuf::new() })?;
-        for path in program.binds.iter().map(|bind| &bind.host).chain([&slots]) {
+        for path in program.binds.iter().chain(&files).map(|bind| &bind.host).chain([&slots]) {
             crate::stage::check_reachable(path)?;
         }
+        program.env.push((FILES_VARIABLE.to_owned(), paths_in_jail(&files)?));
         let (socket, program_end) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
             .map_err(|error| io("create a socket")(error.into()))?;
         let filters = jail.filters().of_forked_policy().map(memory_file);
@@ -105,8 +115,8 @@ impl ForkServer {
         let proc = launch::proc_folder().map_err(io("open /proc"))?;
         let kept = [program_end.as_raw_fd(), proc.as_raw_fd(), kill.as_raw_fd(), allow.as_raw_fd()];
         program.env.push((VARIABLE.to_owned(), kept.map(|fd| fd.to_string()).join(",")));
-        let child = launch::launch(jail, &program, &slots, kept)?;
-        Ok(Self { child, socket, root, slots, has_landlock: jail.has_landlock(), is_ready: false })
+        let child = launch::launch(jail, &program, (&slots, &files), kept)?;
+        Ok(Self { child, socket, root, slots, files, has_landlock: jail.has_landlock(), is_ready: false })
     }
 
     /// Returns the process, to change its priority.
@@ -177,6 +187,7 @@ impl ForkServer {
     fn ruleset(&self, slot: &Path) -> Result<Option<OwnedFd>, SpawnError> {
         let mut seen = JailSpec::new(Profile::Policy, [""; 0]);
         seen.binds = vec![self.root.clone(), Bind::read_only(slot, "/policy")];
+        seen.binds.extend(self.files.iter().cloned());
         ruleset::running(&seen).map_err(io("create a Landlock ruleset"))
     }
 
@@ -189,6 +200,17 @@ impl ForkServer {
         let log = String::from_utf8_lossy(&self.child.output_tail()).into_owned();
         ForkError::Ended { exit, log: log.trim().to_owned() }
     }
+}
+
+/// Returns the files' paths in the jail as a JSON list.
+fn paths_in_jail(files: &[Bind]) -> Result<String, SpawnError> {
+    let no_source = |bind: &Bind| SpawnError::NoSource { path: bind.inside.clone() };
+    if let Some(beyond) = files.get(MAX_FORK_FILES) {
+        return Err(no_source(beyond));
+    }
+    let paths = files.iter().map(|bind| bind.inside.to_str().ok_or_else(|| no_source(bind)));
+    let paths = paths.collect::<Result<Vec<_>, _>>()?;
+    Ok(serde_json::to_string(&paths).unwrap_or_default())
 }
 
 /// Returns the error of a fork that the kernel refused: a shortage may be over at the next attempt.

@@ -4,8 +4,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use assay_jail::SpawnError;
+
 use super::member::start;
-use super::shared::{PolicyServerProcess, PoolShared, Warm};
+use super::models::PolicyModel;
+use super::shared::{PolicyServerProcess, PoolShared, StartOrder, Warm};
 
 /// Pause after a failed start, so as not to load a machine in trouble further.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
@@ -17,7 +20,7 @@ pub(super) fn run(shared: &Arc<PoolShared>) {
     let mut number = 0;
     loop {
         let mut state = shared.lock();
-        while !state.is_closing && state.idle.len() >= shared.wanted(&state) {
+        while !state.is_closing && state.orders.is_empty() && state.idle.len() >= shared.wanted(&state) {
             state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         if state.is_closing {
@@ -26,17 +29,17 @@ pub(super) fn run(shared: &Arc<PoolShared>) {
             }
             return;
         }
-        state.is_starting = true;
         let forks = state.cannot_fork.is_none();
-        drop(state);
         number += 1;
-        let started = match forks {
-            true => PolicyServerProcess::start(shared, number).map(Warm::Server),
-            false => start(shared, number).map(Warm::Interpreter),
-        };
-        let started = started.map(|idle| warm_up(shared, idle));
+        if let Some(order) = state.orders.pop_front() {
+            drop(state);
+            start_ordered(shared, (number, forks), order);
+            continue;
+        }
+        state.is_starting = true;
+        drop(state);
+        let started = start_one(shared, (number, forks), &[]).map(|idle| warm_up(shared, idle));
         let mut state = shared.lock();
-        state.is_starting = false;
         let late = match started {
             Ok(idle) if state.is_closing => Some(idle),
             // Forking turned out to be impossible meanwhile.
@@ -57,9 +60,42 @@ pub(super) fn run(shared: &Arc<PoolShared>) {
                 None
             }
         };
+        if late.is_some() {
+            drop(state);
+            drop(late);
+            state = shared.lock();
+        }
+        state.is_starting = false;
         shared.changed.notify_all();
-        drop(state);
-        drop(late);
+    }
+}
+
+/// Starts a fork server if `forks`, otherwise an interpreter.
+fn start_one(
+    shared: &Arc<PoolShared>,
+    (number, forks): (u64, bool),
+    models: &[PolicyModel],
+) -> Result<Warm, SpawnError> {
+    match forks {
+        true => PolicyServerProcess::start(shared, number, models).map(Warm::Server),
+        false => start(shared, number, models).map(Warm::Interpreter),
+    }
+}
+
+/// Starts a process for a caller that waits for it.
+fn start_ordered(shared: &Arc<PoolShared>, (number, forks): (u64, bool), order: StartOrder) {
+    let started = match start_one(shared, (number, forks), &order.models) {
+        Err(error) if forks && !error.is_passing() => {
+            shared.stop_forking(&assay_model::ErrorChain(&error).to_string());
+            start_one(shared, (number, false), &order.models)
+        }
+        started => started,
+    };
+    // While the pool closes, nobody may get a process that this thread would have to outlive.
+    let is_closing = shared.lock().is_closing;
+    if !is_closing {
+        // A caller that has given up needs no process.
+        drop(order.answer.send(started));
     }
 }
 
@@ -71,5 +107,8 @@ fn warm_up(shared: &PoolShared, mut idle: Warm) -> Warm {
         idle.give_way();
     }
     while !shared.is_needed() && Instant::now() < end && !idle.is_ready(TICK) {}
+    if !shared.is_needed() {
+        idle.get_ahead();
+    }
     idle
 }

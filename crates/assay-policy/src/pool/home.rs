@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use assay_jail::ForkError;
 
 use super::error::TakeError;
+use super::models::{PolicyModel, total_bytes};
 use super::shared::{IdleMember, PolicyServerProcess, PoolShared, Warm};
 use crate::failure::killed_from_outside;
 
@@ -15,7 +16,13 @@ const MAX_DEAD: usize = 3;
 /// clone of this value. The processes of one fork server share the layout of their address space and what its memory
 /// held, so two accounts must never share one.
 #[derive(Debug, Clone, Default)]
-pub struct PolicyHome(Arc<Mutex<Option<PolicyServerProcess>>>);
+pub struct PolicyHome(Arc<HomeState>);
+
+#[derive(Debug, Default)]
+struct HomeState {
+    models: Vec<PolicyModel>,
+    server: Mutex<Option<PolicyServerProcess>>,
+}
 
 impl PartialEq for PolicyHome {
     /// Returns true for two clones of the same value.
@@ -27,10 +34,21 @@ impl PartialEq for PolicyHome {
 impl Eq for PolicyHome {}
 
 impl PolicyHome {
+    /// Creates the home of a policy with models that are not in its folder.
+    #[must_use]
+    pub fn with_models(models: Vec<PolicyModel>) -> Self {
+        Self(Arc::new(HomeState { models, server: Mutex::default() }))
+    }
+
+    /// Returns the size of its models, in bytes.
+    pub(super) fn model_bytes(&self) -> u64 {
+        total_bytes(&self.0.models)
+    }
+
     /// Returns the process id of its fork server, if it has one.
     #[must_use]
     pub fn fork_server(&self) -> Option<i32> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(PolicyServerProcess::pid)
+        self.0.server.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(PolicyServerProcess::pid)
     }
 
     /// Returns a fresh process: forked, or an interpreter of the pool where forking is not possible.
@@ -39,15 +57,15 @@ impl PolicyHome {
         shared: &Arc<PoolShared>,
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<IdleMember, TakeError> {
-        let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = self.0.server.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut log, mut disturbed) = (String::new(), None);
         for _ in 0..MAX_DEAD {
             let own = place.take().filter(|server| server.is_of(shared));
-            let mut server = match own.map_or_else(|| shared.next(), |server| Ok(Warm::Server(server)))? {
+            let mut server = match own.map_or_else(|| shared.next(&self.0.models), |server| Ok(Warm::Server(server)))? {
                 Warm::Interpreter(member) => return Ok(member),
                 Warm::Server(server) => server,
             };
-            match server.fork(is_cancelled) {
+            match server.member(is_cancelled) {
                 Ok(member) => {
                     *place = Some(server);
                     return Ok(member);

@@ -68,7 +68,8 @@ pub(super) fn take(
     let sleep = SleepWatch::new(crate::random_number().map_err(TakeError::Random)?);
     let mut import = Import::begin(shared, (import_cpu, order.patience), (&idle.member.child, sleep));
     let memory_bytes = memory_bytes.saturating_add(shared.config.runtime.manifest.address_space_bytes);
-    let request = Load { seed: order.seed, cpu_s, memory_bytes };
+    let model_bytes = order.home.model_bytes();
+    let request = Load { seed: order.seed, cpu_s, memory_bytes, model_bytes };
     let request = serde_json::to_vec(&request).unwrap_or_default();
     if send(&mut idle.stream, FrameKind::Load, nonce, &request).is_err() {
         return Ok(failed(exited(&mut idle, cpu_limit)?, &mut idle));
@@ -77,7 +78,10 @@ pub(super) fn take(
     let cpu = import.cpu(&idle.member.child);
     let failure = match answer {
         Ok((header, _)) if header.nonce == nonce && header.kind == FrameKind::Loaded => {
-            let imported = ImportedPolicy { cpu, ends_at: import.cpu_at_start + import_cpu, cpu_limit };
+            // Without models, the limit of address space bounds the memory too.
+            let memory_limit = Some(memory_bytes).filter(|_| model_bytes > 0);
+            let ends_at = import.cpu_at_start + import_cpu;
+            let imported = ImportedPolicy { cpu, ends_at, cpu_limit, memory_limit };
             return Ok(LoadOutcome::Ready(Box::new(PolicyProcess::new(idle.stream, nonce, imported, idle.member))));
         }
         Ok((header, payload)) if header.nonce == nonce && header.kind == FrameKind::Error => PolicyFault::of_runner(

@@ -6,6 +6,7 @@ use assay_jail::{Bind, JailSpec, Profile, SpawnError};
 use assay_model::Isolation;
 
 use super::command::{COMMAND, THREADS};
+use super::models::{PolicyModel, total_bytes};
 use super::shared::{IdleMember, Member, PoolShared};
 use super::slot::Slot;
 use crate::stream::PolicyStream;
@@ -14,12 +15,16 @@ use crate::stream::PolicyStream;
 const THREADS_UNCOUNTED: &str = "0";
 
 /// Starts an interpreter. Called by the pool's thread only.
-pub(super) fn start(shared: &Arc<PoolShared>, number: u64) -> Result<IdleMember, SpawnError> {
+pub(super) fn start(shared: &Arc<PoolShared>, number: u64, models: &[PolicyModel]) -> Result<IdleMember, SpawnError> {
     let failed = |doing| move |source| SpawnError::Io { doing, source };
     let slot = Slot::make(shared.root().join(format!("slot-{number}"))).map_err(failed("create a slot"))?;
     let (stream, member_ends) = PolicyStream::pipes().map_err(failed("create pipes"))?;
-    let threads = if shared.jail.isolation() == Isolation::Namespaces { THREADS } else { THREADS_UNCOUNTED };
+    let has_namespaces = shared.jail.isolation() == Isolation::Namespaces;
+    slot.make_places(models, has_namespaces).map_err(failed("make places for models"))?;
+    let threads = if has_namespaces { THREADS } else { THREADS_UNCOUNTED };
     let mut spec = spec(shared, &slot, threads);
+    spec.binds.extend(models.iter().map(PolicyModel::bind));
+    spec.limits.address_space_bytes = spec.limits.address_space_bytes.saturating_add(total_bytes(models));
     (spec.stdin, spec.stdout) = (Some(member_ends.stdin), Some(member_ends.stdout));
     let child = shared.jail.spawn(spec)?;
     Ok(IdleMember { stream, member: Member::new(shared, child, slot), is_forked: false })

@@ -16,6 +16,7 @@ mod filler;
 mod home;
 mod load;
 mod member;
+mod models;
 mod preparing;
 mod server;
 pub(crate) mod shared;
@@ -31,6 +32,7 @@ pub use config::{LoadLimits, PoolConfig, ProcessBudget};
 pub use error::{PoolError, TakeError};
 pub use home::PolicyHome;
 pub use load::{LoadOutcome, LoadRequest};
+pub use models::PolicyModel;
 pub use preparing::PreparingPolicy;
 use shared::PoolShared;
 

@@ -3,14 +3,16 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use assay_jail::{Child, ForkServer, Jail, MemoryCopy, MemoryError, SpawnError, stage_in_memory};
+use assay_jail::{Child, ForkError, ForkServer, Jail, MemoryCopy, MemoryError, SpawnError, stage_in_memory};
 use assay_model::Isolation;
 
 use super::config::PoolConfig;
 use super::error::{PoolError, TakeError};
+use super::models::{PolicyModel, read_ahead};
 use super::slot::{ServerFolder, Slot, make_root};
 use crate::stream::PolicyStream;
 
@@ -35,10 +37,12 @@ pub(crate) struct PoolShared {
 #[derive(Debug, Default)]
 pub(super) struct PoolState {
     pub(super) idle: VecDeque<Warm>,
-    /// True while the pool's thread is starting a member.
+    /// True while the pool's thread is starting a process that it may have to end again.
     pub(super) is_starting: bool,
     /// Callers in [`PoolShared::next`]: each gets a member even from a pool of size 0.
     pub(super) waiting: usize,
+    /// Processes with models, to be started for callers in [`PoolShared::next`].
+    pub(super) orders: VecDeque<StartOrder>,
     pub(super) error: Option<SpawnError>,
     pub(super) is_closing: bool,
     /// The reason why processes are not forked.
@@ -115,8 +119,12 @@ impl PoolShared {
         self.changed.notify_all();
     }
 
-    /// Takes the oldest fork server or interpreter, or waits for the next that is started.
-    pub(super) fn next(&self) -> Result<Warm, TakeError> {
+    /// Takes the oldest fork server or interpreter, or waits for the next that is started. One with models is started
+    /// for the caller, since mounts cannot be added later.
+    pub(super) fn next(&self, models: &[PolicyModel]) -> Result<Warm, TakeError> {
+        if !models.is_empty() {
+            return self.start_with(models);
+        }
         let mut state = self.lock();
         state.waiting += 1;
         self.changed.notify_all();
@@ -137,28 +145,54 @@ impl PoolShared {
         }
     }
 
+    fn start_with(&self, models: &[PolicyModel]) -> Result<Warm, TakeError> {
+        read_ahead(models).map_err(TakeError::Files)?;
+        let (answer, started) = sync_channel(1);
+        {
+            let mut state = self.lock();
+            if state.is_closing {
+                return Err(TakeError::Closed);
+            }
+            state.orders.push_back(StartOrder { models: models.to_vec(), answer });
+            self.changed.notify_all();
+        }
+        // The pool drops an order when it closes.
+        Ok(started.recv().map_err(|_| TakeError::Closed)??)
+    }
+
     /// Ends the idle members and stops filling. Returns true if no member is in use any more.
     pub(super) fn close(&self) -> bool {
-        let (idle, starting) = {
+        let idle = {
             let mut state = self.lock();
             state.is_closing = true;
-            (std::mem::take(&mut state.idle), usize::from(state.is_starting))
+            state.orders.clear();
+            self.changed.notify_all();
+            std::mem::take(&mut state.idle)
         };
-        let is_last = self.leases.load(Ordering::SeqCst) <= idle.len() + starting;
         drop(idle);
-        self.wake();
-        is_last
+        let mut state = self.lock();
+        while state.is_starting {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.leases.load(Ordering::SeqCst) == 0
     }
 
     /// Returns true if a caller waits for a member, or the pool is closing.
     pub(super) fn is_needed(&self) -> bool {
         let state = self.lock();
-        state.waiting > 0 || state.is_closing
+        state.waiting > 0 || !state.orders.is_empty() || state.is_closing
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A process with models that a caller waits for.
+#[derive(Debug)]
+pub(super) struct StartOrder {
+    pub(super) models: Vec<PolicyModel>,
+    pub(super) answer: SyncSender<Result<Warm, SpawnError>>,
 }
 
 /// One interpreter. Fields drop in this order: first the process ends, then its folder is removed, then the pool's
@@ -203,12 +237,16 @@ pub(super) struct IdleMember {
     pub(super) is_forked: bool,
 }
 
-/// A fork server, and its folder. Fields drop in this order: first the process ends, then its folder is removed, then
+/// A fork server, and its folder. Fields drop in this order: first the processes end, then its folder is removed, then
 /// the pool's thread may end.
 #[derive(Debug)]
 pub(crate) struct PolicyServerProcess {
     pub(super) process: ForkServer,
+    /// A child that was forked before it is needed, for the first load.
+    pub(super) spare: Option<Box<IdleMember>>,
     pub(super) folder: Arc<ServerFolder>,
+    /// Models that its children see.
+    pub(super) models: Vec<PolicyModel>,
     pub(super) children: u64,
     pub(super) shared: Arc<PoolShared>,
     pub(super) _lease: PoolLease,
@@ -229,6 +267,19 @@ impl PolicyServerProcess {
         self.process.is_ready(limit)
     }
 
+    /// Forks a child before it is needed, if it can: the first load must not wait for it.
+    pub(super) fn fork_spare(&mut self) {
+        if !self.is_ready(Duration::ZERO) {
+            return;
+        }
+        match self.fork(&|| false) {
+            Ok(child) => self.spare = Some(Box::new(child)),
+            Err(ForkError::Impossible { why }) => self.shared.stop_forking(&why),
+            // It occurs again when the child is needed, and is handled there.
+            Err(ForkError::Ended { .. } | ForkError::Spawn(_)) => {}
+        }
+    }
+
     /// Returns true if it is a server of this pool.
     pub(super) fn is_of(&self, shared: &Arc<PoolShared>) -> bool {
         Arc::ptr_eq(&self.shared, shared)
@@ -245,6 +296,13 @@ pub(super) enum Warm {
 impl Warm {
     fn is_server(&self) -> bool {
         matches!(self, Self::Server(_))
+    }
+
+    /// Prepares what it can before it is taken.
+    pub(super) fn get_ahead(&mut self) {
+        if let Self::Server(server) = self {
+            server.fork_spare();
+        }
     }
 
     /// Lowers its priority until it is taken.

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use assay_jail::jail_uid;
 
+use super::models::PolicyModel;
+
 /// The runner, which exchanges frames for the policy. It is part of this program, so that their versions always match.
 const RUNNER: &str = include_str!("../../../../python/runner/runner.py");
 /// The part of it that forks.
@@ -50,6 +52,13 @@ fn sweep(work_dir: &Path) {
 fn make_open(path: &Path) -> Result<(), Error> {
     std::fs::create_dir(path)?;
     std::fs::set_permissions(path, Permissions::from_mode(OPEN))
+}
+
+fn make_open_if_missing(path: &Path) -> Result<(), Error> {
+    match make_open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
 }
 
 fn write_open(path: &Path, text: &str) -> Result<(), Error> {
@@ -129,6 +138,20 @@ impl Slot {
         self.path.join("runner")
     }
 
+    /// Makes an empty file for each model, on which the jail mounts it; in a tier without mounts, a link to the model.
+    pub(super) fn make_places(&self, models: &[PolicyModel], can_mount: bool) -> Result<(), Error> {
+        for model in models {
+            let mut folder = self.policy();
+            for part in model.path().parent().into_iter().flat_map(Path::components) {
+                folder.push(part);
+                make_open_if_missing(&folder)?;
+            }
+            let place = self.policy().join(model.path());
+            if can_mount { write_open(&place, "")? } else { std::os::unix::fs::symlink(model.host(), &place)? }
+        }
+        Ok(())
+    }
+
     /// Copies the files of `policy_dir` into it.
     pub(super) fn fill(&self, policy_dir: &Path) -> Result<(), Error> {
         let (mut open, mut files) = (vec![PathBuf::new()], 0);
@@ -143,7 +166,7 @@ impl Slot {
                     return Err(Error::other("the policy's folder has too many files"));
                 }
                 if kind.is_dir() {
-                    make_open(&target)?;
+                    make_open_if_missing(&target)?;
                     open.push(name);
                 } else if kind.is_file() {
                     std::fs::copy(entry.path(), &target)?;

@@ -57,7 +57,9 @@ impl Bench {
         let source = self.folder.path().join(format!("{name}.src"));
         std::fs::create_dir(&source).unwrap();
         for (file, text) in files {
-            std::fs::write(source.join(file), text).unwrap();
+            let path = source.join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
         }
         let dest = self.folder.path().join(name);
         intake(&source, &dest, &IntakeLimits::default()).unwrap();

@@ -9,3 +9,4 @@ mod honest;
 mod hostile;
 mod lane;
 mod layers;
+mod models;

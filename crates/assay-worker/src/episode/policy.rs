@@ -9,7 +9,6 @@ use assay_policy::{
     LoadOutcome, LoadRequest, PolicyConnection, PolicyFailure, PolicyHome, PreparingPolicy, ProcessBudget, TakeError,
 };
 use assay_scenario::Scenario;
-use assay_store::ModelFile;
 
 use crate::Engine;
 use crate::episode::session_error::SessionError;
@@ -21,9 +20,7 @@ pub struct PolicyFolder {
     pub path: PathBuf,
     /// The runtime to run it in; `None` for the installed `base`.
     pub runtime: Option<RuntimeVersion>,
-    /// Models of its account, to be read at their paths in the folder. They are not in the folder.
-    pub models: Vec<ModelFile>,
-    /// The origin of its processes, shared by its episodes.
+    /// The origin of its processes, shared by its episodes, with the models that are not in the folder.
     pub home: PolicyHome,
 }
 

@@ -200,6 +200,11 @@ impl WorkerShared {
         found.map_err(|error| SessionError::Outage(Box::new(error)))
     }
 
+    fn home(&self, claim: &Claim) -> Result<PolicyHome, SessionError> {
+        let home = self.options.engine.policy_home(&self.models(claim)?);
+        home.map_err(|error| SessionError::Outage(Box::new(error)))
+    }
+
     /// Returns the job for the lanes: with its scenario from the library, and its policy freshly unpacked or its
     /// server.
     pub(super) fn job(&self, claim: &Claim, workspace: &ShardWorkspace) -> Result<Job, SessionError> {
@@ -217,13 +222,8 @@ impl WorkerShared {
                 let archive = self.options.data.join(archive);
                 let taken = intake(&archive, &unpacked, &IntakeLimits::accepted());
                 taken.map_err(SessionError::of)?;
-                let models = self.models(claim)?;
-                PolicySource::Folder(PolicyFolder {
-                    path: unpacked,
-                    runtime: header.runtime.clone(),
-                    models,
-                    home: PolicyHome::default(),
-                })
+                let (runtime, home) = (header.runtime.clone(), self.home(claim)?);
+                PolicySource::Folder(PolicyFolder { path: unpacked, runtime, home })
             }
             None => self.server(header)?,
         };

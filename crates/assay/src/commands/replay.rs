@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow};
 use assay_model::lane::files;
 use assay_model::{EpisodeResult, JobMode, JobReport, Record, RuntimeVersion, SeasonSecret, SeedSource, Sha256Digest};
-use assay_policy::{IntakeLimits, PolicyHome, intake};
+use assay_policy::{IntakeLimits, intake};
 use assay_report::{ReplayReport, json};
 use assay_scenario::Scenario;
 use assay_worker::{Engine, Job, PolicyFolder, PolicySource, replay};
@@ -16,7 +16,7 @@ use clap::Args;
 use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 use crate::kept_policy;
-use crate::options::IsolationArgs;
+use crate::options::{IsolationArgs, ModelArgs};
 use crate::output::{EPISODES, POLICIES, ROBOTS, SCENARIO};
 use crate::progress::Progress;
 use crate::screen;
@@ -45,6 +45,8 @@ pub(crate) struct ReplayArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    models: ModelArgs,
+    #[command(flatten)]
     isolation: IsolationArgs,
 }
 
@@ -70,16 +72,11 @@ pub(crate) fn run(arguments: &ReplayArgs) -> Result<ExitStatus, Failure> {
         if is_internal { Failure::Internal(error) } else { Failure::Usage(error) }
     })?;
     check_policy(&report, &policy, taken.sha256).or_usage()?;
-    engine.runs_models(&report.models).or_usage()?;
+    let home = arguments.models.home(&report.models, &work.path().join("models"))?;
     let runtime = runtime(&engine, &report).or_usage()?;
     let job = Job {
         scenario: Arc::new(scenario),
-        policy: PolicySource::Folder(PolicyFolder {
-            path: unpacked,
-            runtime: runtime.clone(),
-            models: Vec::new(),
-            home: PolicyHome::default(),
-        }),
+        policy: PolicySource::Folder(PolicyFolder { path: unpacked, runtime: runtime.clone(), home }),
         seeds: seeds(arguments, &report)?,
         record: Record::None,
         folder: None,

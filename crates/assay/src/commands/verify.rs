@@ -90,7 +90,12 @@ struct Prepared {
 /// Resolves scenario and policy, and plans the job. `work` is a folder for temporary files.
 fn prepare(arguments: &VerifyArgs, engine: &Engine, work: &Path, is_judged: bool) -> Result<Prepared, Failure> {
     let scenario = find(engine, &arguments.scenario)?;
-    let policy = source::find(&arguments.policy, &arguments.policy_server, (engine, &scenario), &work.join("policy"))?;
+    let policy = source::find(
+        &arguments.policy,
+        (&arguments.policy_server, &arguments.models),
+        (engine, &scenario),
+        &work.join("policy"),
+    )?;
     let mut header = header(arguments, plan(arguments, &scenario)?, &scenario, &policy);
     if matches!(policy.source, PolicySource::Folder(_)) {
         engine.runs_policies().or_internal()?;

@@ -7,9 +7,10 @@ use assay_api::{CheckedPolicy, CheckedServer, IntakeFailure, PolicyIntake};
 use assay_model::RuntimeCard;
 use assay_policy::remote::ServerEndpoint;
 use assay_policy::{IntakeLimits, check_archive};
+use assay_store::ModelFiles;
 use assay_worker::Engine;
 
-use super::preflights::{NOT_RUN, refused, runnable, runtime};
+use super::preflights::{NOT_RUN, models_can_run, refused, runtime};
 
 /// Checks archives and addresses of policy servers. Archives are checked by unpacking every entry, since only that
 /// shows whether an entry has the size that it declares.
@@ -17,6 +18,7 @@ use super::preflights::{NOT_RUN, refused, runnable, runtime};
 pub(super) struct EngineIntake {
     pub(super) engine: Arc<Engine>,
     pub(super) limits: IntakeLimits,
+    pub(super) models: ModelFiles,
 }
 
 impl PolicyIntake for EngineIntake {
@@ -31,9 +33,9 @@ impl PolicyIntake for EngineIntake {
         // Nothing is written: the worker unpacks the archive when it runs the job.
         let taken = check_archive(zip, &self.limits).map_err(refused)?;
         let runtime = runtime(&self.engine, &taken.declaration)?;
-        let models = runnable(&self.engine, taken.models)?;
+        models_can_run(&self.engine, &self.models, &taken.models)?;
         let warnings = self.engine.isolation_warning().into_iter().collect();
-        Ok(CheckedPolicy { sha256: taken.sha256, runtime, models, warnings })
+        Ok(CheckedPolicy { sha256: taken.sha256, runtime, models: taken.models, warnings })
     }
 
     fn check_server(&self, url: &str) -> Result<CheckedServer, IntakeFailure> {

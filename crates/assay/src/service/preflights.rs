@@ -9,12 +9,15 @@ use assay_api::{IntakeFailure, PreflightFailure, PreflightRequest, Preflights};
 use assay_model::{DeclaredModel, ErrorChain, Preflight, RuntimeVersion, Sha256Digest};
 use assay_policy::remote::{PolicyServer, ServerEndpoint};
 use assay_policy::{IntakeError, IntakeLimits, NoRuntime, PolicyDeclaration, PolicyHome, intake};
-use assay_store::{ModelFile, ModelFileError, ModelFiles};
-use assay_worker::{Cancel, Engine, ModelsNotRun, PolicyFolder, PolicySource, PreflightJob, SessionError, preflight};
+use assay_store::{ModelFileError, ModelFiles};
+use assay_worker::{Cancel, Engine, PolicyFolder, PolicySource, PreflightJob, SessionError, preflight};
 
 /// The message for clients; the reason is in the operator's log.
 pub(crate) const NOT_RUN: &str =
     "this server can't isolate policies, so it does not run uploaded ones; policy servers can be evaluated";
+
+/// The message for clients about models that jails cannot read; the reason is in the operator's log.
+const NO_MODELS: &str = "this server can't give models to policies, so only models in the archive can be used";
 
 /// Runs preflights until the service stops.
 #[derive(Debug)]
@@ -64,32 +67,38 @@ impl EnginePreflights {
         let archive = archive.ok_or_else(|| PreflightFailure::Broken("neither archive nor server".to_owned()))?;
         let taken = intake(archive, folder, &self.limits).map_err(refused)?;
         let runtime = Some(runtime(&self.engine, &taken.declaration)?);
-        let models = self.models(request, taken.models)?;
-        let policy = PolicyFolder { path: folder.to_owned(), runtime, models, home: PolicyHome::default() };
+        let home = self.home(request, &taken.models)?;
+        let policy = PolicyFolder { path: folder.to_owned(), runtime, home };
         Ok((PolicySource::Folder(policy), Some(taken.sha256)))
     }
 }
 
 impl EnginePreflights {
-    fn models(
-        &self,
-        request: &PreflightRequest,
-        declared: Vec<DeclaredModel>,
-    ) -> Result<Vec<ModelFile>, PreflightFailure> {
-        let declared = runnable(&self.engine, declared)?;
-        let found = self.models.resolve(&request.account, &declared);
-        found.map_err(|error| match error {
-            ModelFileError::Missing(sha256) => IntakeFailure::MissingModel(sha256).into(),
-            ModelFileError::Io(error) => IntakeFailure::Broken(error).into(),
-        })
+    /// Returns the home of a policy with the models that it declares and that its archive does not contain.
+    fn home(&self, request: &PreflightRequest, declared: &[DeclaredModel]) -> Result<PolicyHome, PreflightFailure> {
+        models_can_run(&self.engine, &self.models, declared)?;
+        let found = self.models.resolve(&request.account, declared).map_err(|error| match error {
+            ModelFileError::Missing(sha256) => IntakeFailure::MissingModel(sha256),
+            ModelFileError::Io(error) => IntakeFailure::Broken(error),
+        })?;
+        let home = self.engine.policy_home(&found);
+        home.map_err(|error| IntakeFailure::Broken(io::Error::other(error)).into())
     }
 }
 
-/// Returns the models, if policies with models can run here.
-pub(crate) fn runnable(engine: &Engine, models: Vec<DeclaredModel>) -> Result<Vec<DeclaredModel>, IntakeFailure> {
-    let refused = |error: ModelsNotRun| IntakeFailure::Refused { field: "policy", message: error.to_string() };
-    engine.runs_models(&models).map_err(refused)?;
-    Ok(models)
+/// Checks that jails can read the models, if a policy declares any.
+pub(crate) fn models_can_run(
+    engine: &Engine,
+    files: &ModelFiles,
+    declared: &[DeclaredModel],
+) -> Result<(), IntakeFailure> {
+    if declared.is_empty() {
+        return Ok(());
+    }
+    engine.runs_models(files).map_err(|error| {
+        tracing::error!(error = %ErrorChain(&error), "refused a policy with models");
+        IntakeFailure::NotRun(NO_MODELS)
+    })
 }
 
 /// Chooses the runtime for a policy; without one, the client learns what is offered.

@@ -11,7 +11,7 @@ use assay_model::lane::files;
 use assay_model::{AccountId, EpisodeResult, JobHeader, Record, RuntimeVersion, SeedSource};
 use assay_policy::{IntakeLimits, PolicyHome, intake};
 use assay_report::ReplayReport;
-use assay_store::{BlobError, Blobs, JobRecord, ModelFile, ModelFileError, ModelFiles, Records, StoreError};
+use assay_store::{BlobError, Blobs, JobRecord, ModelFileError, ModelFiles, Records, StoreError};
 use assay_worker::{
     Cancel, Engine, EvaluationEvents, Job, PolicyFolder, PolicySource, ReplayError, SessionError, replay,
 };
@@ -179,13 +179,13 @@ pub(crate) fn replay_episode(
     let scenario = scenario.map_err(|gone| refused(&gone.to_string()))?;
     let runtime = header.runtime.clone();
     runtime_is_installed(engine, runtime.as_ref())?;
-    let models = models(engine, data, job)?;
+    let home = home(engine, data, job)?;
     let work = engine.scratch("replayed").map_err(broken)?;
     let unpacked = work.path().join("policy");
     intake(&data.join(archive), &unpacked, &IntakeLimits::accepted()).map_err(|e| ReplayFailure::Broken(e.into()))?;
     let repeated = Job {
         scenario,
-        policy: PolicySource::Folder(PolicyFolder { path: unpacked, runtime, models, home: PolicyHome::default() }),
+        policy: PolicySource::Folder(PolicyFolder { path: unpacked, runtime, home }),
         seeds,
         record: Record::None,
         folder: None,
@@ -205,15 +205,14 @@ pub(crate) fn replay_episode(
     })
 }
 
-/// Returns the files of the job's models.
-fn models(engine: &Engine, data: &Path, job: &JobRecord) -> Result<Vec<ModelFile>, ReplayFailure> {
-    let declared = &job.header.models;
-    engine.runs_models(declared).map_err(|error| refused(&error.to_string()))?;
-    let found = ModelFiles::at(&data.join(ModelFiles::FOLDER)).resolve(&job.account, declared);
-    found.map_err(|error| match error {
+/// Returns the home of the job's policy, with its models.
+fn home(engine: &Engine, data: &Path, job: &JobRecord) -> Result<PolicyHome, ReplayFailure> {
+    let found = ModelFiles::at(&data.join(ModelFiles::FOLDER)).resolve(&job.account, &job.header.models);
+    let found = found.map_err(|error| match error {
         ModelFileError::Missing(_) => refused("a model of the policy was deleted"),
         ModelFileError::Io(error) => ReplayFailure::Broken(error.into()),
-    })
+    })?;
+    engine.policy_home(&found).map_err(|error| ReplayFailure::Broken(error.into()))
 }
 
 /// Refuses a replay whose policy ran in a runtime that is not installed: another one would be another experiment.

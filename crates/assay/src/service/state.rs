@@ -69,8 +69,7 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
     let forecast = QueueForecast::with_uploads(Arc::clone(&records), Arc::new(SystemClock), lanes, uploads);
     let stopping = parts.stopping_preflights;
     let model_files = ModelFiles::folder(&data.join(ModelFiles::FOLDER)).context("the folder of models")?;
-    let models = model_files.clone();
-    let preflights = EnginePreflights { engine: Arc::clone(engine), limits, models, stopping };
+    let preflights = EnginePreflights { engine: Arc::clone(engine), limits, models: model_files.clone(), stopping };
     let replayer = LocalReplayer::new(Arc::clone(engine), Arc::clone(&records), blobs.clone(), data.to_owned());
     Ok(AppState {
         replayer: Arc::new(replayer),
@@ -85,7 +84,7 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
         records,
         queue: Arc::new(LocalQueue::new()),
         catalog: Arc::new(StaticCatalog::from(engine.library())),
-        intake: Arc::new(EngineIntake { engine: Arc::clone(engine), limits }),
+        intake: Arc::new(EngineIntake { engine: Arc::clone(engine), limits, models: model_files.clone() }),
         preflights: Arc::new(preflights),
         preflight_slots: AccountSlots::preflights(),
         publisher: Arc::new(EnginePublisher(Arc::clone(engine))),

@@ -149,33 +149,68 @@ fn zipped(files: &[(&str, Vec<u8>)]) -> Vec<u8> {
     archive(&files.iter().map(|(name, bytes)| (*name, bytes.as_slice())).collect::<Vec<_>>())
 }
 
-/// Remove this test's refusals when jails can read models outside a policy's folder.
+fn policy_folder(assay: &Assay, files: &[(&str, Vec<u8>)]) -> PathBuf {
+    let folder = assay.path("policy");
+    fs::create_dir(&folder).unwrap();
+    for (name, bytes) in files {
+        fs::write(folder.join(name), bytes).unwrap();
+    }
+    folder
+}
+
 #[test]
-fn a_policy_uses_models_in_its_archive() {
+fn a_policy_uses_models_of_its_account_and_those_in_its_archive() {
     let assay = assay();
-    let (_server, client) = start(&assay);
+    let (server, client) = start(&assay);
     let [script, toml] = declaring(b"weights");
-    let parts = [("scenario", CARTPOLE), ("num_episodes", "1"), ("record", "none")];
+    let parts = [("scenario", CARTPOLE), ("num_episodes", "2"), ("record", "none")];
     let refused = client.try_verify(&zipped(&[script.clone(), toml.clone()]), &parts).unwrap();
-    let message = refused.body["error"]["message"].as_str().unwrap();
-    assert_eq!(refused.status, 400, "{}", refused.body);
-    assert!(message.contains("declares the model 'net.bin', which is not among its files"), "{message}");
+    assert_eq!(refused.status, 422, "{}", refused.body);
+    // Inside the archive, a model needs no upload.
     let inside = ("net.bin", b"weights".to_vec());
     let job = client.verify(&zipped(&[script.clone(), toml.clone(), inside]), &parts);
-    let ended = client.ended_job(&job, JOB_LIMIT);
-    assert!(ended.episode_details[0].error.is_none(), "{:?}", ended.episode_details[0].error);
+    let in_archive = client.ended_job(&job, JOB_LIMIT);
+    assert!(in_archive.episode_details[0].error.is_none(), "{:?}", in_archive.episode_details[0].error);
     let other = ("net.bin", b"other".to_vec());
     let refused = client.try_verify(&zipped(&[script.clone(), toml.clone(), other]), &parts).unwrap();
     assert!(refused.text.contains("the file in the policy's folder has the SHA-256"), "{}", refused.body);
 
-    let folder = assay.path("policy");
-    fs::create_dir(&folder).unwrap();
-    for (name, bytes) in [script, toml] {
-        fs::write(folder.join(name), bytes).unwrap();
+    // Uploaded once, it serves a preflight and any number of jobs.
+    let file = assay.write("net.bin", b"weights");
+    assert_eq!(model(&assay, &server, &["upload", file.to_str().unwrap()]).code, 0);
+    let preflight = client
+        .try_form("/preflight", Some(&zipped(&[script.clone(), toml.clone()])), &[("scenario", CARTPOLE)])
+        .unwrap();
+    assert_eq!((preflight.status, &preflight.body["error"]), (200, &Value::Null), "{}", preflight.body);
+    for _ in 0..2 {
+        let job = client.verify(&zipped(&[script.clone(), toml.clone()]), &parts);
+        let ended = client.ended_job(&job, JOB_LIMIT);
+        assert!(ended.episode_details.iter().all(|episode| episode.error.is_none()), "{:?}", ended.episode_details);
+        assert_eq!(ended.models.len(), 1);
     }
-    let run = assay.run(&["verify", folder.to_str().unwrap(), "--scenario", CARTPOLE, "--episodes", "1"]);
+}
+
+#[test]
+fn a_policy_on_the_command_line_uses_models_that_are_given() {
+    let assay = assay();
+    let [script, toml] = declaring(b"weights");
+    let folder = policy_folder(&assay, &[script, toml]);
+    let out = assay.path("out");
+    let verify = ["verify", folder.to_str().unwrap(), "--scenario", CARTPOLE, "--episodes", "1", "--record", "all"];
+    let run = assay.run(&verify);
     assert_eq!(run.code, 2, "{}", run.stderr);
-    assert!(run.stderr.contains("declares the model 'net.bin'"), "{}", run.stderr);
+    assert!(run.stderr.contains("declares the model net.bin") && run.stderr.contains("--model"), "{}", run.stderr);
+    let (file, other) = (assay.write("weights.bin", b"weights"), assay.write("other.bin", b"other"));
+    let (file, other, out) = (file.to_str().unwrap(), other.to_str().unwrap(), out.to_str().unwrap());
+    let run = assay.run(&[&verify[..], &["--model", file, "--model", other]].concat());
+    assert_eq!((run.code, run.stderr.contains("declares no model with the SHA-256")), (2, true), "{}", run.stderr);
+    let run = assay.run(&[&verify[..], &["--model", file, "--out", out, "--no-wait-video"]].concat());
+    assert!(run.code <= 1, "{}", run.stderr);
+    let report = format!("{out}/report.json");
+    let run = assay.run(&["replay", &report, "--episode", "0", "--policy", folder.to_str().unwrap(), "--model", file]);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    let run = assay.run(&["replay", &report, "--episode", "0", "--policy", folder.to_str().unwrap()]);
+    assert_eq!((run.code, run.stderr.contains("--model")), (2, true), "{}", run.stderr);
 }
 
 #[test]

@@ -164,7 +164,6 @@ pub(super) fn job(folder: Option<PathBuf>) -> Job {
         policy: PolicySource::Folder(PolicyFolder {
             path: "/nowhere".into(),
             runtime: None,
-            models: Vec::new(),
             home: assay_policy::PolicyHome::default(),
         }),
         seeds: SeedSource::Job { seed: 7, policy_key: None },

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use assay_model::{Plan, PolicyKey, Record, WALL_BUDGET_PER_SIMULATED_S, WALL_BUDGET_S};
 use clap::Args;
 
-use crate::options::{EvidenceArgs, IsolationArgs, JudgeArgs, PolicyServerArgs, SigningArgs, lanes, probability};
+use crate::options::{
+    EvidenceArgs, IsolationArgs, JudgeArgs, ModelArgs, PolicyServerArgs, SigningArgs, lanes, probability,
+};
 
 /// Maximum number of episodes of a verification.
 pub(super) const MAX_EPISODES: u32 = 10_000;
@@ -71,6 +73,8 @@ pub(crate) struct VerifyArgs {
     pub(super) signing: SigningArgs,
     #[command(flatten)]
     pub(super) policy_server: PolicyServerArgs,
+    #[command(flatten)]
+    pub(super) models: ModelArgs,
     #[command(flatten)]
     pub(super) isolation: IsolationArgs,
     #[command(flatten)]

@@ -38,7 +38,7 @@ pub(super) fn header(arguments: &VerifyArgs, plan: Plan, scenario: &Scenario, po
         policy_sha256: policy.sha256,
         policy_identity: policy.identity,
         runtime: policy.runtime.clone(),
-        models: Vec::new(),
+        models: policy.models.clone(),
         replan_steps: policy.replan_steps,
         seed,
         policy_key: Some(policy_key),

@@ -1,0 +1,205 @@
+//! Models outside a policy's folder: its jails see them, unchanged and shared, and no other jail does.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::PathBuf;
+
+use assay_model::Isolation;
+use assay_policy::{LoadRequest, PolicyConnection, PolicyHome, PolicyModel, PoolConfig};
+
+use crate::common::{Answer, Bench, Driver};
+
+const MIB: u64 = 1 << 20;
+
+/// Reads two models, tries to change one in every way that a file can be changed, and looks for others. Acts by: the
+/// first number of each model, the number of changes that succeeded, the number of links, and the files that it finds.
+const READS: &str = "
+import os
+import numpy as np
+
+here = os.path.dirname(os.path.abspath(__file__))
+first, second = os.path.join(here, 'nets', 'deep', 'first.npy'), os.path.join(here, 'second.npy')
+numbers = [float(np.load(path, mmap_mode='r')[0]) for path in (first, second)]
+changes = 0
+for change in (
+    lambda: open(first, 'r+b'), lambda: open(first, 'ab'), lambda: os.truncate(first, 1), lambda: os.unlink(first),
+    lambda: os.rename(first, second), lambda: os.chmod(first, 0o666), lambda: os.utime(first),
+    lambda: os.link(first, os.path.join(here, 'third')), lambda: np.load(first, mmap_mode='r+'),
+    lambda: open(os.path.join(here, 'nets', 'fourth'), 'wb'),
+):
+    try:
+        change()
+        changes += 1
+    except (OSError, ValueError):
+        pass
+found = sum(len(files) for _, _, files in os.walk(here))
+
+def policy(observation):
+    return [*numbers, float(changes), float(os.stat(first).st_nlink), float(found), float(os.getpid()), 0.0]
+";
+
+/// Writes an array of NumPy's format with `numbers` in a folder that jails can reach.
+fn array(bench: &Bench, name: &str, numbers: &[f64]) -> PathBuf {
+    let path = bench.folder.path().join(name);
+    let mut file = File::create(&path).unwrap();
+    let head = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({},), }}", numbers.len());
+    let head = format!("{head:<117}\n");
+    file.write_all(b"\x93NUMPY\x01\x00").unwrap();
+    file.write_all(&u16::try_from(head.len()).unwrap().to_le_bytes()).unwrap();
+    file.write_all(head.as_bytes()).unwrap();
+    for number in numbers {
+        file.write_all(&number.to_le_bytes()).unwrap();
+    }
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+    path
+}
+
+fn model(path: &str, host: &std::path::Path) -> PolicyModel {
+    PolicyModel::new(path, host).unwrap()
+}
+
+fn request(bench: &Bench, name: &str, text: &str, models: Vec<PolicyModel>) -> LoadRequest {
+    let order = bench.order(&bench.policy(name, &[("policy.py", text), ("nets/readme.txt", "nets")]), 1);
+    LoadRequest { home: PolicyHome::with_models(models), ..order }
+}
+
+fn act(bench: &Bench, order: &LoadRequest) -> Vec<f64> {
+    let mut driver = started(bench, order);
+    match driver.step(0) {
+        Answer::Action(action) => action,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn started(bench: &Bench, order: &LoadRequest) -> Driver {
+    let mut driver = Driver::new(bench.pool().prepare(order.clone()).unwrap().wait().unwrap());
+    assert_eq!(driver.begin(), Answer::Ready);
+    driver
+}
+
+fn assert_reads(change: impl FnOnce(&mut PoolConfig), can_fork: bool) {
+    let bench = Bench::new(1, change);
+    let (first, second) = (array(&bench, "a", &[3.5, 1.0]), array(&bench, "b", &[-2.25]));
+    let models = vec![model("nets/deep/first.npy", &first), model("second.npy", &second)];
+    let order = request(&bench, "reads", READS, models);
+    for episode in 0..2 {
+        let seen = act(&bench, &order);
+        assert_eq!(seen[..5], [3.5, -2.25, 0.0, 1.0, 4.0], "episode {episode}");
+    }
+    assert_eq!(bench.pool().cannot_fork().is_none(), can_fork);
+    // Another policy of the same pool has its own files only.
+    let counts =
+        "import os\n\ndef policy(observation):\n    return [sum(len(f) for _, _, f in os.walk('/policy'))] * 7\n";
+    let other = request(&bench, "other", counts, Vec::new());
+    assert!(act(&bench, &other)[0] <= 2.0);
+    assert_eq!(fs::read(&first).unwrap().len(), 128 + 16);
+    drop((order, other));
+    bench.close();
+}
+
+#[test]
+fn forked_policies_read_their_models_and_cannot_change_them() {
+    assert_reads(|_| {}, true);
+}
+
+#[test]
+fn interpreters_of_their_own_read_their_models_and_cannot_change_them() {
+    assert_reads(|config| config.forks = false, false);
+}
+
+#[test]
+fn policies_without_namespaces_read_their_models_and_cannot_change_them() {
+    assert_reads(|config| config.isolation = Isolation::Landlock, false);
+}
+
+/// Maps a model and uses every page of it.
+const MAPS: &str = "
+import numpy as np
+weights = np.load('/policy/net.npy', mmap_mode='r')
+total = float(weights[::512].sum())
+
+def policy(observation):
+    return [total] * 7
+";
+
+/// Returns a field of the mapping of a file with this inode in `/proc/PID/smaps`, in KiB.
+fn of_mapping(driver: &Driver, inode: u64, field: &str) -> u64 {
+    let pid = driver.process.pid().unwrap();
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap();
+    let inode = inode.to_string();
+    let mapping = text.lines().skip_while(|line| line.split_whitespace().nth(4) != Some(&inode));
+    let line = mapping.skip(1).find(|line| line.starts_with(field)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn the_processes_of_a_policy_share_the_pages_of_its_models() {
+    const NUMBERS: usize = 8 << 20;
+    let bench = Bench::new(1, |_| {});
+    let big = array(&bench, "big", &vec![1.0; NUMBERS]);
+    let order = request(&bench, "maps", MAPS, vec![model("net.npy", &big)]);
+    // Two policies of the same account, each with its own fork server.
+    let again = LoadRequest { home: PolicyHome::with_models(vec![model("net.npy", &big)]), ..order.clone() };
+    let drivers: Vec<Driver> = (0..4).map(|index| started(&bench, if index == 3 { &again } else { &order })).collect();
+    let kib = u64::try_from(NUMBERS).unwrap() * 8 / 1024;
+    let inode = fs::metadata(&big).unwrap().ino();
+    let sum = |field| drivers.iter().map(|driver| of_mapping(driver, inode, field)).sum::<u64>();
+    let (each, shared) = (sum("Rss:"), sum("Pss:"));
+    assert!(each >= 4 * kib && shared <= kib + kib / 50, "{each} KiB are mapped, {shared} KiB are used, of {kib} KiB");
+}
+
+#[test]
+fn models_larger_than_the_memory_of_a_policy_can_be_mapped() {
+    let bench = Bench::new(1, |_| {});
+    let big = array(&bench, "big", &[7.0]);
+    fs::set_permissions(&big, fs::Permissions::from_mode(0o644)).unwrap();
+    let about = File::options().write(true).open(&big).unwrap();
+    about.set_len(3 << 30).unwrap();
+    let maps = "
+import mmap
+with open('/policy/net.npy', 'rb') as file:
+    view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+try:
+    own = bytearray(6 << 30)
+except MemoryError:
+    own = b''
+
+def policy(observation):
+    return [len(view) / 2**30, len(own), view[-1], 0.0, 0.0, 0.0, 0.0]
+";
+    let order = request(&bench, "large", maps, vec![model("net.npy", &big)]);
+    assert_eq!(act(&bench, &order)[..3], [3.0, 0.0, 0.0]);
+    assert!(about.metadata().unwrap().len() > 2048 * MIB);
+}
+
+#[test]
+fn memory_beyond_the_budget_is_noticed_even_if_no_limit_of_the_kernel_counts_it() {
+    let bench = Bench::new(1, |_| {});
+    let big = array(&bench, "big", &[7.0]);
+    fs::set_permissions(&big, fs::Permissions::from_mode(0o644)).unwrap();
+    File::options().write(true).open(&big).unwrap().set_len(2 << 30).unwrap();
+    // Own memory is refused; anonymous memory that could be shared counts as address space only.
+    let fills = "
+import mmap
+try:
+    own = bytearray(700 << 20)
+except MemoryError:
+    own = b''
+kept = []
+
+def policy(observation):
+    if observation['time'] > 0.0:
+        kept.append(mmap.mmap(-1, 600 << 20))
+        for page in range(0, 600 << 20, 4096):
+            kept[0][page] = 1
+    return [float(len(own))] * 7
+";
+    let mut order = request(&bench, "fills", fills, vec![model("net.npy", &big)]);
+    order.allowance.memory_bytes = 512 * MIB;
+    let mut driver = started(&bench, &order);
+    assert_eq!(driver.step(0), Answer::Action(vec![0.0; 7]));
+    assert!(!driver.process.is_over_memory());
+    assert_eq!(driver.step(1), Answer::Action(vec![0.0; 7]));
+    assert!(driver.process.is_over_memory());
+}
