@@ -22,7 +22,10 @@ use assay_store::{
 };
 use jiff::SignedDuration;
 
-const ROUNDS: u64 = 15;
+/// Number of kills, unless [`KILLS`] sets another.
+const ROUNDS: u64 = 3;
+/// Environment variable with the number of kills.
+const KILLS: &str = "ASSAY_STORE_KILLS";
 const EPISODES: u32 = 5;
 const LEASE: SignedDuration = SignedDuration::from_secs(60);
 const VICTIM: &str = "ASSAY_STORE_VICTIM";
@@ -94,7 +97,8 @@ fn note(mut file: &File, line: &str) {
 async fn judge() {
     let folder = tempfile::tempdir().unwrap();
     let chance = RandomState::new();
-    for round in 0..ROUNDS {
+    let rounds = std::env::var(KILLS).map_or(ROUNDS, |kills| kills.parse().unwrap());
+    for round in 0..rounds {
         let mut child = start(folder.path(), round);
         tokio::time::sleep(Duration::from_millis(20 + chance.hash_one(round) % 250)).await;
         assert!(child.try_wait().unwrap().is_none(), "the victim of round {round} ended by itself");
@@ -103,7 +107,7 @@ async fn judge() {
         let records = SqliteRecords::open(folder.path(), "the judge").unwrap();
         compare(&records, folder.path()).await;
     }
-    finish(folder.path()).await;
+    finish(folder.path(), rounds).await;
 }
 
 fn start(folder: &Path, round: u64) -> Child {
@@ -151,7 +155,7 @@ async fn compare(records: &SqliteRecords, folder: &Path) {
 }
 
 /// Completes the remaining work: every accepted job gets its verdict.
-async fn finish(folder: &Path) {
+async fn finish(folder: &Path, rounds: u64) {
     let records = SqliteRecords::open(folder, "the judge").unwrap();
     records.reconcile(at(0)).await.unwrap();
     let file = OpenOptions::new().append(true).open(notes(folder)).unwrap();
@@ -167,7 +171,7 @@ async fn finish(folder: &Path) {
     let verdict: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(verdict, "ok");
     eprintln!(
-        "{ROUNDS} kills: {} jobs, {} episodes acknowledged, none lost, none twice",
+        "{rounds} kills: {} jobs, {} episodes acknowledged, none lost, none twice",
         answers.jobs.len(),
         answers.episodes.len()
     );
