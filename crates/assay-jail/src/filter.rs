@@ -37,7 +37,6 @@ pub enum FilterError {
 }
 
 /// Compiled filters as the bytes that bubblewrap reads.
-#[derive(Debug)]
 pub(crate) struct Filters {
     kill: Vec<u8>,
     policy: Allow,
@@ -46,6 +45,13 @@ pub(crate) struct Filters {
     step: Allow,
     step_with_cameras: Allow,
     render: Allow,
+}
+
+impl std::fmt::Debug for Filters {
+    /// Omits the bytes, which nobody can read.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Filters").finish_non_exhaustive()
+    }
 }
 
 /// Calls on files that Landlock does not govern: only if the host's files are not visible.
