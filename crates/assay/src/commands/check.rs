@@ -10,7 +10,7 @@ use clap::Args;
 
 use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
-use crate::options::{IsolationArgs, PolicyServerArgs};
+use crate::options::{AdapterArgs, IsolationArgs, PolicyServerArgs};
 use crate::{screen, source};
 
 /// No-break space between words.
@@ -38,6 +38,8 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    adapter: AdapterArgs,
+    #[command(flatten)]
     policy_server: PolicyServerArgs,
     #[command(flatten)]
     isolation: IsolationArgs,
@@ -51,8 +53,12 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<ExitStatus, Failure> {
         .or_internal()?;
     let scenario = super::verify::find(&engine, &arguments.scenario)?;
     let work = engine.scratch("check").or_internal()?;
-    let policy =
-        source::find(&arguments.policy, &arguments.policy_server, (&engine, &scenario), &work.path().join("policy"))?;
+    let policy = source::find(
+        &arguments.policy,
+        (&arguments.policy_server, &arguments.adapter),
+        (&engine, &scenario),
+        &work.path().join("policy"),
+    )?;
     if matches!(policy.source, PolicySource::Folder(_)) {
         engine.runs_policies().or_internal()?;
     }

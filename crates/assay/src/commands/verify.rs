@@ -70,8 +70,7 @@ pub(crate) fn run(arguments: &VerifyArgs) -> Result<ExitStatus, Failure> {
         sign(out, &report, evidence_in(out).or_internal()?, timestep_s, keyring).or_internal()?;
         results::keep_policy(arguments, &job.policy, &report, out);
     }
-    let again = (arguments.policy.as_path(), arguments.scenario.as_str(), arguments.wall_budget);
-    results::show(arguments, &report, run_again::command(again, &installation, &job.scenario))?;
+    results::show(arguments, &report, run_again::command(arguments, &installation, &job.scenario))?;
     let code = report.verdict.map(ExitStatus::from).ok_or_else(|| Failure::Internal(anyhow!("no episode was run")))?;
     match signed {
         Some((out, keyring)) => {
@@ -90,7 +89,12 @@ struct Prepared {
 /// Resolves scenario and policy, and plans the job. `work` is a folder for temporary files.
 fn prepare(arguments: &VerifyArgs, engine: &Engine, work: &Path, is_judged: bool) -> Result<Prepared, Failure> {
     let scenario = find(engine, &arguments.scenario)?;
-    let policy = source::find(&arguments.policy, &arguments.policy_server, (engine, &scenario), &work.join("policy"))?;
+    let policy = source::find(
+        &arguments.policy,
+        (&arguments.policy_server, &arguments.adapter),
+        (engine, &scenario),
+        &work.join("policy"),
+    )?;
     let mut header = header(arguments, plan(arguments, &scenario)?, &scenario, &policy);
     if matches!(policy.source, PolicySource::Folder(_)) {
         engine.runs_policies().or_internal()?;

@@ -1,0 +1,79 @@
+//! The files that an adapter's declaration names, compared with the policy's files.
+
+use std::path::{Path, PathBuf};
+
+use super::checkpoint::Checkpoint;
+use super::declaration::{AdapterInput, AdapterKind, PolicyAdapter, StatisticsSource};
+use super::error::AdapterError;
+
+/// The beginning of a file.
+#[derive(Debug)]
+pub(crate) struct FileStart {
+    /// Its first bytes, as many as were asked for if it has so many.
+    pub(crate) bytes: Vec<u8>,
+    /// Its size in bytes.
+    pub(crate) total: u64,
+}
+
+/// Reads the beginning of the file with an index, at most as many bytes as the second argument says.
+pub(super) type ReadStart<'a, E> = &'a mut dyn FnMut(usize, usize) -> Result<FileStart, E>;
+
+/// Error of [`check`]: the author's, or that of reading.
+pub(super) type Checked<E> = Result<Result<(), AdapterError>, E>;
+
+/// Checks that the files exist which `adapter` names, among `files`, the paths in the policy's folder, or for a model
+/// also among `models`, the paths of declared ones. The parts of a checkpoint that need no runtime are checked too.
+///
+/// # Errors
+/// Those of `read`. The problem of the author is the inner result.
+pub(crate) fn check<E>(
+    adapter: &PolicyAdapter,
+    files: &[PathBuf],
+    models: &[&str],
+    mut read: impl FnMut(usize, usize) -> Result<FileStart, E>,
+) -> Checked<E> {
+    let folder = PolicyFiles { files, models };
+    let statistics = adapter.inputs.iter().map(|AdapterInput { statistics, .. }| statistics);
+    for source in statistics.chain([&adapter.action.statistics]).flatten() {
+        if let StatisticsSource::File(file) = source
+            && folder.find(file).is_none()
+        {
+            return Ok(Err(missing(file)));
+        }
+    }
+    match &adapter.kind {
+        AdapterKind::Onnx { model } => Ok(if folder.has(model) { Ok(()) } else { Err(missing(model)) }),
+        AdapterKind::Lerobot { checkpoint } => {
+            Checkpoint::read(&folder, checkpoint, &mut read).map(|read| read.and_then(|read| read.check(adapter)))
+        }
+    }
+}
+
+/// The names of a policy's files and models.
+pub(super) struct PolicyFiles<'a> {
+    files: &'a [PathBuf],
+    models: &'a [&'a str],
+}
+
+impl PolicyFiles<'_> {
+    /// Returns the index of a file.
+    pub(super) fn find(&self, path: &str) -> Option<usize> {
+        self.files.iter().position(|file| file == Path::new(path))
+    }
+
+    /// Returns true if there is a file or a declared model of this path.
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.find(path).is_some() || self.models.contains(&path)
+    }
+
+    /// Returns the names of the files directly in `folder`.
+    pub(super) fn names_in(&self, folder: &str) -> impl Iterator<Item = &str> {
+        let inside = self.files.iter().filter(move |file| file.parent() == Some(Path::new(folder)));
+        inside.filter_map(|file| file.file_name()?.to_str())
+    }
+}
+
+/// Returns the error for a file that is not in the policy's folder.
+pub(super) fn missing(path: &str) -> AdapterError {
+    AdapterError::file(path, "is not in the policy's folder or archive; add it, or correct its path in policy.toml")
+}
