@@ -13,7 +13,8 @@ pub enum PolicyErrorCode {
     SyntaxError,
     /// There is no `policy.py`, or no policy in it. Reported by the runner.
     NoPolicy,
-    /// The network of a policy without code cannot be loaded, or is not what the policy declares. Reported by the runner.
+    /// The network of a policy without code cannot be loaded, or is not what the policy declares. Reported by the
+    /// runner.
     Adapter,
     /// The policy raised an exception after its import. Reported by the runner.
     Exception,
@@ -42,8 +43,8 @@ pub enum PolicyErrorCode {
     Connect,
     /// The policy server reported an error. Reported by the relay.
     ServerError,
-    /// The policy server, or the declaration of a policy without code, requires or provides something that does not match
-    /// the scenario. Reported by the relay, and by the worker.
+    /// The policy server, or the declaration of a policy without code, requires or provides something that does not
+    /// match the scenario. Reported by the relay, and by the worker.
     Mismatch,
     /// The policy server closed the connection. Reported by the relay.
     Closed,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::declaration::{AdapterInput, InputSource, PolicyAdapter};
+use super::declaration::{AdapterInput, InputSource, NamedArray, PolicyAdapter};
 use super::error::{AdapterError, shown};
 use super::files::{PolicyFiles, ReadStart, missing};
 use super::limits::{MAX_CHUNK, MAX_FEATURES, MAX_JSON_BYTES};
@@ -14,6 +14,8 @@ use super::safetensors;
 const CONFIG: &str = "config.json";
 const WEIGHTS: &str = "model.safetensors";
 const ACTION: &str = "action";
+/// Type of a feature that is an image.
+const IMAGE: &str = "VISUAL";
 /// The architectures that the adapter loads.
 const KINDS: [&str; 2] = ["act", "diffusion"];
 /// Endings of files that run code when they are loaded.
@@ -101,87 +103,84 @@ impl Checkpoint {
     /// Compares the features with the declaration.
     pub(super) fn check(&self, adapter: &PolicyAdapter) -> Result<(), AdapterError> {
         for input in &adapter.inputs {
+            let known = || self.input_features.keys().map(|name| shown(name)).collect::<Vec<_>>().join(", ");
             let feature = self.input_features.get(&input.name).ok_or_else(|| {
-                let known: Vec<_> = self.input_features.keys().map(|name| shown(name)).collect();
-                let why =
-                    format!("the checkpoint has no such input; it has {}. Correct the input's name", known.join(", "));
+                let why = format!("the checkpoint has no such input; it has {}. Correct the input's name", known());
                 AdapterError::feature(&input.name, why)
             })?;
-            feature.check(input)?;
+            feature.check(input).map_err(|why| AdapterError::feature(&input.name, why))?;
         }
-        for (name, feature) in &self.input_features {
-            if !adapter.inputs.iter().any(|input| input.name == *name) {
-                let why = format!(
-                    "the checkpoint needs it, with shape {:?}; add an input of this name, with its arrays or image",
-                    feature.shape
-                );
-                return Err(AdapterError::feature(name, why));
-            }
+        let is_mapped = |name: &str| adapter.inputs.iter().any(|input| input.name == name);
+        if let Some((name, Feature { shape, .. })) = self.input_features.iter().find(|(name, _)| !is_mapped(name)) {
+            let why = format!(
+                "the checkpoint needs it, with shape {shape:?}; add an input of this name, with its arrays or image"
+            );
+            return Err(AdapterError::feature(name, why));
         }
-        let units = adapter.action.units.len();
-        match self.output_features.iter().next() {
-            Some((name, feature)) if name == ACTION && self.output_features.len() == 1 => {
-                if feature.shape != [u32::try_from(units).unwrap_or(u32::MAX)] {
-                    let why = format!(
-                        "the checkpoint's has shape {:?}, but the declaration has units of shape [{units}]; give the unit of each number",
-                        feature.shape
-                    );
-                    return Err(AdapterError::feature(ACTION, why));
-                }
-            }
-            _ => return Err(AdapterError::feature(ACTION, "it must be the only output of the checkpoint")),
-        }
+        self.check_action(adapter.action.units.len())?;
         match adapter.action.replan_steps {
             Some(steps) if steps > self.n_action_steps => {
+                let most = self.n_action_steps;
                 let why = format!(
-                    "is {steps}, but the checkpoint executes {} actions (n_action_steps); use at most that",
-                    self.n_action_steps
+                    "is {steps}, but the checkpoint executes {most} actions (n_action_steps); use at most that"
                 );
                 Err(AdapterError::key("action.replan_steps", why))
             }
             _ => Ok(()),
         }
     }
+
+    /// Compares the size of an action with the number of declared units.
+    fn check_action(&self, units: usize) -> Result<(), AdapterError> {
+        let Some(Feature { shape, .. }) = self.output_features.get(ACTION).filter(|_| self.output_features.len() == 1)
+        else {
+            return Err(AdapterError::feature(ACTION, "it must be the only output of the checkpoint"));
+        };
+        if shape.len() != 1 || shape[0] as usize != units {
+            let why = format!(
+                "the checkpoint's has shape {shape:?}, but the declaration has units of shape [{units}]; give the unit of \
+                 each number"
+            );
+            return Err(AdapterError::feature(ACTION, why));
+        }
+        Ok(())
+    }
 }
 
 impl Feature {
-    /// Compares it with its declaration.
-    fn check(&self, input: &AdapterInput) -> Result<(), AdapterError> {
-        let wrong = |why: String| Err(AdapterError::feature(&input.name, why));
-        match (&input.source, self.r#type == "VISUAL") {
-            (InputSource::Arrays(arrays), false) => {
-                if self.shape != [input.size()] {
-                    let parts: Vec<_> =
-                        arrays.iter().map(|array| format!("{} [{}]", shown(&array.name), array.size)).collect();
-                    return wrong(format!(
-                        "the checkpoint's has shape {:?}, but its arrays have shape [{}] together ({}); list the arrays it was trained with, in their order",
-                        self.shape,
-                        input.size(),
-                        parts.join(", ")
-                    ));
-                }
-            }
-            (InputSource::Image { shape, .. }, true) => {
-                let is_image = matches!(self.shape[..], [3, height, width] if height > 0 && width > 0);
-                if !is_image || shape.is_some_and(|shape| self.shape != shape) {
-                    return wrong(format!(
-                        "the checkpoint's has shape {:?}, but the declaration has {}; remove shape, or correct it",
-                        self.shape,
-                        shape.map_or_else(
-                            || "an image of shape [3, height, width]".to_owned(),
-                            |shape| format!("{shape:?}")
-                        )
-                    ));
-                }
-            }
+    /// Compares it with its declaration. Returns the problem and the remedy.
+    fn check(&self, input: &AdapterInput) -> Result<(), String> {
+        let shape = &self.shape;
+        match (&input.source, self.r#type == IMAGE) {
             (InputSource::Arrays(_), true) => {
-                return wrong(format!("it is an image of shape {:?}; give image instead of arrays", self.shape));
+                Err(format!("it is an image of shape {shape:?}; give image instead of arrays"))
             }
             (InputSource::Image { .. }, false) => {
-                return wrong(format!("it is an array of shape {:?}; give arrays instead of image", self.shape));
+                Err(format!("it is an array of shape {shape:?}; give arrays instead of image"))
             }
+            (InputSource::Arrays(arrays), false) if *shape != [input.size()] => {
+                let part = |array: &NamedArray| format!("{} [{}]", shown(&array.name), array.size);
+                let parts = arrays.iter().map(part).collect::<Vec<_>>().join(", ");
+                Err(format!(
+                    "the checkpoint's has shape {shape:?}, but its arrays have shape [{}] together ({parts}); list the \
+                     arrays it was trained with, in their order",
+                    input.size()
+                ))
+            }
+            (InputSource::Image { shape: declared, .. }, true) => {
+                let wanted =
+                    declared.map_or_else(|| "[3, height, width]".to_owned(), |declared| format!("{declared:?}"));
+                let is_image = matches!(shape[..], [3, height, width] if height > 0 && width > 0);
+                if is_image && declared.is_none_or(|declared| *shape == declared) {
+                    return Ok(());
+                }
+                Err(format!(
+                    "the checkpoint's has shape {shape:?}, but an image of shape {wanted} is declared; correct or remove \
+                     shape"
+                ))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -1,8 +1,8 @@
 //! Adapters: policies without code, whose network, inputs and outputs are declared in the table `[adapter]` of
 //! `policy.toml`.
 //!
-//! Here a declaration is read ([`PolicyAdapter`]) and compared with the policy's files when the policy is accepted. What
-//! it says about the scenario is compared before an episode, by `assay-worker`. The adapters themselves are Python
+//! Here a declaration is read ([`PolicyAdapter`]) and compared with the policy's files when the policy is accepted.
+//! What it says about the scenario is compared before an episode, by `assay-worker`. The adapters themselves are Python
 //! (`python/runner/assay_adapters`) and run in the policy's jail.
 
 mod checkpoint;

@@ -1,5 +1,5 @@
-//! The files of the runner, which exchanges frames for the policy. They are part of this program, so that their versions
-//! always match.
+//! The files of the runner, which exchanges frames for the policy. They are part of this program, so that their
+//! versions always match.
 
 use std::io::Error;
 use std::path::Path;

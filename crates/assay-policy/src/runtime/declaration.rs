@@ -120,7 +120,7 @@ impl PolicyDeclaration {
         let model = |ModelTable { path, sha256, size_bytes }: ModelTable| {
             let why = "is not a SHA-256 of 64 lower-case hexadecimal digits".to_owned();
             let digest = sha256.parse().map_err(|_| invalid("models.sha256", &sha256, why))?;
-            Ok(DeclaredModel { path, sha256: digest, size_bytes })
+            Ok::<_, DeclarationError>(DeclaredModel { path, sha256: digest, size_bytes })
         };
         let dependency =
             |text: &String| PackageRequirement::parse(text).map_err(|why| invalid("dependencies", text, why));

@@ -47,7 +47,9 @@ fn checkpoint(folder: &Path) {
     write("config.json", CONFIG.as_bytes());
     write("policy_preprocessor.json", processor("normalizer_processor", "before.safetensors").as_bytes());
     write("policy_postprocessor.json", processor("unnormalizer_processor", "after.safetensors").as_bytes());
-    ["model.safetensors", "before.safetensors", "after.safetensors"].map(|name| write(name, &safetensors()));
+    for name in ["model.safetensors", "before.safetensors", "after.safetensors"] {
+        write(name, &safetensors());
+    }
 }
 
 fn verify(assay: &Assay, map: &str) -> Run {

@@ -47,7 +47,8 @@ fn a_network_trained_on_demonstrations_reaches_the_target_in_both_forms() {
     let key = "5f".repeat(32);
     let run = |form: &str, episodes: &str, lanes: &str| {
         let policy = root().join("examples/learned/tabletop_reach").join(form);
-        let words = ["verify", policy.to_str().unwrap(), "--scenario", "tabletop_reach", "--seed", "3", "--record", "none"];
+        let words =
+            ["verify", policy.to_str().unwrap(), "--scenario", "tabletop_reach", "--seed", "3", "--record", "none"];
         let more = ["--json", "--policy-key", &key, "--episodes", episodes, "--lanes", lanes];
         report(&assay.run(&[&words[..], &more].concat()))
     };
