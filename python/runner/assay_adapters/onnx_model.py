@@ -1,5 +1,6 @@
 """The adapter `onnx`: a model that ONNX Runtime runs."""
 
+import os
 import re
 
 import numpy as np
@@ -71,7 +72,25 @@ def open_session(onnxruntime: object, folder: str, name: str) -> object:
     try:
         return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     except Exception as error:
+        if "/proc/self/fd" not in str(error):
+            raise explained(error, onnxruntime.__version__, name) from None
+    # To read weights from other files, ONNX Runtime looks for their names in /proc, which a jail lacks.
+    others = weights_beside(path)
+    options.add_external_initializers_from_files_in_memory(*others)
+    try:
+        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    except Exception as error:
         raise explained(error, onnxruntime.__version__, name) from None
+
+
+def weights_beside(model: str) -> tuple[list[str], list[np.ndarray], list[int]]:
+    """Return the names, contents and sizes of the files that may have a model's weights: those below its folder."""
+    folder, names = os.path.dirname(model), []
+    for inside, _, files in os.walk(folder):
+        names += [os.path.relpath(os.path.join(inside, file), folder) for file in files]
+    sizes = {name: os.path.getsize(os.path.join(folder, name)) for name in names}
+    names = [name for name in names if sizes[name] and not name.endswith((".onnx", ".toml"))]
+    return names, [np.memmap(os.path.join(folder, name), np.uint8, "r") for name in names], [sizes[name] for name in names]
 
 
 def observer(folder: str, model: str, table: dict, value: object) -> object:
@@ -112,7 +131,7 @@ def explained(error: Exception, version: str, name: str) -> AdapterError:
             f"{name} has the operator {kind}, which ONNX Runtime {version} does not have, and custom operators can't be "
             "loaded; export the network with standard operators"
         )
-    if "External data path" in text or "External initializer" in text:
+    if any(part in text for part in ("External data path", "External initializer", "/proc/self/fd", "out of bounds")):
         detail = text.rsplit("Error: ", 1)[-1].rsplit("cc:", 1)[-1].split(" ", 1)[-1]
         return AdapterError(
             f"{name} keeps weights in another file, which must be complete, in the policy's folder, and have the name that "

@@ -82,7 +82,7 @@ fn a_network_without_code_acts_like_the_same_network_with_code() {
     assert_eq!((without.verdict, without.success_rate), (Some(Verdict::Safe), Some(1.0)));
     assert_eq!(without.fingerprint.unwrap().runtime.unwrap().name.as_str(), "onnx");
     let checked = assay.run(&["check", adapted.to_str().unwrap(), "--scenario", CARTPOLE]);
-    assert!(checked.code == 0 && checked.stdout.contains("0 problems, 0 warnings"), "{}", checked.stdout);
+    assert!(checked.code == 0 && checked.stdout.contains("0 problems"), "{}", checked.stdout);
     // An archive of the folder is the same policy.
     let zip = assay.write("adapted.zip", assay_testkit::zip_folder(&adapted));
     assert_eq!(hashes(&run(&assay, &zip)), hashes(&with_code));
@@ -159,7 +159,7 @@ fn a_network_that_is_not_what_is_declared_is_an_error_that_names_the_remedy() {
         (&custom, "adapter", &["the operator evil:Run", "standard operators"]),
         (&external("../../etc/passwd"), "adapter", &["weights in another file", "escapes", "save the model as one"]),
         (&external("/etc/passwd"), "adapter", &["weights in another file", "Absolute path"]),
-        (&external("policy.toml"), "adapter", &["weights in another file", "complete"]),
+        (&external("model.bin"), "adapter", &["weights in another file", "must be complete"]),
         (&huge, "memory", &["model.onnx needs more memory"]),
         (&nan, "bad_action", &["the output 'force' of model.onnx is not finite: number 0 is"]),
         (&chunk, "bad_action", &["shape [5, 1]", "1 x 1 is declared", "set chunk_size = 5"]),
@@ -170,6 +170,23 @@ fn a_network_that_is_not_what_is_declared_is_an_error_that_names_the_remedy() {
     }
     let renamed = without_code(&assay, &DECLARATION.replace("name = \"state\"", "name = \"x\""), &whole);
     assert!(failure(&assay, &renamed).1.contains("model.onnx has no input 'x', only 'state'"));
+    assay.assert_clean();
+}
+
+#[test]
+fn weights_in_another_file_of_the_policy_are_found() {
+    let assay = assay();
+    let io = OnnxModel::default().input("state", &[1, 4]).output("force", &[1, 1]);
+    let model = io.external("w", &[4, 1], "model.bin").node("MatMul", &["state", "w"], "force").to_bytes();
+    let weights: Vec<u8> = [1.0_f32, 30.0, 2.0, 6.0].iter().flat_map(|number| number.to_le_bytes()).collect();
+    let files = |weights| {
+        let declaration = DECLARATION.as_bytes();
+        policy(&assay, "external", &[("policy.toml", declaration), ("model.onnx", &model), ("model.bin", weights)])
+    };
+    let inside = run(&assay, &without_code(&assay, DECLARATION, &linear().to_bytes()));
+    assert_eq!(hashes(&run(&assay, &files(&weights))), hashes(&inside));
+    let (code, message) = failure(&assay, &files(&weights[..7]));
+    assert!(code == "adapter" && message.contains("must be complete"), "{message}");
     assay.assert_clean();
 }
 

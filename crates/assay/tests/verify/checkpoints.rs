@@ -134,7 +134,7 @@ fn a_damaged_or_unsafe_checkpoint_is_refused_with_its_file() {
     for (file, content, parts) in [
         ("config.json", b"{".as_slice(), &["config.json", "it ends too early, line 1"][..]),
         ("config.json", b"[]", &["config.json", "not the configuration of a LeRobot policy"]),
-        ("config.json", CONFIG.replace("act", "smolvla").as_bytes(), &["\"smolvla\"", "act and diffusion"]),
+        ("config.json", CONFIG.replace("\"act\"", "\"smolvla\"").as_bytes(), &["\"smolvla\"", "act and diffusion"]),
         ("config.json", CONFIG.replace("10", "0").as_bytes(), &["n_action_steps is 0"]),
         ("config.json", image.as_bytes(), &["it is an image of shape [3, 96, 96]", "give image instead of arrays"]),
         ("config.json", two.as_bytes(), &["\"observation.image\"", "shape [3, 9, 9]", "add an input of this name"]),
