@@ -59,6 +59,10 @@ def import_libraries() -> None:
     except OSError:
         # The tier's filter does not allow the call.
         pass
+    if "lerobot" in MODULES:
+        # One of its dependencies (dill) asks for a folder for temporary files when it is imported, and fails if none is
+        # writable. This one exists; writing to it fails.
+        importlib.import_module("tempfile").tempdir = "/"
     for name in [*LIBRARIES, *MODULES]:
         importlib.import_module(name)
 

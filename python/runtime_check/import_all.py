@@ -7,7 +7,9 @@ Prints `> MODULE` before each import, `! ERROR` after a failed one, and `.` at t
 
 import importlib
 import importlib.metadata
+import importlib.util
 import sys
+import tempfile
 import warnings
 
 MAX_MESSAGE_CHARS = 300
@@ -28,6 +30,9 @@ def modules() -> list[str]:
 
 def main() -> None:
     warnings.simplefilter("ignore")
+    if importlib.util.find_spec("lerobot"):
+        # As in the runner.
+        tempfile.tempdir = "/"
     after = sys.argv[1] if len(sys.argv) > 1 else ""
     for name in modules():
         if name <= after:

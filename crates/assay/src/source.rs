@@ -31,8 +31,8 @@ pub(crate) struct ResolvedPolicy {
     pub(crate) replan_steps: Option<u32>,
 }
 
-/// Resolves `given`: a policy's files, which are unpacked into `folder`, a checkpoint, which `adapter` describes, or the
-/// address of a policy server, which is called as `options` or else `scenario` specify.
+/// Resolves `given`: a policy's files, which are unpacked into `folder`, a checkpoint, which `adapter` describes, or
+/// the address of a policy server, which is called as `options` or else `scenario` specify.
 pub(crate) fn find(
     given: &Path,
     (options, adapter): (&PolicyServerArgs, &AdapterArgs),

@@ -5,6 +5,7 @@ Its saved processors normalise the observation and restore the units of the acti
 
 import importlib
 import json
+import os
 
 import numpy as np
 
@@ -38,6 +39,9 @@ def load(folder: str, table: dict) -> type:
 
 
 def load_checkpoint(path: str, table: dict) -> type:
+    # PyTorch creates this folder unless it exists, for compiled code that no policy here has; its users look for a home.
+    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", path)
+    os.environ.setdefault("HOME", "/")
     import torch
 
     # A policy has one processor; more threads would only wait for each other.

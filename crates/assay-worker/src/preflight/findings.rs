@@ -159,8 +159,8 @@ fn first_call(scenario: &Scenario, cpu_ms: &[f64]) -> Option<Finding> {
     (took > NEAR * limit).then(|| finding(FindingLevel::Warning, "slow_first", message, advice))
 }
 
-/// Returns the CPU time of each step after the first, or the mean of each chunk of a policy that executes `replan_steps`
-/// actions before it computes again.
+/// Returns the CPU time of each step after the first, or the mean of each chunk of a policy that executes
+/// `replan_steps` actions before it computes again.
 fn later_steps(cpu_ms: &[f64], replan_steps: Option<u32>) -> Vec<f64> {
     let length = replan_steps.unwrap_or(1).max(1) as usize;
     let counted: Vec<f64> = std::iter::once(0.0).chain(cpu_ms.iter().copied().skip(1)).collect();

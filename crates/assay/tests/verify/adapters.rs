@@ -1,7 +1,7 @@
 //! Policies without code: the adapter of ONNX models, on the cart and pole.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use assay_model::{EpisodeStatus, JobReport, Preflight, Verdict};
 use assay_testkit::{Assay, OnnxModel, home};
@@ -53,14 +53,14 @@ fn without_code(assay: &Assay, declaration: &str, model: &[u8]) -> PathBuf {
 }
 
 /// Runs two episodes.
-fn run(assay: &Assay, policy: &PathBuf) -> JobReport {
+fn run(assay: &Assay, policy: &Path) -> JobReport {
     let arguments = ["--episodes", "2", "--seed", "3", "--record", "none", "--json", "--policy-key", KEY];
     report(&verify(assay, policy, &arguments))
 }
 
 /// Returns the first finding of `assay check`, and the error of a verification's first episode.
 #[track_caller]
-fn failure(assay: &Assay, policy: &PathBuf) -> (String, String) {
+fn failure(assay: &Assay, policy: &Path) -> (String, String) {
     let checked = assay.run(&["check", policy.to_str().unwrap(), "--scenario", CARTPOLE, "--json"]);
     let found: Preflight = serde_json::from_str(&checked.stdout).unwrap_or_else(|e| panic!("{e}: {}", checked.stderr));
     assert_eq!((checked.code, found.findings[0].code.as_str()), (1, "policy_error"), "{}", checked.stdout);
