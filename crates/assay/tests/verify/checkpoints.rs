@@ -3,9 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use assay_testkit::{Assay, Run};
+use assay_testkit::{Assay, Run, home};
 
-use crate::{CARTPOLE, assay};
+use crate::{CARTPOLE, assay, hashes, report};
+
+/// Environment variable with a folder in which there is a runtime with LeRobot (see `tools/test-long`).
+const RUNTIMES: &str = "ASSAY_LEROBOT_RUNTIMES";
+const KEY: &str = "5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f";
 
 const MAP: &str = r#"
 [adapter]
@@ -77,6 +81,33 @@ fn a_checkpoint_that_fits_only_lacks_its_runtime() {
     let words =
         ["check", folder.to_str().unwrap(), "--scenario", CARTPOLE, "--adapter", "lerobot", "--map", "map.toml"];
     assert_refused(&assay.run(&words), &["no runtime here has lerobot"]);
+    assay.assert_clean();
+}
+
+/// The checkpoint of `examples/learned/tabletop_reach`, in a runtime with LeRobot where the variable names its folder;
+/// without one, everything that needs none is checked.
+#[test]
+fn an_act_of_ours_reaches_the_target() {
+    let runtimes = std::env::var(RUNTIMES).ok();
+    let assay = match &runtimes {
+        Some(folder) => assay().with_variable("ASSAY_RUNTIMES", folder),
+        None => assay(),
+    };
+    let example = home().join("examples/learned/tabletop_reach");
+    let (folder, map) = (example.join("act"), example.join("act.toml"));
+    let run = |episodes: &str, lanes: &str| {
+        let words = ["verify", folder.to_str().unwrap(), "--adapter", "lerobot", "--map", map.to_str().unwrap()];
+        let more = ["--scenario", "tabletop_reach", "--seed", "3", "--record", "none", "--json"];
+        let these = ["--policy-key", KEY, "--episodes", episodes, "--lanes", lanes];
+        assay.run(&[&words[..], &more, &these].concat())
+    };
+    let run_20 = run("20", "2");
+    if runtimes.is_none() {
+        return assert_refused(&run_20, &["no runtime here has lerobot"]);
+    }
+    let (twenty, four) = (report(&run_20), report(&run("4", "1")));
+    assert!(twenty.success_rate.unwrap() >= 0.8, "{:?} {:?}", twenty.success_rate, twenty.error_message);
+    assert_eq!(hashes(&twenty)[..4], hashes(&four)[..]);
     assay.assert_clean();
 }
 
