@@ -1,9 +1,7 @@
-//! The files that an adapter's declaration names, compared with the policy's files.
+//! A policy's files, as the checks of an adapter see them.
 
 use std::path::{Path, PathBuf};
 
-use super::checkpoint::Checkpoint;
-use super::declaration::{AdapterInput, AdapterKind, PolicyAdapter, StatisticsSource};
 use super::error::AdapterError;
 
 /// The beginning of a file.
@@ -18,41 +16,10 @@ pub(crate) struct FileStart {
 /// Reads the beginning of the file with an index, at most as many bytes as the second argument says.
 pub(super) type ReadStart<'a, E> = &'a mut dyn FnMut(usize, usize) -> Result<FileStart, E>;
 
-/// Error of [`check`]: the author's, or that of reading.
-pub(super) type Checked<E> = Result<Result<(), AdapterError>, E>;
-
-/// Checks that the files exist which `adapter` names, among `files`, the paths in the policy's folder, or for a model
-/// also among `models`, the paths of declared ones. The parts of a checkpoint that need no runtime are checked too.
-///
-/// # Errors
-/// Those of `read`. The problem of the author is the inner result.
-pub(crate) fn check<E>(
-    adapter: &PolicyAdapter,
-    files: &[PathBuf],
-    models: &[&str],
-    mut read: impl FnMut(usize, usize) -> Result<FileStart, E>,
-) -> Checked<E> {
-    let folder = PolicyFiles { files, models };
-    let statistics = adapter.inputs.iter().map(|AdapterInput { statistics, .. }| statistics);
-    for source in statistics.chain([&adapter.action.statistics]).flatten() {
-        if let StatisticsSource::File(file) = source
-            && folder.find(file).is_none()
-        {
-            return Ok(Err(missing(file)));
-        }
-    }
-    match &adapter.kind {
-        AdapterKind::Onnx { model } => Ok(if folder.has(model) { Ok(()) } else { Err(missing(model)) }),
-        AdapterKind::Lerobot { checkpoint } => {
-            Checkpoint::read(&folder, checkpoint, &mut read).map(|read| read.and_then(|read| read.check(adapter)))
-        }
-    }
-}
-
 /// The names of a policy's files and models.
 pub(super) struct PolicyFiles<'a> {
-    files: &'a [PathBuf],
-    models: &'a [&'a str],
+    pub(super) files: &'a [PathBuf],
+    pub(super) models: &'a [&'a str],
 }
 
 impl PolicyFiles<'_> {

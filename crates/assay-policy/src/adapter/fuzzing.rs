@@ -3,7 +3,8 @@
 use std::convert::Infallible;
 use std::path::PathBuf;
 
-use super::files::{FileStart, check};
+use super::check::check;
+use super::files::FileStart;
 use super::{AdapterError, checkpoint::Checkpoint, processors, safetensors};
 use crate::PolicyDeclaration;
 

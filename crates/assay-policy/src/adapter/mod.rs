@@ -5,6 +5,7 @@
 //! What it says about the scenario is compared before an episode, by `assay-worker`. The adapters themselves are Python
 //! (`python/runner/assay_adapters`) and run in the policy's jail.
 
+mod check;
 mod checkpoint;
 mod declaration;
 mod error;
@@ -18,11 +19,12 @@ mod processors;
 mod safetensors;
 mod table;
 
+pub(crate) use check::check;
 pub use declaration::{
     AdapterAction, AdapterInput, AdapterKind, InputSource, NamedArray, PolicyAdapter, StatisticsSource,
 };
 pub use error::AdapterError;
-pub(crate) use files::{FileStart, check};
+pub(crate) use files::FileStart;
 #[cfg(feature = "fuzzing")]
 pub use fuzzing::checkpoint_file;
 pub(crate) use table::AdapterTable;
