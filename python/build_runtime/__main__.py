@@ -22,6 +22,7 @@ import sys
 
 sys.dont_write_bytecode = True  # this folder may be read-only, and is part of a checkout
 
+import cuda_stubs  # noqa: E402
 import interpreter  # noqa: E402
 import libraries  # noqa: E402
 import manifest  # noqa: E402
@@ -65,6 +66,9 @@ def build(name: str, root: pathlib.Path, requirements: pathlib.Path | None) -> d
         packages.install(requirements, site_packages)
     if "numpy" not in packages.versions(site_packages):
         raise Failure("numpy is missing, which every runtime needs: policies get arrays; install it and try again")
+    stubs = cuda_stubs.write(site_packages)
+    if stubs:
+        say(f"note: {len(stubs)} libraries of CUDA are replaced by stand-ins: this torch runs on the processor only")
     say("collecting shared libraries")
     modules = [file for file in sorted((root / "py").rglob("*.so*")) if file.is_file()]
     missing = libraries.copy([root / interpreter.BINARY, *modules], root, site_packages.resolve())

@@ -18,8 +18,11 @@ ENVIRONMENT = {
         "ONEDNN_MAX_CPU_ISA": "AVX2",
         "MKL_CBWR": "AVX2",
         "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        # A folder that exists: PyTorch would create one for compiled code.
+        "TORCHINDUCTOR_CACHE_DIR": "/",
     },
     "openvino": {"HOME": "/"},
+    "lerobot": {"HOME": "/"},
     "jax": {"JAX_PLATFORMS": "cpu"},
 }
 MIB = 1 << 20

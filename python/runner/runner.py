@@ -19,6 +19,9 @@ import sys
 FOLDER = sys.argv[1]
 THREADS = int(sys.argv[2])
 MODULES = sys.argv[3:]
+# The folder of this file, in which the adapters of policies without code are.
+OWN_FOLDER = os.path.dirname(__file__)
+ADAPTERS = "assay_adapters"
 # A process that will fork has no streams of its own. See fork_server.py.
 WILL_FORK = "ASSAY_FORK_SERVER" in os.environ
 
@@ -56,6 +59,10 @@ def import_libraries() -> None:
     except OSError:
         # The tier's filter does not allow the call.
         pass
+    if "lerobot" in MODULES:
+        # One of its dependencies (dill) asks for a folder for temporary files when it is imported, and fails if none is
+        # writable. This one exists; writing to it fails.
+        importlib.import_module("tempfile").tempdir = "/"
     for name in [*LIBRARIES, *MODULES]:
         importlib.import_module(name)
 
@@ -227,7 +234,10 @@ def report(code: str, message: str, error: BaseException | None, seq: int, nonce
 
 
 def report_exception(error: BaseException, code: str, seq: int, nonce: int) -> None:
-    if isinstance(error, BadAction):
+    adapters = sys.modules.get(ADAPTERS)
+    if adapters is not None and isinstance(error, adapters.AdapterError):
+        report(error.code or "adapter", str(error), None, seq, nonce)
+    elif isinstance(error, BadAction):
         report("bad_action", str(error), None, seq, nonce)
     elif isinstance(error, NoPolicy):
         report("no_policy", str(error), None, seq, nonce)
@@ -252,14 +262,27 @@ def lower(limit: int, value: int) -> None:
     resource.setrlimit(limit, (value, value))
 
 
+def adapters() -> object:
+    """Import the adapters, before the policy's folder can be searched for anything."""
+    path = sys.path[:]
+    sys.path[:] = [OWN_FOLDER, *(entry for entry in path if entry != FOLDER)]
+    try:
+        return importlib.import_module(ADAPTERS)
+    finally:
+        sys.path[:] = path
+
+
 def load(seed: int) -> object:
-    """Import policy.py; return its Policy class or policy function."""
+    """Import policy.py, or the adapter that stands for it; return its Policy class or policy function."""
     random.seed(seed)
     np.random.seed(seed & 0xFFFFFFFF)
     sys.path.append(FOLDER)
     importlib.invalidate_caches()
     if not os.path.isfile(MAIN):
-        raise NoPolicy("there is no policy.py")
+        found = adapters().load(FOLDER)
+        if found is None:
+            raise NoPolicy("there is no policy.py, and no table [adapter] in policy.toml")
+        return found
     spec = importlib.util.spec_from_file_location("policy", MAIN)
     module = importlib.util.module_from_spec(spec)
     sys.modules["policy"] = module
@@ -443,9 +466,11 @@ def main() -> None:
 
 def serve() -> None:
     """Run the fork server, which returns in each child."""
-    spec = importlib.util.spec_from_file_location("fork_server", os.path.dirname(__file__) + "/fork_server.py")
+    spec = importlib.util.spec_from_file_location("fork_server", OWN_FOLDER + "/fork_server.py")
     server = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(server)
+    # The children can't see this folder.
+    adapters()
     server.serve()
 
 

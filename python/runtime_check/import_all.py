@@ -7,14 +7,21 @@ Prints `> MODULE` before each import, `! ERROR` after a failed one, and `.` at t
 
 import importlib
 import importlib.metadata
+import importlib.util
+import json
+import pathlib
 import sys
+import tempfile
 import warnings
 
 MAX_MESSAGE_CHARS = 300
 
 
 def modules() -> list[str]:
-    """Returns the public top-level modules in the order of their names."""
+    """Returns the public top-level modules: first those that every policy's process imports, then the others by name.
+
+    Some can be tried only once in a process, and would fail with another reason if another module had tried before.
+    """
     names = set()
     for distribution in importlib.metadata.distributions():
         for file in distribution.files or ():
@@ -23,15 +30,21 @@ def modules() -> list[str]:
             is_package = len(file.parts) == 2 and file.parts[1] == "__init__.py"
             if (is_package or (len(file.parts) == 1 and first.endswith(".py"))) and not name.startswith("_"):
                 names.add(name)
-    return sorted(name for name in names if name.isidentifier())
+    try:
+        first = [name for name in json.loads(pathlib.Path("/manifest.json").read_text())["imports"] if name in names]
+    except OSError:
+        first = []
+    return first + sorted(name for name in names if name.isidentifier() and name not in first)
 
 
 def main() -> None:
     warnings.simplefilter("ignore")
+    if importlib.util.find_spec("lerobot"):
+        # As in the runner.
+        tempfile.tempdir = "/"
     after = sys.argv[1] if len(sys.argv) > 1 else ""
-    for name in modules():
-        if name <= after:
-            continue
+    names = modules()
+    for name in names[names.index(after) + 1 :] if after in names else names:
         print(f"> {name}", flush=True)
         try:
             importlib.import_module(name)

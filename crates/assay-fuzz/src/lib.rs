@@ -27,8 +27,9 @@ mod text;
 type FuzzTarget = fn(&[u8]);
 
 /// All targets by name, each with a description of its input.
-pub const TARGETS: [(&str, FuzzTarget, &str); 18] = [
+pub const TARGETS: [(&str, FuzzTarget, &str); 19] = [
     ("archive", archive::archive, "zip archives of policies and scenarios"),
+    ("checkpoint", source::checkpoint, "checkpoints: config.json, processors, safetensors headers"),
     ("csv", settings::csv, "traces and formulas of `assay stl`"),
     ("formula", formula::formula, "formulas of clauses (signal temporal logic)"),
     ("http_answer", answers::http, "answers of policy servers over HTTP: JSON, json_numpy"),

@@ -7,6 +7,7 @@
 mod assess;
 mod caption;
 mod check;
+mod chunk_budget;
 mod compare;
 mod control_socket;
 mod cpu_clock;

@@ -13,6 +13,7 @@ use assay_scenario::Budget;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
+use crate::chunk_budget::ChunkBudget;
 use crate::cpu_clock::CpuClock;
 
 /// Interval at which a waiting lane reads the policy's clock.
@@ -96,7 +97,7 @@ pub(crate) struct PolicyLink {
     cpu_at_answer: Duration,
     cpu_at_start: Duration,
     buffer: Vec<u8>,
-    misses: u32,
+    chunks: ChunkBudget,
 }
 
 /// An answered observation.
@@ -128,13 +129,13 @@ impl PolicyLink {
             cpu_at_answer,
             cpu_at_start,
             buffer: Vec::new(),
-            misses: 0,
+            chunks: ChunkBudget::new(run.replan_steps),
         })
     }
 
-    /// Returns the number of control steps over the budget so far.
+    /// Returns the number of control steps, or of chunks of them, over the budget so far.
     pub(crate) fn misses(&self) -> u32 {
-        self.misses
+        self.chunks.misses()
     }
 
     /// Returns the CPU time of the policy's process since the link was created, as far as it is visible.
@@ -165,16 +166,16 @@ impl PolicyLink {
     ) -> Result<PolicyReply, LinkError> {
         let began = Instant::now();
         let seq = self.seq;
-        let (soft_ms, hard_ms) = if seq == 0 {
-            (self.budget.first_cpu_ms, self.budget.first_cpu_ms)
-        } else {
-            (self.budget.step_cpu_ms, self.budget.hard_cpu_ms)
-        };
+        let hard_ms = if seq == 0 { self.budget.first_cpu_ms } else { self.budget.hard_cpu_ms };
         self.send(FrameKind::Observation, seq, observation, hard_ms, events)?;
         let used = self.receive(FrameKind::Action, seq, action.len() * 8, hard_ms, events)?;
         let latency = began.elapsed();
         // A server's latency is reported but not limited: it depends on the network, and on this machine's load.
-        self.misses += u32::from(self.clock.is_some() && used.as_secs_f64() * 1e3 > soft_ms);
+        match (self.clock, seq) {
+            (None, _) => {}
+            (Some(_), 0) => self.chunks.first(used, self.budget.first_cpu_ms),
+            (Some(_), step) => self.chunks.add(step, used, self.budget.step_cpu_ms),
+        }
         self.seq += 1;
         for (slot, bytes) in action.iter_mut().zip(self.buffer[HEADER_BYTES..].chunks_exact(8)) {
             *slot = f64::from_le_bytes(bytes.try_into().unwrap_or([0xff; 8]));

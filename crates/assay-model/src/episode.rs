@@ -296,9 +296,9 @@ pub struct LatencyMs {
 /// Error of an episode, described for the author of the policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct EpisodeError {
-    /// Reason for the error: `import_error`, `syntax_error`, `no_policy`, `exception`, `bad_action`, `memory`,
-    /// `import_timeout`, `timeout`, `wall_budget`, `exited`, `log_flood`, `protocol`; for policy servers also
-    /// `connect`, `server_error`, `mismatch`, `closed`; for errors that the policy did not cause, `unstable`,
+    /// Reason for the error: `import_error`, `syntax_error`, `no_policy`, `adapter`, `exception`, `bad_action`,
+    /// `memory`, `import_timeout`, `timeout`, `wall_budget`, `exited`, `log_flood`, `protocol`, `mismatch`; for policy
+    /// servers also `connect`, `server_error`, `closed`; for errors that the policy did not cause, `unstable`,
     /// `simulator_died`, `cut_off`. Reports of other versions may contain other codes.
     #[schemars(with = "String")]
     pub code: PolicyErrorCode,

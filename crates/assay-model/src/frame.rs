@@ -253,7 +253,7 @@ mod tests {
     fn a_process_cannot_report_codes_observed_from_outside() {
         let fault = |code| PolicyFault { code, message: "m".into(), traceback: String::new() };
         let read = |fault: &PolicyFault| PolicyFault::of_runner(&serde_json::to_vec(fault).unwrap());
-        let runner = ["import_error", "syntax_error", "no_policy", "exception", "bad_action", "memory"];
+        let runner = ["import_error", "syntax_error", "no_policy", "adapter", "exception", "bad_action", "memory"];
         let unknown = ["", "Exception", "exception ", "not_finite"].map(PolicyErrorCode::parse);
         for code in PolicyErrorCode::NAMED.iter().cloned().chain(unknown) {
             let (fault, own) = (fault(code.clone()), runner.contains(&code.as_str()));

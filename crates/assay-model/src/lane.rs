@@ -52,6 +52,10 @@ pub struct RunEpisode {
     /// Writes the trace's numbers uncompressed, for a consumer that compresses them better than Parquet.
     #[serde(default)]
     pub plain: bool,
+    /// Number of actions that a policy declares to execute before it computes again: its budget holds for the mean over
+    /// so many steps. `null` for 1.
+    #[serde(default)]
+    pub replan_steps: Option<u32>,
     /// Runs only the first steps and reports observations and actions; `null` runs the whole episode.
     #[serde(default)]
     pub probe: Option<Probe>,

@@ -13,6 +13,9 @@ pub enum PolicyErrorCode {
     SyntaxError,
     /// There is no `policy.py`, or no policy in it. Reported by the runner.
     NoPolicy,
+    /// The network of a policy without code cannot be loaded, or is not what the policy declares. Reported by the
+    /// runner.
+    Adapter,
     /// The policy raised an exception after its import. Reported by the runner.
     Exception,
     /// An action has the wrong shape, or contains values that are not finite numbers. Reported by the runner, by the
@@ -40,7 +43,8 @@ pub enum PolicyErrorCode {
     Connect,
     /// The policy server reported an error. Reported by the relay.
     ServerError,
-    /// The policy server requires or provides something that does not match the scenario. Reported by the relay.
+    /// The policy server, or the declaration of a policy without code, requires or provides something that does not
+    /// match the scenario. Reported by the relay, and by the worker.
     Mismatch,
     /// The policy server closed the connection. Reported by the relay.
     Closed,
@@ -90,6 +94,7 @@ names! {
     ImportError = "import_error",
     SyntaxError = "syntax_error",
     NoPolicy = "no_policy",
+    Adapter = "adapter",
     Exception = "exception",
     BadAction = "bad_action",
     Memory = "memory",
@@ -117,6 +122,7 @@ impl PolicyErrorCode {
             Self::ImportError
             | Self::SyntaxError
             | Self::NoPolicy
+            | Self::Adapter
             | Self::Exception
             | Self::BadAction
             | Self::Memory => true,
@@ -145,6 +151,7 @@ impl PolicyErrorCode {
             Self::ImportError
             | Self::SyntaxError
             | Self::NoPolicy
+            | Self::Adapter
             | Self::Exception
             | Self::BadAction
             | Self::Memory
@@ -188,10 +195,11 @@ mod tests {
     use super::*;
 
     /// Strings in frames, records and reports, which must never change.
-    const STRINGS: [(PolicyErrorCode, &str); 19] = [
+    const STRINGS: [(PolicyErrorCode, &str); 20] = [
         (PolicyErrorCode::ImportError, "import_error"),
         (PolicyErrorCode::SyntaxError, "syntax_error"),
         (PolicyErrorCode::NoPolicy, "no_policy"),
+        (PolicyErrorCode::Adapter, "adapter"),
         (PolicyErrorCode::Exception, "exception"),
         (PolicyErrorCode::BadAction, "bad_action"),
         (PolicyErrorCode::Memory, "memory"),

@@ -4,6 +4,7 @@
 //! To start reading: [`Pool::take`] returns a [`LoadOutcome`], which is either a [`PolicyProcess`] that speaks frames
 //! on its stream (hand it to a lane) or a mistake of the author as a [`PolicyFailure`]. Errors are always internal.
 
+mod adapter;
 pub mod attacks;
 mod connection;
 mod failure;
@@ -20,6 +21,9 @@ mod sleep_watch;
 mod stream;
 mod thread_settings;
 
+pub use adapter::{
+    AdapterAction, AdapterError, AdapterInput, AdapterKind, InputSource, NamedArray, PolicyAdapter, StatisticsSource,
+};
 pub use connection::{PolicyConnection, PolicyEnd};
 pub use failure::{LOG_TAIL_BYTES, MESSAGE_BYTES, PolicyFailure, TRACEBACK_BYTES};
 pub use intake::{

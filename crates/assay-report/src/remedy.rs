@@ -52,7 +52,10 @@ fn by_code(code: &PolicyErrorCode) -> &'static str {
         PolicyErrorCode::Exception => "read the end of the log below: it names your line",
         PolicyErrorCode::Memory => "load less data, or load it in smaller pieces",
         PolicyErrorCode::Connect => "start the server, or specify the address that it listens on",
-        PolicyErrorCode::Mismatch => "choose another scenario, or another server",
+        PolicyErrorCode::Adapter => {
+            "the message says what to change in policy.toml or in the network (docs/adapters.md)"
+        }
+        PolicyErrorCode::Mismatch => "choose another scenario, or change what the policy or server declares",
         PolicyErrorCode::ServerError => "read the end of the server's message below",
         PolicyErrorCode::Protocol => "answer each request exactly once, and do not print to the stream",
         PolicyErrorCode::ImportTimeout

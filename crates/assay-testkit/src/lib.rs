@@ -9,6 +9,7 @@ mod archive;
 mod client;
 mod fake_vision;
 mod leftovers;
+mod onnx;
 mod program;
 mod python_server;
 mod served_job;
@@ -21,6 +22,7 @@ pub use archive::{VIOLATOR_THREADS, archive, cheat, cheats, example, now_s, viol
 pub use client::{Answer, Client};
 pub use fake_vision::{Asked, FakeVision, Saying};
 pub use leftovers::{Jailed, jailed};
+pub use onnx::OnnxModel;
 pub use program::{Assay, Run, Running, home};
 pub use python_server::PythonServer;
 pub use served_job::ServedJob;

@@ -26,6 +26,7 @@ pub use engine::models::ModelsNotRun;
 pub use engine::not_isolated::NotIsolated;
 pub use engine::options::{EngineOptions, WallBudget};
 pub use engine::scenario_versions::ScenarioGone;
+pub use episode::adapter_mapping::adapter_mismatch;
 pub use episode::evidence::{DEFAULT_EVIDENCE_BYTES, episode_share};
 pub use episode::job::Job;
 pub use episode::policy::{PolicyFolder, PolicySource};

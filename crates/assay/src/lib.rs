@@ -1,6 +1,7 @@
 //! The command line of assay, its settings, and the composition of the service: `main.rs` calls [`run`].
 
 mod backup;
+mod checkpoint_folder;
 mod cli;
 mod commands;
 mod exit;

@@ -5,12 +5,13 @@ use std::path::Path;
 use anyhow::{Context, anyhow};
 use assay_model::{DeclaredModel, PolicyIdentity, RuntimeVersion, Sha256Digest, sanitise};
 use assay_policy::remote::{PolicyServer, ServerEndpoint};
-use assay_policy::{IntakeError, IntakeLimits, intake};
+use assay_policy::{AdapterKind, IntakeError, IntakeLimits, PolicyDeclaration, intake};
 use assay_scenario::Scenario;
-use assay_worker::{Engine, PolicyFolder, PolicySource};
+use assay_worker::{Engine, PolicyFolder, PolicySource, adapter_mismatch};
 
+use crate::checkpoint_folder;
 use crate::exit::{Failure, OrFail};
-use crate::options::{ModelArgs, PolicyServerArgs};
+use crate::options::{AdapterArgs, ModelArgs, PolicyServerArgs};
 use crate::secret::secret;
 
 /// Maximum length of a policy's name, in bytes.
@@ -32,29 +33,48 @@ pub(crate) struct ResolvedPolicy {
     pub(crate) replan_steps: Option<u32>,
 }
 
-/// Resolves `given`: a policy's files, which are unpacked into `folder`, or the address of a policy server, which is
-/// called as `options` or else `scenario` specify. Models are found among `models`.
+/// The options that say how a policy is found and called.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PolicyArgs<'a> {
+    pub(crate) server: &'a PolicyServerArgs,
+    pub(crate) models: &'a ModelArgs,
+    pub(crate) adapter: &'a AdapterArgs,
+}
+
+/// Resolves `given`: a policy's files, which are unpacked into `folder`, a checkpoint, which `options.adapter`
+/// describes, or the address of a policy server, which is called as `options.server` or else `scenario` specify. Models
+/// that are not among the files are found by `options.models`.
 pub(crate) fn find(
     given: &Path,
-    (options, models): (&PolicyServerArgs, &ModelArgs),
+    options: PolicyArgs<'_>,
     (engine, scenario): (&Engine, &Scenario),
     folder: &Path,
 ) -> Result<ResolvedPolicy, Failure> {
-    match given.to_str().filter(|text| ServerEndpoint::has_scheme(text)) {
-        Some(address) => server(address, options, scenario),
-        None => files((given, models), (engine, scenario), folder),
+    match (given.to_str().filter(|text| ServerEndpoint::has_scheme(text)), options.adapter.map()) {
+        (Some(_), Some(_)) => {
+            Err(Failure::Usage(anyhow!("--adapter takes the folder of a checkpoint, not an address")))
+        }
+        (Some(address), None) => server(address, options.server, scenario),
+        (None, None) => files((given, given), options.models, (engine, scenario), folder),
+        (None, Some(map)) => {
+            let whole = folder.with_extension("checkpoint");
+            checkpoint_folder::create(given, map, &whole).or_usage()?;
+            files((given, &whole), options.models, (engine, scenario), folder)
+        }
     }
 }
 
+/// Takes in the policy at `whole`, which was given as `given`.
 fn files(
-    (given, models): (&Path, &ModelArgs),
+    (given, whole): (&Path, &Path),
+    models: &ModelArgs,
     (engine, scenario): (&Engine, &Scenario),
     folder: &Path,
 ) -> Result<ResolvedPolicy, Failure> {
     let default = IntakeLimits::default();
     let scenario_limit = scenario.budget.archive_mib.map(|mib| u64::from(mib) << 20);
     let limits = IntakeLimits { archive_bytes: scenario_limit.unwrap_or(default.archive_bytes), ..default };
-    let policy = intake(given, folder, &limits).map_err(|error| {
+    let policy = intake(whole, folder, &limits).map_err(|error| {
         let is_internal = error.is_internal();
         let limit_source = match (&error, scenario.budget.archive_mib) {
             (IntakeError::TooLarge { .. }, Some(mib)) => format!(" (budget.archive_mib = {mib} of {})", scenario.id),
@@ -65,6 +85,9 @@ fn files(
     })?;
     // Models that are in the folder were compared with their declaration.
     let home = models.home(&policy.models, &folder.with_file_name("models"))?;
+    check_mapping(&policy.declaration, scenario)
+        .with_context(|| format!("the policy {}", given.display()))
+        .or_usage()?;
     let runtime = engine.runtime_for(&policy.declaration);
     let runtime = runtime.with_context(|| format!("the policy {}", given.display())).or_usage()?;
     let name = given.file_name().map_or_else(|| "policy".into(), |name| name.to_string_lossy());
@@ -77,6 +100,16 @@ fn files(
         models: policy.models,
         replan_steps: None,
     })
+}
+
+/// Compares a checkpoint with the scenario before its runtime is looked for, which starts in seconds and may not exist
+/// here. Other policies that do not fit a scenario have a result that says so.
+fn check_mapping(declaration: &PolicyDeclaration, scenario: &Scenario) -> anyhow::Result<()> {
+    let adapter = declaration.adapter.as_ref().filter(|adapter| matches!(adapter.kind, AdapterKind::Lerobot { .. }));
+    match adapter.and_then(|adapter| adapter_mismatch(adapter, scenario)) {
+        Some(failure) => Err(anyhow!(failure.message)),
+        None => Ok(()),
+    }
 }
 
 fn server(address: &str, options: &PolicyServerArgs, scenario: &Scenario) -> Result<ResolvedPolicy, Failure> {

@@ -5,7 +5,7 @@ use assay_model::{DeclaredModel, Sha256Digest};
 use crate::PolicyDeclaration;
 
 /// An accepted policy or scenario.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Intake {
     /// Its identity, in hex: the hash of the archive's bytes; for a folder or a single file the hash of
     /// its listing (for each file in the order of names: length of the name, name, length, content).

@@ -9,6 +9,7 @@ use zip::read::{ArchiveOffset, Config};
 use zip::{ZipArchive, result::ZipError};
 
 use super::accepted::Intake;
+use super::adapters::{self, read_start};
 use super::declared::DeclarationText;
 use super::directory::{self, DirectoryEntry, EntryKind};
 use super::error::{EntryProblem, IntakeError, io};
@@ -57,12 +58,18 @@ fn read(path: &Path, dest: Option<&Path>, limits: &IntakeLimits) -> Result<Intak
             CopyError::Refused(error) => error,
         })?;
     }
-    let declaration = declared.read(limits)?;
     let targets: Vec<PathBuf> = plan.iter().map(|item| item.target.clone()).collect();
+    let declaration = declared.read(&targets, limits)?;
     let models = models::outside(&declaration.models, &targets, limits, |index| {
         let damaged = |why: String| IntakeError::entry(&plan[index].name, EntryProblem::Damaged(why));
         let source = archive.by_index(plan[index].index).map_err(|error| damaged(error.to_string()))?;
         hash_all(source).map_err(|error| damaged(error.to_string()))
+    })?;
+    adapters::check(&declaration, &targets, |index, limit| {
+        let damaged = |why: String| IntakeError::entry(&plan[index].name, EntryProblem::Damaged(why));
+        let source = archive.by_index(plan[index].index).map_err(|error| damaged(error.to_string()))?;
+        let total = source.size();
+        read_start(source, total, limit).map_err(|error| damaged(error.to_string()))
     })?;
     Ok(Intake { sha256, files: written.files, bytes: written.bytes, declaration, models })
 }

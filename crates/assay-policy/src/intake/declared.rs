@@ -1,20 +1,18 @@
 //! Collects the text of the files in which a policy declares its runtime, while they are read.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::error::IntakeError;
 use super::limits::IntakeLimits;
+use super::names::no_main;
 use super::write::Observer;
 use crate::PolicyDeclaration;
-use crate::runtime::MAX_DECLARATION_BYTES;
-
-const SCRIPT: &str = "policy.py";
-const DECLARATION: &str = "policy.toml";
+use crate::runtime::{DECLARATION_FILE, MAX_DECLARATION_BYTES, SCRIPT_FILE};
 
 /// The text collected so far.
 #[derive(Debug, Default)]
 pub(super) struct DeclarationText {
-    script: Vec<u8>,
+    script: Option<Vec<u8>>,
     toml: Option<Vec<u8>>,
 }
 
@@ -35,18 +33,22 @@ impl DeclarationText {
     /// Returns the observer of the file with this path in the policy's folder.
     pub(super) fn file(&mut self, path: &Path) -> DeclarationObserver<'_> {
         DeclarationObserver(match path.to_str() {
-            Some(SCRIPT) => Some(&mut self.script),
-            Some(DECLARATION) => Some(self.toml.insert(Vec::new())),
+            Some(SCRIPT_FILE) => Some(self.script.insert(Vec::new())),
+            Some(DECLARATION_FILE) => Some(self.toml.insert(Vec::new())),
             _ => None,
         })
     }
 
-    /// Reads the declaration.
-    pub(super) fn read(&self, limits: &IntakeLimits) -> Result<PolicyDeclaration, IntakeError> {
+    /// Reads the declaration of the policy with these `files`, which has code or an adapter.
+    pub(super) fn read(&self, files: &[PathBuf], limits: &IntakeLimits) -> Result<PolicyDeclaration, IntakeError> {
         if !limits.reads_declaration {
             return Ok(PolicyDeclaration::default());
         }
-        PolicyDeclaration::read(&self.script, self.toml.as_deref())
-            .map_err(|(file, problem)| IntakeError::Declaration { file, problem })
+        let declaration = PolicyDeclaration::read(self.script.as_deref(), self.toml.as_deref())
+            .map_err(|(file, problem)| IntakeError::Declaration { file, problem })?;
+        if self.script.is_none() && declaration.adapter.is_none() {
+            return Err(no_main(files, limits.content));
+        }
+        Ok(declaration)
     }
 }

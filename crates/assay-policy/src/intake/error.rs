@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use assay_model::{DeclaredModel, Sha256Digest, sanitise};
 
 use super::limits::{ArchiveKind, MAX_DEPTH, MAX_NAME_BYTES};
-use crate::DeclarationError;
+use crate::{AdapterError, DeclarationError};
 
 /// Maximum length of a displayed name, in bytes.
 const SHOWN_NAME_BYTES: usize = 200;
@@ -86,6 +86,9 @@ pub enum IntakeError {
         /// The problem.
         problem: DeclarationError,
     },
+    /// A file of the policy's adapter is missing or invalid.
+    #[error(transparent)]
+    Adapter(#[from] AdapterError),
     /// Reading or writing failed on this machine.
     #[error("could not read or write {path}")]
     Io {
@@ -206,7 +209,9 @@ pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> IntakeError {
 fn hint(what: &ArchiveKind, elsewhere: &Option<String>) -> String {
     match elsewhere {
         Some(place) => format!("; it is at '{place}': pack that folder instead"),
-        None if *what == ArchiveKind::Policy => "; rename the file with your policy to policy.py".to_owned(),
+        None if *what == ArchiveKind::Policy => {
+            "; rename the file with your policy to policy.py, or declare an [adapter] in policy.toml".to_owned()
+        }
         None => "; pack the scenario's own folder".to_owned(),
     }
 }

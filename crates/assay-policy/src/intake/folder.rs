@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use assay_model::Sha256Writer;
 
 use super::accepted::Intake;
+use super::adapters::{self, read_start};
 use super::declared::{DeclarationObserver, DeclarationText};
 use super::error::{EntryProblem, IntakeError, io};
 use super::limits::IntakeLimits;
@@ -61,12 +62,21 @@ fn copy(
             CopyError::Refused(error) => error,
         })?;
     }
-    let declaration = declared.read(limits)?;
     let targets: Vec<PathBuf> = files.into_iter().map(|(_, target)| target).collect();
+    let declaration = declared.read(&targets, limits)?;
     // Of the copies: the originals may have changed since.
     let models = models::outside(&declaration.models, &targets, limits, |index| {
         let copy = dest.join(&targets[index]);
         File::open(&copy).and_then(hash_all).map_err(io(&copy))
+    })?;
+    adapters::check(&declaration, &targets, |index, limit| {
+        let copy = dest.join(&targets[index]);
+        let open = || {
+            let file = File::open(&copy)?;
+            let total = file.metadata()?.len();
+            read_start(file, total, limit)
+        };
+        open().map_err(io(&copy))
     })?;
     Ok(Intake { sha256: listing.finish(), files: written.files, bytes: written.bytes, declaration, models })
 }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use assay_model::{MAX_ARCHIVE_BYTES, MAX_SCENARIO_ARCHIVE_BYTES};
 
+use crate::runtime::{DECLARATION_FILE, SCRIPT_FILE};
+
 /// Maximum total size of unpacked files, in bytes.
 pub const MAX_UNPACKED_BYTES: u64 = 512 * 1024 * 1024;
 /// Maximum number of entries, including folders.
@@ -27,19 +29,28 @@ pub const MAX_SCENARIO_ENTRIES: usize = 256;
 /// The kind of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArchiveKind {
-    /// A policy: `policy.py` and the files that it needs.
+    /// A policy: `policy.py`, or an adapter in `policy.toml`, and the files that it needs.
     Policy,
     /// A scenario: `scenario.toml` and the files that it refers to.
     Scenario,
 }
 
 impl ArchiveKind {
-    /// Returns the file that must be at its root.
+    /// Returns the file that should be at its root.
     #[must_use]
     pub fn main(self) -> &'static str {
         match self {
-            Self::Policy => "policy.py",
+            Self::Policy => SCRIPT_FILE,
             Self::Scenario => "scenario.toml",
+        }
+    }
+
+    /// Returns the files of which one must be at its root, the most important first: a policy without code has only a
+    /// declaration.
+    pub(super) fn mains(self) -> &'static [&'static str] {
+        match self {
+            Self::Policy => &[SCRIPT_FILE, DECLARATION_FILE],
+            Self::Scenario => &["scenario.toml"],
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Intake of an untrusted policy or scenario: all checks precede unpacking, and every unpacked byte is counted.
 
 mod accepted;
+mod adapters;
 mod archive;
 mod declared;
 mod directory;
@@ -25,8 +26,8 @@ pub use limits::{
 use error::io;
 
 /// Checks the policy or scenario at `path` (a zip archive, a folder, or one `.py` file) and unpacks it into `dest`,
-/// which must not exist yet and has `policy.py` or `scenario.toml` at its root afterwards. Hidden files, `__pycache__`
-/// and `__MACOSX` are ignored. On any error `dest` is removed.
+/// which must not exist yet and has `policy.py`, `policy.toml` or `scenario.toml` at its root afterwards. Hidden files,
+/// `__pycache__` and `__MACOSX` are ignored. On any error `dest` is removed.
 ///
 /// # Errors
 /// [`IntakeError`]; [`IntakeError::is_internal`] distinguishes internal failures from the author's.

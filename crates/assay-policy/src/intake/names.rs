@@ -93,11 +93,11 @@ impl Clashes {
     }
 }
 
-/// Returns the targets of the files: the only top folder, if it has `policy.py` (or `scenario.toml`) and the root does
-/// not, is removed from their paths.
+/// Returns the targets of the files: the only top folder, if it has `policy.py` (or `policy.toml`, or `scenario.toml`)
+/// and the root does not, is removed from their paths.
 pub(crate) fn place(files: &[Vec<String>], what: ArchiveKind) -> Result<Vec<PathBuf>, IntakeError> {
-    let depth = root_depth(files, what.main())
-        .ok_or_else(|| IntakeError::NoMain { what, elsewhere: elsewhere(files, what.main()) })?;
+    let mut depths = what.mains().iter().filter_map(|main| root_depth(files, main));
+    let depth = depths.next().ok_or_else(|| IntakeError::NoMain { what, elsewhere: elsewhere(files, what.main()) })?;
     Ok(files.iter().map(|parts| parts[depth..].iter().collect()).collect())
 }
 
@@ -109,6 +109,13 @@ fn root_depth(files: &[Vec<String>], main: &str) -> Option<usize> {
     let has_one_top = files.iter().all(|parts| parts.len() > 1 && parts[0] == *top);
     let has_main = files.iter().any(|parts| parts.len() == 2 && parts[1] == main);
     (has_one_top && has_main).then_some(1)
+}
+
+/// Returns the error for files of which none is the main one.
+pub(crate) fn no_main(files: &[PathBuf], what: ArchiveKind) -> IntakeError {
+    let parts = |file: &PathBuf| file.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+    let files: Vec<Vec<String>> = files.iter().map(parts).collect();
+    IntakeError::NoMain { what, elsewhere: elsewhere(&files, what.main()) }
 }
 
 fn elsewhere(files: &[Vec<String>], main: &str) -> Option<String> {

@@ -9,16 +9,9 @@ use std::sync::Arc;
 use assay_jail::jail_uid;
 
 use super::models::PolicyModel;
+use super::open_files::{make_open, make_open_if_missing, write_open};
+use super::runner_files::{write_fork_server, write_runner};
 
-/// The runner, which exchanges frames for the policy. It is part of this program, so that their versions always match.
-const RUNNER: &str = include_str!("../../../../python/runner/runner.py");
-/// The part of it that forks.
-const FORK_SERVER: &str = include_str!("../../../../python/runner/fork_server.py");
-const FORK_SERVER_NAME: &str = "fork_server.py";
-/// Its name in its folder.
-const RUNNER_NAME: &str = "runner.py";
-const OPEN: u32 = 0o755;
-const OPEN_FILE: u32 = 0o644;
 /// Permissions for the owner and the jail's group, but no other user of the host.
 const OWN: u32 = 0o750;
 const PREFIX: &str = "pool-";
@@ -48,24 +41,6 @@ fn sweep(work_dir: &Path) {
     }
 }
 
-/// Creates a folder that jails can read, independent of the umask.
-fn make_open(path: &Path) -> Result<(), Error> {
-    std::fs::create_dir(path)?;
-    std::fs::set_permissions(path, Permissions::from_mode(OPEN))
-}
-
-fn make_open_if_missing(path: &Path) -> Result<(), Error> {
-    match make_open(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        made => made,
-    }
-}
-
-fn write_open(path: &Path, text: &str) -> Result<(), Error> {
-    std::fs::write(path, text)?;
-    std::fs::set_permissions(path, Permissions::from_mode(OPEN_FILE))
-}
-
 /// A member's folders, which share no file with those of another member: failed lookups of names, and link counts,
 /// would carry information between them. Removed when dropped.
 #[derive(Debug)]
@@ -85,10 +60,8 @@ impl ServerFolder {
     pub(super) fn make(path: PathBuf) -> Result<Self, Error> {
         make_open(&path)?;
         let folder = Self { path };
-        make_open(&folder.runner())?;
+        write_fork_server(&folder.runner())?;
         make_open(&folder.slots())?;
-        write_open(&folder.runner().join(RUNNER_NAME), RUNNER)?;
-        write_open(&folder.runner().join(FORK_SERVER_NAME), FORK_SERVER)?;
         Ok(folder)
     }
 
@@ -115,8 +88,7 @@ impl Slot {
         make_open(&path)?;
         let slot = Self { path, _within: None };
         make_open(&slot.policy())?;
-        make_open(&slot.runner())?;
-        write_open(&slot.runner().join(RUNNER_NAME), RUNNER)?;
+        write_runner(&slot.runner())?;
         Ok(slot)
     }
 

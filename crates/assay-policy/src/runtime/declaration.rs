@@ -8,9 +8,15 @@ use super::error::{DeclarationError, MAX_DECLARATION_BYTES, MAX_DEPENDENCIES, MA
 use super::manifest::RuntimeManifest;
 use super::requirement::PackageRequirement;
 use super::script;
+use crate::adapter::{AdapterTable, PolicyAdapter};
+
+/// The file with a policy's code.
+pub(crate) const SCRIPT_FILE: &str = "policy.py";
+/// The file with a policy's declaration.
+pub(crate) const DECLARATION_FILE: &str = "policy.toml";
 
 /// The runtime and the models that a policy needs. By default any runtime will do.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct PolicyDeclaration {
     /// The runtime's name.
     pub runtime: Option<RuntimeName>,
@@ -20,9 +26,11 @@ pub struct PolicyDeclaration {
     dependencies: Vec<PackageRequirement>,
     /// The models, with unchecked paths.
     pub models: Vec<DeclaredModel>,
+    /// The adapter of a policy without code.
+    pub adapter: Option<PolicyAdapter>,
 }
 
-/// The document: keys of PEP 723, and models. Those of other tools are ignored.
+/// The document: keys of PEP 723, models and an adapter. Those of other tools are ignored.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct DeclarationFile {
@@ -31,6 +39,7 @@ struct DeclarationFile {
     dependencies: Vec<String>,
     #[serde(default)]
     models: Vec<ModelTable>,
+    adapter: Option<AdapterTable>,
     #[serde(default)]
     tool: Tools,
 }
@@ -56,20 +65,26 @@ struct AssayTable {
 }
 
 impl PolicyDeclaration {
-    /// Reads the declaration of a policy from the text of `policy.py` and that of `policy.toml`, if there is one. Only
-    /// the first 256 KiB of `policy.py` are searched.
+    /// Reads the declaration of a policy from the text of `policy.py` and that of `policy.toml`, as far as they exist.
+    /// Only the first 256 KiB of `policy.py` are searched.
     ///
     /// # Errors
     /// The name of the file at fault, and the problem.
-    pub fn read(script: &[u8], toml: Option<&[u8]>) -> Result<Self, (&'static str, DeclarationError)> {
+    pub fn read(script: Option<&[u8]>, toml: Option<&[u8]>) -> Result<Self, (&'static str, DeclarationError)> {
+        let has_script = script.is_some();
+        let script = script.unwrap_or_default();
         let script = &script[..script.len().min(MAX_DECLARATION_BYTES)];
         // Python reports text in another encoding better than this could.
-        let inline = script::metadata(&String::from_utf8_lossy(script)).map_err(|error| ("policy.py", error))?;
-        match (toml, inline) {
-            (Some(_), Some(_)) => Err(("policy.py", DeclarationError::Both)),
-            (Some(text), None) => Self::of_file(text).map_err(|error| ("policy.toml", error)),
-            (None, Some(text)) => Self::parse(&text).map_err(|error| ("policy.py", error)),
-            (None, None) => Ok(Self::default()),
+        let inline = script::metadata(&String::from_utf8_lossy(script)).map_err(|error| (SCRIPT_FILE, error))?;
+        let (file, declaration) = match (toml, inline) {
+            (Some(_), Some(_)) => (SCRIPT_FILE, Err(DeclarationError::Both)),
+            (Some(text), None) => (DECLARATION_FILE, Self::of_file(text)),
+            (None, Some(text)) => (SCRIPT_FILE, Self::parse(&text)),
+            (None, None) => return Ok(Self::default()),
+        };
+        match declaration.map_err(|error| (file, error))? {
+            Self { adapter: Some(_), .. } if has_script => Err((file, DeclarationError::AdapterAndScript)),
+            declaration => Ok(declaration),
         }
     }
 
@@ -83,7 +98,8 @@ impl PolicyDeclaration {
     fn parse(text: &str) -> Result<Self, DeclarationError> {
         let document: DeclarationFile =
             toml::from_str(text).map_err(|error| DeclarationError::Toml(error.message().to_owned()))?;
-        let DeclarationFile { requires_python, dependencies, models, tool } = document;
+        let DeclarationFile { requires_python, dependencies, models, adapter, tool } = document;
+        let adapter = adapter.map(AdapterTable::check).transpose()?;
         if dependencies.len() > MAX_DEPENDENCIES {
             return Err(DeclarationError::TooMany(dependencies.len()));
         }
@@ -91,6 +107,8 @@ impl PolicyDeclaration {
             return Err(DeclarationError::TooManyModels(models.len()));
         }
         let invalid = |key, value: &str, why: String| DeclarationError::Value { key, value: value.to_owned(), why };
+        // An adapter says what it needs.
+        let package = adapter.as_ref().map(|adapter| adapter.package().to_owned());
         let runtime = tool.assay.runtime.map(|name| {
             let why = "is not the name of a runtime, such as base or onnx".to_owned();
             name.parse().map_err(|_| invalid("tool.assay.runtime", &name, why))
@@ -102,15 +120,16 @@ impl PolicyDeclaration {
         let model = |ModelTable { path, sha256, size_bytes }: ModelTable| {
             let why = "is not a SHA-256 of 64 lower-case hexadecimal digits".to_owned();
             let digest = sha256.parse().map_err(|_| invalid("models.sha256", &sha256, why))?;
-            Ok(DeclaredModel { path, sha256: digest, size_bytes })
+            Ok::<_, DeclarationError>(DeclaredModel { path, sha256: digest, size_bytes })
         };
         let dependency =
             |text: &String| PackageRequirement::parse(text).map_err(|why| invalid("dependencies", text, why));
         Ok(Self {
             runtime: runtime.transpose()?,
             requires_python: python.transpose()?,
-            dependencies: dependencies.iter().map(dependency).collect::<Result<_, _>>()?,
+            dependencies: dependencies.iter().chain(&package).map(dependency).collect::<Result<_, _>>()?,
             models: models.into_iter().map(model).collect::<Result<_, _>>()?,
+            adapter,
         })
     }
 
@@ -131,7 +150,7 @@ mod tests {
     use super::*;
 
     fn read(toml: &str) -> Result<PolicyDeclaration, DeclarationError> {
-        PolicyDeclaration::read(b"", Some(toml.as_bytes())).map_err(|(file, error)| {
+        PolicyDeclaration::read(Some(b""), Some(toml.as_bytes())).map_err(|(file, error)| {
             assert_eq!(file, "policy.toml");
             error
         })
@@ -143,12 +162,12 @@ mod tests {
                     \"onnx\"\n[tool.other]\nkey = 1\n";
         let commented: String = toml.lines().map(|line| format!("# {line}\n")).collect();
         let script = format!("# /// script\n{commented}# ///\nimport numpy\n");
-        let inline = PolicyDeclaration::read(script.as_bytes(), None).unwrap();
+        let inline = PolicyDeclaration::read(Some(script.as_bytes()), None).unwrap();
         assert_eq!(inline, read(toml).unwrap());
         assert_eq!(inline.runtime.unwrap().as_str(), "onnx");
-        let both = PolicyDeclaration::read(script.as_bytes(), Some(toml.as_bytes()));
+        let both = PolicyDeclaration::read(Some(script.as_bytes()), Some(toml.as_bytes()));
         assert_eq!(both, Err(("policy.py", DeclarationError::Both)));
-        assert_eq!(PolicyDeclaration::read(b"import numpy\n\xff", None).unwrap(), PolicyDeclaration::default());
+        assert_eq!(PolicyDeclaration::read(Some(b"import numpy\n\xff"), None).unwrap(), PolicyDeclaration::default());
     }
 
     #[test]
@@ -194,6 +213,6 @@ mod tests {
         let many = format!("dependencies = [{}]", "\"numpy\",".repeat(65));
         assert_eq!(read(&many), Err(DeclarationError::TooMany(65)));
         assert_eq!(read(&"#".repeat(MAX_DECLARATION_BYTES + 1)), Err(DeclarationError::TooLarge));
-        assert_eq!(PolicyDeclaration::read(b"", Some(b"\xff")), Err(("policy.toml", DeclarationError::NotText)));
+        assert_eq!(PolicyDeclaration::read(Some(b""), Some(b"\xff")), Err(("policy.toml", DeclarationError::NotText)));
     }
 }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use assay_jail::StageError;
 use assay_model::{RuntimeName, RuntimeVersion};
 
+use crate::adapter::AdapterError;
+
 /// Maximum size of `policy.toml`, and of the beginning of `policy.py` that is searched for metadata, in bytes.
 pub(crate) const MAX_DECLARATION_BYTES: usize = 256 * 1024;
 /// Maximum number of dependencies of a policy.
@@ -15,6 +17,12 @@ pub(super) const MAX_MODELS: usize = 16;
 /// The reason why a declaration is refused; a message for the policy's author that follows the file's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeclarationError {
+    /// The table `[adapter]` is invalid.
+    #[error(transparent)]
+    Adapter(#[from] AdapterError),
+    /// There is an adapter, and code.
+    #[error("it has a table [adapter], which stands for a policy.py, but there is one; remove one of them")]
+    AdapterAndScript,
     /// A block of metadata has no end.
     #[error("the block \"# /// script\" is not closed by a line \"# ///\" (PEP 723)")]
     Unclosed,

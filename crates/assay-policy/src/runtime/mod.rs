@@ -13,6 +13,7 @@ mod script;
 mod self_test;
 
 pub use declaration::PolicyDeclaration;
+pub(crate) use declaration::{DECLARATION_FILE, SCRIPT_FILE};
 pub(crate) use error::MAX_DECLARATION_BYTES;
 pub use error::{DeclarationError, NoRuntime, RuntimeError};
 pub use library::{InstalledRuntime, Runtime, RuntimeLibrary};

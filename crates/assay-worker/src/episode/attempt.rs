@@ -193,6 +193,7 @@ impl LaneSession<'_> {
             import_ends_at_ns: policy.import_ends_at().map(nanos),
             evidence: destination.as_ref().map(|_| folder.clone()),
             plain: events.packs(),
+            replan_steps: job.policy.replan_steps(),
             probe: None,
         };
         let seed = random_number().map_err(LaneError::Io)?;

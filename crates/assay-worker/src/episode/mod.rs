@@ -4,6 +4,7 @@
 //! while the next one runs. A session reaches its machine through [`host`] and [`lane`]; [`lane_process`] is the
 //! simulator's process.
 
+pub(crate) mod adapter_mapping;
 pub(crate) mod attempt;
 pub(crate) mod evidence;
 pub(crate) mod finalizer;

@@ -6,11 +6,13 @@ use std::time::Duration;
 use assay_model::RuntimeVersion;
 use assay_policy::remote::{ConnectOutcome, PendingConnection, PolicyServer};
 use assay_policy::{
-    LoadOutcome, LoadRequest, PolicyConnection, PolicyFailure, PolicyHome, PreparingPolicy, ProcessBudget, TakeError,
+    LoadOutcome, LoadRequest, PolicyAdapter, PolicyConnection, PolicyFailure, PolicyHome, PreparingPolicy,
+    ProcessBudget, TakeError,
 };
 use assay_scenario::Scenario;
 
 use crate::Engine;
+use crate::episode::adapter_mapping::{adapter_mismatch, mismatch};
 use crate::episode::session_error::SessionError;
 
 /// An unpacked policy, to be run in a jail.
@@ -38,7 +40,26 @@ pub enum PolicySource {
     },
 }
 
+impl PolicyFolder {
+    /// Returns the failure of a policy that declares something else than the scenario has.
+    fn mismatch(&self, scenario: &Scenario) -> Option<PolicyFailure> {
+        match PolicyAdapter::of_folder(&self.path) {
+            Ok(adapter) => adapter_mismatch(&adapter?, scenario),
+            Err(message) => Some(mismatch(&message)),
+        }
+    }
+}
+
 impl PolicySource {
+    /// Returns the declared number of actions that are executed before the policy computes again: the `replan_steps` of
+    /// an adapter or of a server.
+    pub(crate) fn replan_steps(&self) -> Option<u32> {
+        match self {
+            Self::Folder(folder) => PolicyAdapter::of_folder(&folder.path).ok()??.action.replan_steps,
+            Self::Server { server, .. } => server.replan_steps,
+        }
+    }
+
     /// Returns the number of lanes for `episodes` episodes if `lanes` could run: as many as a server allows, since they
     /// mostly wait for it.
     pub(crate) fn lanes(&self, lanes: usize, episodes: usize) -> usize {
@@ -61,6 +82,9 @@ impl PolicySource {
     ) -> Result<PendingPolicy, SessionError> {
         match self {
             Self::Folder(folder) => {
+                if let Some(failure) = folder.mismatch(scenario) {
+                    return Ok(PendingPolicy::Unsuitable(Box::new(failure)));
+                }
                 let pools = engine.pools().map_err(SessionError::of)?;
                 let pool = pools.of(folder.runtime.as_ref(), is_secret).map_err(SessionError::of)?;
                 let allowance = allowance(scenario);
@@ -88,6 +112,8 @@ pub(crate) enum PendingPolicy {
     Jailed(PreparingPolicy),
     Server(PolicyServer),
     Connecting(PendingConnection),
+    /// It does not fit the scenario, so nothing is started.
+    Unsuitable(Box<PolicyFailure>),
 }
 
 /// The outcome of preparing a policy.
@@ -112,7 +138,7 @@ impl PendingPolicy {
     pub(crate) fn is_done(&mut self) -> bool {
         match self {
             Self::Jailed(prepared) => prepared.is_done(),
-            Self::Server(_) => true,
+            Self::Server(_) | Self::Unsuitable(_) => true,
             Self::Connecting(connecting) => connecting.is_done(),
         }
     }
@@ -131,6 +157,7 @@ impl PendingPolicy {
                 ConnectOutcome::Ready(policy) => Ok(PolicyStart::Ready(policy)),
                 ConnectOutcome::Failed(failure) => Ok(PolicyStart::Failed(failure)),
             },
+            Self::Unsuitable(failure) => Ok(PolicyStart::Failed(failure)),
             Self::Server(_) => Err(SessionError::internal("the policy server was never connected to")),
         }
     }

@@ -54,10 +54,12 @@ pub(super) fn try_out(engine: &Engine, job: &PreflightJob, limit: &Cancel) -> Re
     let mut lane = LaneProcess::start(engine, &job.scenario, &staged, core).map_err(SessionError::of)?;
     let began = Instant::now();
     let prepare = |patience| job.policy.prepare(engine, &job.scenario, (seeds.policy, core, false), Some(patience));
+    let replan_steps = job.replan_steps();
     let mut attempt = |patience: Patience, black_images| {
         let probe = Probe { max_steps: STEPS, max_wall_ms: TRY_WALL_MS, black_images };
         let prepared = prepare(patience.import)?;
-        try_once(engine, &mut lane, prepared, (seeds, probe), (patience.answer, limit)).map_err(to_session_error)
+        try_once(engine, &mut lane, prepared, (seeds, replan_steps, probe), (patience.answer, limit))
+            .map_err(to_session_error)
     };
     // The policy is imported while the lane compiles its scenario.
     let first = attempt(Patience { import: IMPORT_PATIENCE, answer: ANSWER_PATIENCE }, false)?;
@@ -88,7 +90,7 @@ fn try_once(
     engine: &Engine,
     lane: &mut LaneProcess,
     upcoming: PendingPolicy,
-    (seeds, probe): (EpisodeSeeds, Probe),
+    (seeds, replan_steps, probe): (EpisodeSeeds, Option<u32>, Probe),
     (answer, limit): (Duration, &Cancel),
 ) -> Result<Tried, EpisodeAttemptError> {
     let mut upcoming = upcoming.begin(engine)?;
@@ -116,8 +118,17 @@ fn try_once(
     let (nonce, policy_pid) = (policy.nonce(), policy.pid());
     let import_ends_at_ns = policy.import_ends_at().map(nanos);
     let (evidence, plain) = (None, false);
-    let run =
-        RunEpisode { episode: 0, seeds, nonce, policy_pid, import_ends_at_ns, evidence, plain, probe: Some(probe) };
+    let run = RunEpisode {
+        episode: 0,
+        seeds,
+        nonce,
+        policy_pid,
+        import_ends_at_ns,
+        evidence,
+        plain,
+        replan_steps,
+        probe: Some(probe),
+    };
     let slow = Cancel::new();
     let done = thread::scope(|scope| {
         let (ended, running) = channel::<()>();

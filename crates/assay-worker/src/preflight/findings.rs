@@ -33,7 +33,7 @@ pub(super) fn of(job: &PreflightJob, tries: &Tries) -> Vec<Finding> {
     found.extend(unfinished_import(scenario, first));
     found.extend(silent(first));
     found.extend(first_call(scenario, &first.probed.cpu_ms));
-    found.extend(steps(scenario, &first.probed.cpu_ms));
+    found.extend(steps(job, &first.probed.cpu_ms));
     found.extend(server(job, first));
     found.sort_by_key(|finding: &Finding| finding.level);
     found
@@ -159,14 +159,24 @@ fn first_call(scenario: &Scenario, cpu_ms: &[f64]) -> Option<Finding> {
     (took > NEAR * limit).then(|| finding(FindingLevel::Warning, "slow_first", message, advice))
 }
 
-fn steps(scenario: &Scenario, cpu_ms: &[f64]) -> Option<Finding> {
-    let later = cpu_ms.get(1..)?;
+/// Returns the CPU time of each step after the first, or the mean of each chunk of a policy that executes
+/// `replan_steps` actions before it computes again.
+fn later_steps(cpu_ms: &[f64], replan_steps: Option<u32>) -> Vec<f64> {
+    let length = replan_steps.unwrap_or(1).max(1) as usize;
+    let counted: Vec<f64> = std::iter::once(0.0).chain(cpu_ms.iter().copied().skip(1)).collect();
+    let means = counted.chunks(length).map(|chunk| chunk.iter().sum::<f64>() / length as f64);
+    means.skip(usize::from(length == 1)).collect()
+}
+
+fn steps(job: &PreflightJob, cpu_ms: &[f64]) -> Option<Finding> {
+    let scenario = &job.scenario;
+    let later = later_steps(cpu_ms, job.replan_steps());
     let limit = scenario.budget.step_cpu_ms;
     let near = later.iter().filter(|ms| **ms > NEAR * limit).count();
     if near as f64 <= RARE * later.len() as f64 {
         return None;
     }
-    let p95 = percentiles(later)?.p95;
+    let p95 = percentiles(&later)?.p95;
     let message = format!(
         "{near} of {} steps took more than {:.0} ms of CPU time (95th percentile: {p95:.0} ms); a step over {limit:.0} ms \
          counts as a miss",

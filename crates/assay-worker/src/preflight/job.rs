@@ -29,9 +29,6 @@ impl PreflightJob {
     }
 
     pub(super) fn replan_steps(&self) -> Option<u32> {
-        match &self.policy {
-            PolicySource::Folder(_) => None,
-            PolicySource::Server { server, .. } => server.replan_steps,
-        }
+        self.policy.replan_steps()
     }
 }

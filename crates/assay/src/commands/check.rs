@@ -10,8 +10,9 @@ use clap::Args;
 
 use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
-use crate::options::{IsolationArgs, ModelArgs, PolicyServerArgs};
-use crate::{screen, source};
+use crate::options::{AdapterArgs, IsolationArgs, ModelArgs, PolicyServerArgs};
+use crate::screen;
+use crate::source::{self, PolicyArgs};
 
 /// No-break space between words.
 const NO_BREAK: &str = "\u{a0}";
@@ -38,6 +39,8 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    adapter: AdapterArgs,
+    #[command(flatten)]
     policy_server: PolicyServerArgs,
     #[command(flatten)]
     models: ModelArgs,
@@ -55,7 +58,7 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<ExitStatus, Failure> {
     let work = engine.scratch("check").or_internal()?;
     let policy = source::find(
         &arguments.policy,
-        (&arguments.policy_server, &arguments.models),
+        PolicyArgs { server: &arguments.policy_server, models: &arguments.models, adapter: &arguments.adapter },
         (&engine, &scenario),
         &work.path().join("policy"),
     )?;

@@ -26,7 +26,7 @@ use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::source;
+use crate::source::{self, PolicyArgs};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &VerifyArgs) -> Result<ExitStatus, Failure> {
@@ -70,8 +70,7 @@ pub(crate) fn run(arguments: &VerifyArgs) -> Result<ExitStatus, Failure> {
         sign(out, &report, evidence_in(out).or_internal()?, timestep_s, keyring).or_internal()?;
         results::keep_policy(arguments, &job.policy, &report, out);
     }
-    let again = (arguments.policy.as_path(), arguments.scenario.as_str(), arguments.wall_budget);
-    results::show(arguments, &report, run_again::command(again, &installation, &job.scenario))?;
+    results::show(arguments, &report, run_again::command(arguments, &installation, &job.scenario))?;
     let code = report.verdict.map(ExitStatus::from).ok_or_else(|| Failure::Internal(anyhow!("no episode was run")))?;
     match signed {
         Some((out, keyring)) => {
@@ -92,7 +91,7 @@ fn prepare(arguments: &VerifyArgs, engine: &Engine, work: &Path, is_judged: bool
     let scenario = find(engine, &arguments.scenario)?;
     let policy = source::find(
         &arguments.policy,
-        (&arguments.policy_server, &arguments.models),
+        PolicyArgs { server: &arguments.policy_server, models: &arguments.models, adapter: &arguments.adapter },
         (engine, &scenario),
         &work.join("policy"),
     )?;

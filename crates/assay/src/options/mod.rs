@@ -1,5 +1,6 @@
 //! Options that several commands share, and parsers of their values.
 
+mod adapter;
 mod data;
 mod evidence;
 mod isolation;
@@ -11,6 +12,7 @@ mod service;
 mod signing;
 mod values;
 
+pub(crate) use self::adapter::AdapterArgs;
 pub(crate) use self::data::{DataArgs, open_records};
 pub(crate) use self::evidence::EvidenceArgs;
 pub(crate) use self::isolation::IsolationArgs;

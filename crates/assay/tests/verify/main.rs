@@ -3,11 +3,13 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod adapters;
 mod attempts;
 mod attest;
 mod budgets;
 mod certification;
 mod check;
+mod checkpoints;
 mod commands;
 mod drawing;
 mod evidence;

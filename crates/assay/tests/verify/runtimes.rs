@@ -40,6 +40,30 @@ fn one_network_gives_the_same_verdict_in_each_form_and_the_same_hashes_each_time
     }
 }
 
+/// The network was trained on demonstrations (`examples/learned/tabletop_reach`); the ONNX model has no code.
+#[test]
+fn a_network_trained_on_demonstrations_reaches_the_target_in_both_forms() {
+    let assay = assay();
+    let key = "5f".repeat(32);
+    let run = |form: &str, episodes: &str, lanes: &str| {
+        let policy = root().join("examples/learned/tabletop_reach").join(form);
+        let words =
+            ["verify", policy.to_str().unwrap(), "--scenario", "tabletop_reach", "--seed", "3", "--record", "none"];
+        let more = ["--json", "--policy-key", &key, "--episodes", episodes, "--lanes", lanes];
+        report(&assay.run(&[&words[..], &more].concat()))
+    };
+    let forms = ["numpy", "onnx"].map(|form| {
+        let (twenty, four) = (run(form, "20", "2"), run(form, "4", "1"));
+        assert_eq!(twenty.episode_details.len(), 20);
+        assert!(twenty.success_rate.unwrap() >= 0.8, "{form}: {:?}", twenty.success_rate);
+        assert_eq!((hashes(&four).len(), &hashes(&twenty)[..4]), (4, &hashes(&four)[..]), "{form}");
+        twenty
+    });
+    let of = |report: &JobReport| (report.verdict, report.success_rate);
+    assert_eq!(of(&forms[0]), of(&forms[1]));
+    assay.assert_clean();
+}
+
 #[test]
 fn a_policy_that_no_runtime_satisfies_learns_what_is_offered() {
     let assay = assay();

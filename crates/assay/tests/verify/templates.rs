@@ -4,7 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use assay_model::{EpisodeStatus, FindingLevel, JobReport, Preflight, Verdict};
+use assay_policy::PolicyDeclaration;
+use assay_scenario::Scenario;
 use assay_testkit::{Assay, PythonServer, Run, home};
+use assay_worker::adapter_mismatch;
 
 use crate::{CARTPOLE, assay, report, verify};
 
@@ -34,14 +37,22 @@ fn first_episode(run: &Run) -> (EpisodeStatus, JobReport) {
     (report.episode_details[0].status, report)
 }
 
+/// Asserts that the declaration of a policy without code fits a scenario.
+#[track_caller]
+fn assert_fits(declared: &[u8], scenario: &str) {
+    let adapter = PolicyDeclaration::read(None, Some(declared)).unwrap().adapter.unwrap();
+    let scenario = Scenario::load(&home().join("scenarios").join(scenario), &home().join("robots")).unwrap();
+    assert_eq!(adapter_mismatch(&adapter, &scenario), None);
+}
+
 #[test]
 fn every_template_is_a_folder_with_instructions() {
     let assay = assay();
     for (template, files) in [
         ("numpy", &["README.md", "policy.py"][..]),
-        ("onnx", &["README.md", "export.py", "policy.py"]),
+        ("onnx", &["README.md", "export.py", "policy.toml"]),
         ("torch", &["README.md", "network.py", "policy.py", "train.py"]),
-        ("lerobot", &["README.md", "policy.py"]),
+        ("lerobot", &["README.md", "policy.toml"]),
         ("server", &["README.md", "policy.py", "server.py"]),
     ] {
         let run = init(&assay, template);
@@ -54,10 +65,12 @@ fn every_template_is_a_folder_with_instructions() {
             assert!(!text.contains("{{"), "{template}/{name}: {text}");
             assert!(run.stdout.contains(name), "{name} is missing in {}", run.stdout);
         }
-        let source = fs::read_to_string(assay.path(template).join("policy.py")).unwrap();
-        for part in
-            ["# [tool.assay]\n# runtime = ", "observation[\"joint_position\"]", "action[0]  force in [-12, 12] N"]
-        {
+        let (main, declares) = match files.contains(&"policy.py") {
+            true => ("policy.py", "# [tool.assay]\n# runtime = "),
+            false => ("policy.toml", "\nunits = [\"N\"]\n"),
+        };
+        let source = fs::read_to_string(assay.path(template).join(main)).unwrap();
+        for part in [declares, "observation[\"joint_position\"]", "action[0]  force in [-12, 12] N"] {
             assert!(source.contains(part), "{template}: {part} is missing in {source}");
         }
     }
@@ -67,7 +80,7 @@ fn every_template_is_a_folder_with_instructions() {
 }
 
 #[test]
-fn every_scenario_and_template_gives_valid_python() {
+fn every_scenario_and_template_gives_valid_files() {
     let assay = assay();
     let list: serde_json::Value = serde_json::from_str(&assay.run(&["scenario", "list", "--json"]).stdout).unwrap();
     let ids = list["scenarios"].as_array().unwrap().iter().map(|scenario| scenario["id"].as_str().unwrap());
@@ -75,13 +88,16 @@ fn every_scenario_and_template_gives_valid_python() {
         let folder = format!("all/{id}/{template}");
         let run = assay.run(&["init", &folder, "--template", template, "--scenario", id]);
         assert_eq!(run.code, 0, "{folder}: {}", run.stderr);
+        if let Ok(declared) = fs::read(assay.path(&folder).join("policy.toml")) {
+            assert_fits(&declared, id);
+        }
     }
     let python = home().join("vendor/dev-venv/bin/python");
     let compiled = std::process::Command::new(python).args(["-m", "compileall", "-q"]).arg(assay.path("all")).output();
     let compiled = compiled.unwrap();
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stdout));
-    let images = fs::read_to_string(assay.path("all/tidy_by_sight/lerobot/policy.py")).unwrap();
-    assert!(images.contains("IMAGES = {\"images/"), "{images}");
+    let images = fs::read_to_string(assay.path("all/tidy_by_sight/lerobot/policy.toml")).unwrap();
+    assert!(images.contains("image = \"images/"), "{images}");
 }
 
 #[test]
@@ -100,27 +116,30 @@ fn the_numpy_template_runs_at_once() {
 fn the_onnx_template_runs_a_network_and_explains_a_missing_or_unsuitable_one() {
     let assay = assay();
     init(&assay, "onnx");
-    let (run, found) = check(&assay, "onnx");
-    let finding = &found.unwrap().findings[0];
-    assert_eq!((run.code, finding.code.as_str()), (1, "policy_error"));
-    assert!(finding.message.contains("write it with export.py on your own machine"), "{finding:?}");
+    let (run, _) = check(&assay, "onnx");
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("model.onnx: is not in the policy's folder"), "{}", run.stderr);
 
     let model = home().join("examples/learned/cartpole_keepin/onnx/model.onnx");
     fs::copy(model, assay.path("onnx/model.onnx")).unwrap();
+    let (_, found) = check(&assay, "onnx");
+    let message = &found.unwrap().findings[0].message;
+    assert!(message.contains("model.onnx has no output 'action', only 'force'"), "{message}");
+    let path = assay.path("onnx/policy.toml");
+    let declared = fs::read_to_string(&path).unwrap().replace("output = \"action\"", "output = \"force\"");
+    fs::write(&path, &declared).unwrap();
     assert_ready(&check(&assay, "onnx"), &[]);
     let run = verify(&assay, Path::new("onnx"), &["--episodes", "1", "--record", "none", "--json"]);
     let (status, report) = first_episode(&run);
     assert_eq!((run.code, status, report.verdict), (0, EpisodeStatus::Completed, Some(Verdict::Safe)));
     assert_eq!((report.success_rate, report.fingerprint.unwrap().runtime.unwrap().name.as_str()), (Some(1.0), "onnx"));
 
-    let path = assay.path("onnx/policy.py");
-    let source = fs::read_to_string(&path).unwrap();
-    let state = "STATE = [\"joint_position\", \"joint_velocity\"";
-    assert!(source.contains(state), "{source}");
-    fs::write(&path, source.replace(state, "STATE = [\"joint_position\"")).unwrap();
+    let velocity = "    { name = \"joint_velocity\", size = 2 },\n";
+    assert!(declared.contains(velocity), "{declared}");
+    fs::write(&path, declared.replace(velocity, "")).unwrap();
     let (_, found) = check(&assay, "onnx");
     let message = &found.unwrap().findings[0].message;
-    assert!(message.contains("model.onnx takes 4 numbers, but the arrays of STATE have 2"), "{message}");
+    assert!(message.contains("has shape [1, 4], but its arrays have shape [1, 2]"), "{message}");
     assay.assert_clean();
 }
 
@@ -167,33 +186,34 @@ fn the_server_template_reports_an_exception_and_sends_images() {
 #[test]
 fn a_template_without_its_runtime_is_told_what_is_offered_and_what_else_works() {
     let assay = assay();
-    for template in ["torch", "lerobot"] {
-        init(&assay, template);
-        let (run, _) = check(&assay, template);
-        assert_eq!(run.code, 2, "{template}: {}", run.stdout);
-        let message = run.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
-        for part in [
-            &format!("asks for the runtime {template}, which is not offered here"),
-            "offered are base (Python 3",
-            "onnx (Python 3",
-            "ask the operator for this runtime (assay runtime add)",
-            "export the network to ONNX and run it in the runtime onnx",
-            "start a policy server and submit its address",
-        ] {
-            assert!(message.contains(part), "{template}: {part} is missing in {message}");
-        }
+    init(&assay, "torch");
+    let (run, _) = check(&assay, "torch");
+    assert_eq!(run.code, 2, "{}", run.stdout);
+    let message = run.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "asks for the runtime torch, which is not offered here",
+        "offered are base (Python 3",
+        "onnx (Python 3",
+        "ask the operator for this runtime (assay runtime add)",
+        "export the network to ONNX and run it in the runtime onnx",
+        "start a policy server and submit its address",
+    ] {
+        assert!(message.contains(part), "{part} is missing in {message}");
     }
+    init(&assay, "lerobot");
+    let (run, _) = check(&assay, "lerobot");
+    assert!(run.code == 2 && run.stderr.contains("checkpoint/config.json: is not in the policy's"), "{}", run.stderr);
     assay.assert_clean();
 }
 
 #[test]
 fn a_setting_of_many_threads_is_found_before_it_costs_an_evaluation() {
     let assay = assay();
-    init(&assay, "onnx");
-    let model = home().join("examples/learned/cartpole_keepin/onnx/model.onnx");
-    fs::copy(model, assay.path("onnx/model.onnx")).unwrap();
+    fs::create_dir(assay.path("onnx")).unwrap();
+    let example = home().join("examples/learned/cartpole_keepin/onnx");
+    fs::copy(example.join("model.onnx"), assay.path("onnx/model.onnx")).unwrap();
     let path = assay.path("onnx/policy.py");
-    let source = fs::read_to_string(&path).unwrap();
+    let source = fs::read_to_string(example.join("policy.py")).unwrap();
     let edited = source.replace("intra_op_num_threads = 1", "intra_op_num_threads = 24");
     let line = 1 + edited.lines().position(|line| line.contains("= 24")).unwrap();
     fs::write(&path, &edited).unwrap();

@@ -1,11 +1,11 @@
 //! Facts about a scenario that take the place of placeholders in a template.
 //!
 //! `{{name}}` is replaced anywhere; a line with nothing but `# {{name}}` becomes a comment of as many lines as the fact
-//! has. Both are valid Python, so that templates are checked like any other source.
+//! has. Both are valid Python, and comments are valid TOML, so that templates are checked like any other source.
 
 use std::fmt::Write;
 
-use assay_scenario::{ObservationKind, Scenario, Spec};
+use assay_scenario::{ActionNumber, Array, ObservationKind, Scenario, Spec};
 
 /// The values of all placeholders.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ impl Placeholders {
     pub(super) fn of(scenario: &Scenario, named: &str) -> Self {
         let spec = scenario.spec();
         let (state, state_dim) = state(scenario, &spec);
+        let names: Vec<String> = state.iter().map(|(name, _)| name.clone()).collect();
+        let numbers = |of: fn(&ActionNumber) -> f64| format!("{:?}", spec.action.iter().map(of).collect::<Vec<_>>());
         let dim = spec.action_dim;
         let words = vec![
             ("{{id}}", one_line(&spec.id)),
@@ -29,8 +31,13 @@ impl Placeholders {
             ("{{numbers}}", if dim == 1 { "1 number".to_owned() } else { format!("{dim} numbers") }),
             ("{{dim}}", dim.to_string()),
             ("{{state_dim}}", state_dim.to_string()),
-            ("{{state}}", list(&state)),
-            ("{{images}}", images(&spec)),
+            ("{{state}}", list(&names)),
+            ("{{arrays}}", arrays(&state)),
+            ("{{image_inputs}}", image_inputs(&spec)),
+            ("{{mode}}", quoted(spec.control_mode)),
+            ("{{units}}", format!("[{}]", spec.action.iter().map(|a| quoted(&a.unit)).collect::<Vec<_>>().join(", "))),
+            ("{{low}}", numbers(|number| number.low)),
+            ("{{high}}", numbers(|number| number.high)),
         ];
         Self { words, comments: vec![("# {{observations}}", observations(&spec)), ("# {{actions}}", actions(&spec))] }
     }
@@ -72,7 +79,7 @@ impl Placeholders {
 
 fn observations(spec: &Spec) -> Vec<String> {
     let length = |shape: &[u32]| shape.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-    let fact = |array: &assay_scenario::Array| {
+    let fact = |array: &Array| {
         format!("observation[{:?}]  [{}]  {}", array.name, length(&array.shape), one_line(&array.description))
     };
     spec.observation.iter().map(fact).collect()
@@ -80,32 +87,44 @@ fn observations(spec: &Spec) -> Vec<String> {
 
 fn actions(spec: &Spec) -> Vec<String> {
     let numbers = spec.action.iter().enumerate();
-    let fact = |(i, a): (usize, &assay_scenario::ActionNumber)| {
+    let fact = |(i, a): (usize, &ActionNumber)| {
         format!("action[{i}]  {} in [{}, {}]{}", a.name, a.low, a.high, crate::commands::stdout::unit(&a.unit))
     };
     numbers.map(fact).collect()
 }
 
-/// Returns the names of the arrays that a network usually sees, and the total length of these arrays: everything but
-/// images and the last action.
-fn state(scenario: &Scenario, spec: &Spec) -> (Vec<String>, u32) {
+/// Returns the arrays that a network usually sees, with their lengths, and the total length: everything but images and
+/// the last action.
+fn state(scenario: &Scenario, spec: &Spec) -> (Vec<(String, u32)>, u32) {
     let arrays = scenario.observations.iter().zip(&spec.observation);
     let chosen = arrays.filter(|(observation, array)| {
         array.dtype == "float64" && !matches!(observation.kind, ObservationKind::LastAction {})
     });
-    let (names, lengths): (Vec<_>, Vec<u32>) =
-        chosen.map(|(_, array)| (array.name.clone(), array.shape.iter().product::<u32>())).unzip();
-    (names, lengths.iter().sum())
+    let arrays: Vec<_> = chosen.map(|(_, array)| (array.name.clone(), array.shape.iter().product::<u32>())).collect();
+    let total = arrays.iter().map(|(_, size)| size).sum();
+    (arrays, total)
 }
 
-/// Returns the Python dict from the scenario's cameras to LeRobot's keys of the same names.
-fn images(spec: &Spec) -> String {
+/// Returns a TOML array of the arrays that a network sees, with a line for each.
+fn arrays(state: &[(String, u32)]) -> String {
+    let line = |(name, size): &(String, u32)| format!("    {{ name = {}, size = {size} }},\n", quoted(name));
+    format!("[\n{}]", state.iter().map(line).collect::<String>())
+}
+
+/// Returns a TOML table for each of the scenario's cameras, with LeRobot's feature of the same name.
+fn image_inputs(spec: &Spec) -> String {
     let cameras = spec.observation.iter().filter(|array| array.dtype == "uint8");
-    let entry = |array: &assay_scenario::Array| {
+    let table = |array: &Array| {
         let camera = array.name.rsplit('/').next().unwrap_or(&array.name);
-        format!("{:?}: {:?}", array.name, format!("observation.images.{camera}"))
+        let feature = quoted(&format!("observation.images.{camera}"));
+        format!("[[adapter.inputs]]\nname = {feature}\nimage = {}\n", quoted(&array.name))
     };
-    format!("{{{}}}", cameras.map(entry).collect::<Vec<_>>().join(", "))
+    cameras.map(table).collect()
+}
+
+/// Returns a TOML string.
+fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
 }
 
 /// Returns a Python list of strings, with a line for each if it is long.

@@ -17,7 +17,7 @@ pub(super) enum PolicyTemplate {
     Onnx,
     /// A network run by PyTorch, and a program that trains it; needs a runtime that an operator adds
     Torch,
-    /// A checkpoint of LeRobot (ACT); needs a runtime that an operator adds
+    /// A checkpoint of LeRobot (ACT or Diffusion); needs a runtime that an operator adds
     Lerobot,
     /// A policy server over HTTP
     Server,
@@ -35,9 +35,9 @@ impl PolicyTemplate {
     pub(super) fn files(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Numpy => files!("numpy": "policy.py", "README.md"),
-            Self::Onnx => files!("onnx": "policy.py", "export.py", "README.md"),
+            Self::Onnx => files!("onnx": "policy.toml", "export.py", "README.md"),
             Self::Torch => files!("torch": "policy.py", "network.py", "train.py", "README.md"),
-            Self::Lerobot => files!("lerobot": "policy.py", "README.md"),
+            Self::Lerobot => files!("lerobot": "policy.toml", "README.md"),
             Self::Server => files!("server": "server.py", "policy.py", "README.md"),
         }
     }

@@ -6,7 +6,7 @@ use assay_model::{Plan, PolicyKey, Record, WALL_BUDGET_PER_SIMULATED_S, WALL_BUD
 use clap::Args;
 
 use crate::options::{
-    EvidenceArgs, IsolationArgs, JudgeArgs, ModelArgs, PolicyServerArgs, SigningArgs, lanes, probability,
+    AdapterArgs, EvidenceArgs, IsolationArgs, JudgeArgs, ModelArgs, PolicyServerArgs, SigningArgs, lanes, probability,
 };
 
 /// Maximum number of episodes of a verification.
@@ -19,6 +19,7 @@ pub(super) const MAX_EPISODES: u32 = 10_000;
   assay verify policy.py --scenario cartpole_keepin --json | jq .verdict
   assay verify policy.zip --scenario cartpole_keepin --max-violation-probability 0.05
   assay verify ws://localhost:8000 --scenario tabletop_reach
+  assay verify pretrained_model --adapter lerobot --map map.toml --scenario tabletop_reach
 
 Exit codes: 0 SAFE, 1 UNSAFE, 3 INCONCLUSIVE, 2 wrong usage or input, 4 internal error, 130 interrupted.")]
 pub(crate) struct VerifyArgs {
@@ -71,6 +72,8 @@ pub(crate) struct VerifyArgs {
     pub(super) json: bool,
     #[command(flatten)]
     pub(super) signing: SigningArgs,
+    #[command(flatten)]
+    pub(super) adapter: AdapterArgs,
     #[command(flatten)]
     pub(super) policy_server: PolicyServerArgs,
     #[command(flatten)]

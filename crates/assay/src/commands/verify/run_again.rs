@@ -7,13 +7,11 @@ use assay_report::RunAgain;
 use assay_scenario::Scenario;
 use assay_worker::Installation;
 
-/// Returns the command that repeats a verification of `policy` on `scenario`, which was given on the command line as
-/// `named`.
-pub(super) fn command(
-    (policy, named, wall_budget): (&Path, &str, Option<u32>),
-    installation: &Installation,
-    scenario: &Scenario,
-) -> RunAgain {
+use super::arguments::VerifyArgs;
+
+/// Returns the command that repeats a verification with these arguments on `scenario`.
+pub(super) fn command(arguments: &VerifyArgs, installation: &Installation, scenario: &Scenario) -> RunAgain {
+    let (policy, named) = (arguments.policy.as_path(), arguments.scenario.as_str());
     let whole =
         |path: &Path| absolute(path).map_or_else(|_| path.display().to_string(), |path| path.display().to_string());
     let is_server = policy.to_str().is_some_and(ServerEndpoint::has_scheme);
@@ -24,7 +22,10 @@ pub(super) fn command(
     }
     program.push(program_name());
     let mut options = Vec::new();
-    if let Some(seconds) = wall_budget {
+    if let Some(map) = arguments.adapter.map() {
+        options.extend(["--adapter".to_owned(), "lerobot".to_owned(), "--map".to_owned(), whole(map)]);
+    }
+    if let Some(seconds) = arguments.wall_budget {
         options.extend(["--wall-budget".to_owned(), seconds.to_string()]);
     }
     RunAgain {
