@@ -17,6 +17,7 @@ mod error_chain;
 pub mod frame;
 mod hex;
 mod id;
+mod image_cost;
 mod isolation;
 mod judge;
 mod judgement;
@@ -30,6 +31,7 @@ mod ports;
 mod preflight;
 mod publication;
 mod ranking;
+mod recording;
 mod replaced_attempt;
 mod replay;
 mod report;
@@ -67,6 +69,7 @@ pub use episode::{
 pub use error_chain::ErrorChain;
 pub use hex::{from_hex, to_hex};
 pub use id::{AccountId, IdError, JobId, ModelUploadId, RuntimeName, ScenarioId};
+pub use image_cost::ImageCost;
 pub use isolation::Isolation;
 pub use judge::{agreement, moments, worth_judging};
 pub use judgement::{Judgement, Opinion};
@@ -79,6 +82,9 @@ pub use ports::{Clock, Entropy, SystemClock};
 pub use preflight::{ActionTerm, Finding, FindingLevel, ObservedTerm, PolicyBudget, Preflight, ServerAnswers};
 pub use publication::{Grid, error_class};
 pub use ranking::{Entrant, Place, Worlds, rank, rank_together};
+pub use recording::{
+    MAX_RECORDING_HEADER_BYTES, RECORDING_MAGIC, RecordingError, RecordingHeader, StepEncoder,
+};
 pub use replaced_attempt::{MAX_EVIDENCE_BYTES, ReplacedAttempt, ReplacementReason};
 pub use replay::{Comparison, Difference, DifferenceCause, FingerprintDifference};
 pub use report::{Fingerprint, JobHeader, JobMode, JobProgress, JobReport, JobStage, PublishedProgress, Record};

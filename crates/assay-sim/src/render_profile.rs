@@ -1,0 +1,154 @@
+//! Render profiles: everything that assay decides about drawing a policy's images. A profile never changes once it is
+//! released; other settings get a new version, and scenarios that name none stay with the first
+//! (`docs/scenarios.md`). Videos and thumbnails have settings of their own in [`crate::world`] and use none of this.
+//!
+//! Besides its profile, an image depends on the world and its state, on the scenario's camera, size and rate, on the
+//! `<visual>` settings, lights and materials of its MJCF (all covered by the scenario's digest), on MuJoCo (covered by
+//! the fingerprint), and on the machine's OpenGL.
+
+use std::collections::BTreeMap;
+
+use mujoco_rs::prelude::*;
+use mujoco_rs::renderer::MjRenderer;
+
+use crate::handle::Data;
+use crate::opengl::{RenderError, opengl};
+
+/// The settings of one version.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct RenderProfile {
+    /// Samples per pixel; 0 draws without antialiasing.
+    samples: i32,
+    /// Side length of the shadow map in pixels; 0 draws no shadows.
+    shadow_size: i32,
+    /// Whether materials reflect.
+    reflections: bool,
+    /// Depth of a pixel that shows nothing, in m.
+    no_depth: f32,
+}
+
+/// Version 1: shadows and reflections would cost nine times as much (45 instead of 5 ms of CPU time per image of
+/// 224 x 224 pixels), antialiasing twice as much.
+const VERSION_1: RenderProfile = RenderProfile { samples: 0, shadow_size: 0, reflections: false, no_depth: 0.0 };
+/// All versions, from 1.
+const VERSIONS: [RenderProfile; 1] = [VERSION_1];
+
+impl RenderProfile {
+    /// Returns the profile of that version; a scenario names only versions in [`assay_scenario::RENDER_PROFILES`].
+    pub(crate) fn of(version: u32) -> Self {
+        VERSIONS.get(version.saturating_sub(1) as usize).copied().unwrap_or(VERSION_1)
+    }
+
+    /// Prepares a model for drawing images of at most `width` x `height` pixels.
+    pub(crate) fn apply(self, model: &mut MjModel, (width, height): (u32, u32)) {
+        let visual = model.vis_mut();
+        visual.global.offwidth = i32::try_from(width).unwrap_or(i32::MAX);
+        visual.global.offheight = i32::try_from(height).unwrap_or(i32::MAX);
+        visual.quality.offsamples = self.samples;
+        visual.quality.shadowsize = self.shadow_size;
+        if !self.reflections {
+            model.mat_reflectance_mut().fill(0.0);
+        }
+    }
+}
+
+/// A picture to draw.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Picture {
+    /// Index of the camera in the model.
+    pub(crate) camera: usize,
+    /// Width and height in pixels.
+    pub(crate) size: (u32, u32),
+    pub(crate) depth: bool,
+}
+
+/// Draws a policy's images according to a profile. It must stay on the thread that first drew one.
+#[derive(Debug)]
+pub(crate) struct ImageRenderer {
+    profile: RenderProfile,
+    /// A renderer for each size, created when it is first needed, so that OpenGL is not required before.
+    renderers: BTreeMap<(u32, u32), MjRenderer>,
+}
+
+impl ImageRenderer {
+    pub(crate) fn new(profile: RenderProfile) -> Self {
+        Self { profile, renderers: BTreeMap::new() }
+    }
+
+    /// Draws the state of `data`, whose kinematics must be up to date: RGB rows from the top into `colour` and, if the
+    /// picture has depth, rows of little-endian float32 in m along the optical axis into `depth`.
+    pub(crate) fn draw(
+        &mut self,
+        data: &mut Data,
+        picture: Picture,
+        colour: &mut Vec<u8>,
+        depth: &mut Vec<u8>,
+    ) -> Result<(), RenderError> {
+        data.camlight();
+        let no_depth = self.profile.no_depth;
+        let renderer = self.renderer(data.model(), picture.size)?;
+        if renderer.depth_enabled() != picture.depth {
+            renderer.set_depth_rendering(picture.depth);
+        }
+        renderer.set_camera(MjvCamera::new_fixed(picture.camera));
+        renderer.sync_data(data).map_err(|e| opengl(&e))?;
+        renderer.render().map_err(|e| opengl(&e))?;
+        let pixels = renderer.rgb_flat().ok_or_else(|| opengl(&"no colour buffer"))?;
+        colour.clear();
+        colour.extend_from_slice(pixels);
+        if picture.depth {
+            let metres = renderer.depth_flat().ok_or_else(|| opengl(&"no depth buffer"))?;
+            let far = far_plane(data.model());
+            let seen = |metres: f32| if metres < far { metres } else { no_depth };
+            depth.clear();
+            depth.extend(metres.iter().flat_map(|metres| seen(*metres).to_le_bytes()));
+        }
+        Ok(())
+    }
+
+    fn renderer(&mut self, model: &MjModel, size: (u32, u32)) -> Result<&mut MjRenderer, RenderError> {
+        use std::collections::btree_map::Entry;
+        match self.renderers.entry(size) {
+            Entry::Occupied(entry) => Ok(entry.into_mut()),
+            Entry::Vacant(entry) => {
+                let renderer = MjRenderer::new(model, size.0 as usize, size.1 as usize, 0);
+                Ok(entry.insert(renderer.map_err(|e| opengl(&e))?))
+            }
+        }
+    }
+}
+
+impl Drop for ImageRenderer {
+    /// Frees the objects of each renderer while its own context is current; another context has other objects of the
+    /// same names.
+    fn drop(&mut self) {
+        if self.renderers.len() < 2 {
+            return;
+        }
+        while let Some((_, mut renderer)) = self.renderers.pop_first() {
+            // The cheapest call that makes a context current; these renderers show no text.
+            drop(renderer.set_font_scale(MjtFontScale::mjFONTSCALE_100));
+        }
+    }
+}
+
+/// Returns the distance in m that the renderer reports for the far clipping plane, and so for pixels where nothing was
+/// drawn: the largest value of the depth buffer, converted as the renderer converts it.
+fn far_plane(model: &MjModel) -> f32 {
+    let map = &model.vis().map;
+    #[expect(clippy::cast_possible_truncation, reason = "as the renderer does")]
+    let extent = model.stat().extent as f32;
+    let (near, far) = (map.znear * extent, map.zfar * extent);
+    near / (1.0 - (1.0 - near / far))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{RenderProfile, VERSION_1, VERSIONS};
+
+    #[test]
+    fn every_version_that_a_scenario_can_name_exists() {
+        assert_eq!(VERSIONS.len(), assay_scenario::RENDER_PROFILES.count());
+        assert_eq!(RenderProfile::of(assay_scenario::DEFAULT_RENDER_PROFILE), VERSION_1);
+    }
+}
