@@ -8,7 +8,7 @@ use crate::reader::RecordedArray;
 
 /// Returns whether the array is an image: rows of red, green and blue bytes.
 pub(crate) fn is_image(spec: &ArraySpec) -> bool {
-    spec.dtype == Dtype::U8 && matches!(spec.shape.as_slice(), [1.., 1.., 3])
+    spec.dtype == Dtype::U8 && matches!(spec.shape.as_slice(), [1..=u32::MAX, 1..=u32::MAX, 3])
 }
 
 /// The last PNG of an image, which is encoded anew only when the image changes.

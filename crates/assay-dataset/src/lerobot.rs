@@ -17,10 +17,10 @@ use assay_model::frame::{ArraySpec, Dtype};
 
 use self::data::{DataFiles, Frame};
 use self::meta::{EpisodeRow, Layout};
+use crate::DatasetError;
 use crate::image::{ImageEncoder, is_image};
 use crate::reader::{RecordedArray, RecordedStep};
 use crate::write::{DatasetEpisode, DatasetJob, EpisodeWriter};
-use crate::DatasetError;
 
 /// Prefix of images among the observations.
 const IMAGE_PREFIX: &str = "images/";
@@ -61,11 +61,7 @@ fn state(header: &RecordingHeader, chosen: Option<&[String]>) -> Result<Vec<usiz
 }
 
 impl LerobotWriter {
-    pub(crate) fn create(
-        folder: &Path,
-        job: &DatasetJob<'_>,
-        header: &RecordingHeader,
-    ) -> Result<Self, DatasetError> {
+    pub(crate) fn create(folder: &Path, job: &DatasetJob<'_>, header: &RecordingHeader) -> Result<Self, DatasetError> {
         let state = state(header, job.state)?;
         let images: Vec<usize> =
             header.observation.iter().enumerate().filter(|(_, spec)| is_image(spec)).map(|(i, _)| i).collect();

@@ -89,10 +89,8 @@ impl<R: Read> RecordingReader<R> {
     /// # Errors
     /// The file cannot be read, or is damaged.
     pub fn step(&mut self) -> Result<Option<RecordedStep<'_>>, DatasetError> {
-        let damaged = DatasetError::Recording {
-            episode: self.header.episode,
-            source: RecordingError::Step(self.steps),
-        };
+        let damaged =
+            DatasetError::Recording { episode: self.header.episode, source: RecordingError::Step(self.steps) };
         let mut times = [0; 16];
         // The end of the stream is the end of the recording only where a step would begin.
         if self.stream.read(&mut times[..1])? == 0 {
@@ -131,5 +129,80 @@ impl<R: Read> RecordingReader<R> {
             f64::from_le_bytes(bytes)
         });
         Ok(Some(RecordedStep { time_s, time_remaining_s, arrays: &self.arrays, action: &self.action }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use assay_model::frame::Dtype;
+    use assay_model::{Sha256Digest, StepEncoder};
+
+    use super::*;
+
+    fn array(name: &str, dtype: Dtype, shape: &[u32]) -> ArraySpec {
+        ArraySpec { name: name.to_owned(), dtype, shape: shape.to_vec() }
+    }
+
+    /// Returns a recording of three steps, uncompressed.
+    fn recording() -> Vec<u8> {
+        let observation = vec![array("q", Dtype::F64, &[1]), array("images/a", Dtype::U8, &[1, 1, 3])];
+        let header = RecordingHeader {
+            scenario: "x".to_owned(),
+            scenario_digest: Sha256Digest::new([1; 32]),
+            episode: 3,
+            instruction: None,
+            control_hz: 50.0,
+            action: vec!["force".to_owned()],
+            observation: observation.clone(),
+        };
+        let mut bytes = header.encode().unwrap();
+        let mut steps = StepEncoder::new(&observation);
+        for step in 0..3_u8 {
+            let time = f64::from(step) * 0.02;
+            let mut sent: Vec<u8> = [time, 1.0 - time, -0.0].iter().flat_map(|x: &f64| x.to_le_bytes()).collect();
+            sent.extend([step / 2, 7, 255]);
+            steps.encode(&sent, &[f64::from(step) + 0.5], &mut bytes);
+        }
+        bytes
+    }
+
+    /// Reads a whole recording: times, whether the image is new, its first byte, and the action.
+    fn read(bytes: &[u8]) -> Result<Vec<(f64, bool, u8, f64)>, DatasetError> {
+        let compressed = zstd::encode_all(bytes, 1).unwrap();
+        let mut reader = RecordingReader::open(compressed.as_slice(), 3)?;
+        let mut found = Vec::new();
+        while let Some(step) = reader.step()? {
+            assert_eq!(step.arrays[0].doubles().map(f64::to_bits).collect::<Vec<_>>(), [(-0.0_f64).to_bits()]);
+            found.push((step.time_s, step.arrays[1].is_new, step.arrays[1].bytes[0], step.action[0]));
+        }
+        Ok(found)
+    }
+
+    #[test]
+    fn a_recording_is_read_as_it_was_written() {
+        let expected = [(0.0, true, 0, 0.5), (0.02, false, 0, 1.5), (0.04, true, 1, 2.5)];
+        assert_eq!(read(&recording()).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_recording_that_ends_early_is_an_error_except_between_steps() {
+        let bytes = recording();
+        let whole = (0..bytes.len()).filter(|length| read(&bytes[..*length]).is_ok()).count();
+        // After the header, and after the first and the second step.
+        assert_eq!(whole, 3);
+        assert!(RecordingReader::open(&bytes[..], 3).is_err(), "it is not compressed");
+    }
+
+    #[test]
+    fn marks_and_headers_are_checked() {
+        let bytes = recording();
+        let header = usize::try_from(u32::from_le_bytes(bytes[8..12].try_into().unwrap())).unwrap() + 12;
+        for (at, value) in [(0, b'X'), (11, 0xff), (header + 16, 0), (header + 16, 2)] {
+            let mut bad = bytes.clone();
+            bad[at] = value;
+            assert!(matches!(read(&bad), Err(DatasetError::Recording { episode: 3, .. })), "byte {at} = {value}");
+        }
     }
 }

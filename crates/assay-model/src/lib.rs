@@ -82,9 +82,7 @@ pub use ports::{Clock, Entropy, SystemClock};
 pub use preflight::{ActionTerm, Finding, FindingLevel, ObservedTerm, PolicyBudget, Preflight, ServerAnswers};
 pub use publication::{Grid, error_class};
 pub use ranking::{Entrant, Place, Worlds, rank, rank_together};
-pub use recording::{
-    MAX_RECORDING_HEADER_BYTES, RECORDING_MAGIC, RecordingError, RecordingHeader, StepEncoder,
-};
+pub use recording::{MAX_RECORDING_HEADER_BYTES, RECORDING_MAGIC, RecordingError, RecordingHeader, StepEncoder};
 pub use replaced_attempt::{MAX_EVIDENCE_BYTES, ReplacedAttempt, ReplacementReason};
 pub use replay::{Comparison, Difference, DifferenceCause, FingerprintDifference};
 pub use report::{Fingerprint, JobHeader, JobMode, JobProgress, JobReport, JobStage, PublishedProgress, Record};

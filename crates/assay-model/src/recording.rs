@@ -182,10 +182,7 @@ mod tests {
             assert!(matches!(RecordingHeader::decode(&bytes[12..]), Err(RecordingError::Header(_))));
         }
         assert_eq!(RecordingHeader::length(*b"ASYOBS2\n\0\0\0\0"), Err(RecordingError::Magic));
-        assert_eq!(
-            RecordingHeader::length(*b"ASYOBS1\n\xff\xff\xff\xff"),
-            Err(RecordingError::HeaderLength(u32::MAX))
-        );
+        assert_eq!(RecordingHeader::length(*b"ASYOBS1\n\xff\xff\xff\xff"), Err(RecordingError::HeaderLength(u32::MAX)));
     }
 
     #[test]

@@ -96,7 +96,8 @@ impl DataFiles {
     pub(super) fn end(&mut self) -> Result<(i64, i64), DatasetError> {
         self.flush()?;
         let file = self.file;
-        let full = self.writer.as_ref().is_some_and(|w| w.size_bytes() >> 20 >= usize::try_from(DATA_FILE_MB).unwrap_or(0));
+        let full =
+            self.writer.as_ref().is_some_and(|w| w.size_bytes() >> 20 >= usize::try_from(DATA_FILE_MB).unwrap_or(0));
         if full && let Some(writer) = self.writer.take() {
             writer.finish()?;
             self.file += 1;

@@ -96,9 +96,7 @@ impl Layout {
 
     /// Writes the table of tasks as pandas would: the task is the index.
     pub(super) fn write_tasks(&self, folder: &Path) -> Result<(), DatasetError> {
-        let column = |name: Value, field: &str, pandas: &str, numpy: &str| {
-            json!({ "name": name, "field_name": field, "pandas_type": pandas, "numpy_type": numpy, "metadata": null })
-        };
+        let column = |name: Value, field: &str, pandas: &str, numpy: &str| json!({ "name": name, "field_name": field, "pandas_type": pandas, "numpy_type": numpy, "metadata": null });
         let index = "__index_level_0__";
         let pandas = json!({
             "index_columns": [index],

@@ -241,7 +241,8 @@ mod tests {
         });
         let found = statistics.finish();
         let number = |key: &str| found[key][0].as_f64().unwrap_or(f64::NAN);
-        for (key, expected) in [("min", 0.0), ("max", 1.0), ("mean", 0.5), ("std", 0.288_676), ("q10", 0.1), ("q99", 0.99)]
+        for (key, expected) in
+            [("min", 0.0), ("max", 1.0), ("mean", 0.5), ("std", 0.288_676), ("q10", 0.1), ("q99", 0.99)]
         {
             assert!((number(key) - expected).abs() < 1e-3, "{key}: {found}");
         }

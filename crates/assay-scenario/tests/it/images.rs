@@ -34,7 +34,8 @@ fn defaults_are_those_of_the_first_release() {
 
 #[test]
 fn sizes_rates_and_depth_are_in_the_description() {
-    let scenario = named(&folder(&["width = 640\nheight = 480\nrate_hz = 50\ndepth = true", "width = 16\nheight = 16"]));
+    let scenario =
+        named(&folder(&["width = 640\nheight = 480\nrate_hz = 50\ndepth = true", "width = 16\nheight = 16"]));
     let spec = scenario.unwrap().spec();
     let arrays: Vec<_> = spec.observation.iter().map(|a| (a.name.as_str(), a.dtype, a.shape.clone())).collect();
     let expected = [

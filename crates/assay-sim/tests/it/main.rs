@@ -14,5 +14,5 @@ mod panda_identified;
 mod quadrotor;
 mod refused;
 mod same_images;
-mod views;
 mod shared_workspace;
+mod views;

@@ -61,7 +61,10 @@ fn an_image_has_its_size_and_the_whole_width_of_its_view() {
         let side = 0.2 / (2.0 * 30_f64.to_radians().tan() * 1.9) * f64::from(height);
         let expected = side * side.min(f64::from(width));
         let margin = 2.0 * (side + side.min(f64::from(width))) + 4.0;
-        assert!((count as f64 - expected).abs() < margin, "{width} x {height}: {count} lit pixels, {expected} expected");
+        assert!(
+            (count as f64 - expected).abs() < margin,
+            "{width} x {height}: {count} lit pixels, {expected} expected"
+        );
     }
 }
 

@@ -211,8 +211,7 @@ impl LaneSession<'_> {
             cost = %serde_json::to_string(&done.cost).unwrap_or_default(),
             "episode ended"
         );
-        let written =
-            destination.map(|destination| LaneOutput {
+        let written = destination.map(|destination| LaneOutput {
             scratch: lane.scratch(),
             inside: folder,
             destination,

@@ -21,7 +21,8 @@ use crate::rendering::video;
 use crate::{Cancel, Job, SessionError};
 
 /// Note about a recording that its lane removed.
-const TOO_MANY_OBSERVATIONS: &str = "observations were not kept: they would take more than half of the episode's share of the evidence";
+const TOO_MANY_OBSERVATIONS: &str =
+    "observations were not kept: they would take more than half of the episode's share of the evidence";
 
 /// An episode that has run.
 pub(crate) struct Finished {
