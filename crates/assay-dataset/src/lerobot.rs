@@ -1,7 +1,8 @@
 //! A LeRobot dataset, version 3.0, as `LeRobotDataset` of lerobot 0.4 loads it: `meta/info.json`, `meta/stats.json`,
 //! `meta/tasks.parquet`, `meta/episodes/`, `data/`.
 //!
-//! Numbers of the observation form `observation.state`, single precision, as LeRobot's policies expect. Images are PNG
+//! Numbers of the observation form `observation.state` and, if there are no images, `observation.environment_state`, single
+//! precision, as LeRobot's policies expect. Images are PNG
 //! inside the Parquet files (data type `image`), which keeps every byte; a video would change them. The format has no
 //! depth images, so these are left out.
 
@@ -31,6 +32,8 @@ pub(crate) struct LerobotWriter {
     layout: Layout,
     /// Indices of the arrays that form the state.
     state: Vec<usize>,
+    /// Those that form the state of the environment.
+    environment: Vec<usize>,
     /// Indices of the images, with their encoders.
     images: Vec<(usize, ImageEncoder)>,
     data: DataFiles,
@@ -40,14 +43,16 @@ pub(crate) struct LerobotWriter {
 }
 
 /// Returns the names of arrays that a LeRobot dataset of this recording does not contain.
-pub(crate) fn omitted(header: &RecordingHeader, state: Option<&[String]>) -> Vec<String> {
-    let in_state = |name: &String| state.is_none_or(|chosen| chosen.contains(name));
-    let is_part = |spec: &&ArraySpec| is_image(spec) || spec.dtype == Dtype::F64 && in_state(&spec.name);
+pub(crate) fn omitted(header: &RecordingHeader, job: &DatasetJob<'_>) -> Vec<String> {
+    let chosen = |name: &String| {
+        job.state.is_none_or(|names| names.contains(name)) || job.environment.is_some_and(|names| names.contains(name))
+    };
+    let is_part = |spec: &&ArraySpec| is_image(spec) || spec.dtype == Dtype::F64 && chosen(&spec.name);
     header.observation.iter().filter(|spec| !is_part(spec)).map(|spec| spec.name.clone()).collect()
 }
 
-/// Returns the indices of the arrays that form the state.
-fn state(header: &RecordingHeader, chosen: Option<&[String]>) -> Result<Vec<usize>, DatasetError> {
+/// Returns the indices of the chosen arrays of numbers, or of all of them.
+fn vectors(header: &RecordingHeader, chosen: Option<&[String]>) -> Result<Vec<usize>, DatasetError> {
     let is_vector = |spec: &ArraySpec| spec.dtype == Dtype::F64 && spec.size_bytes() > 0;
     let arrays = || header.observation.iter().enumerate().filter(|(_, spec)| is_vector(spec));
     let Some(chosen) = chosen else { return Ok(arrays().map(|(index, _)| index).collect()) };
@@ -62,14 +67,21 @@ fn state(header: &RecordingHeader, chosen: Option<&[String]>) -> Result<Vec<usiz
 
 impl LerobotWriter {
     pub(crate) fn create(folder: &Path, job: &DatasetJob<'_>, header: &RecordingHeader) -> Result<Self, DatasetError> {
-        let state = state(header, job.state)?;
+        let state = vectors(header, job.state)?;
         let images: Vec<usize> =
             header.observation.iter().enumerate().filter(|(_, spec)| is_image(spec)).map(|(i, _)| i).collect();
+        let environment = match job.environment {
+            Some(names) => vectors(header, Some(names))?,
+            None if images.is_empty() => state.clone(),
+            None => Vec::new(),
+        };
+        let all_names = |indices: &[usize]| indices.iter().flat_map(|i| names(&header.observation[*i])).collect();
         let layout = Layout {
             control_hz: header.control_hz,
             robot: job.robot.map(str::to_owned),
             task: header.instruction.clone().unwrap_or_else(|| header.scenario.clone()),
-            state: state.iter().flat_map(|index| state_names(&header.observation[*index])).collect(),
+            state: all_names(&state),
+            environment: all_names(&environment),
             action: header.action.clone(),
             images: images.iter().map(|index| image_feature(&header.observation[*index])).collect(),
         };
@@ -79,6 +91,7 @@ impl LerobotWriter {
             folder: folder.to_owned(),
             layout,
             state,
+            environment,
             images: images.into_iter().map(|index| (index, ImageEncoder::default())).collect(),
             episodes: Vec::new(),
             current: None,
@@ -88,7 +101,7 @@ impl LerobotWriter {
 }
 
 /// Returns the names of an array's numbers: its own, if it has only one, otherwise with their index.
-fn state_names(spec: &ArraySpec) -> Vec<String> {
+fn names(spec: &ArraySpec) -> Vec<String> {
     let count = spec.size_bytes() / spec.dtype.size_bytes();
     let name = |index| if count == 1 { spec.name.clone() } else { format!("{}.{index}", spec.name) };
     (0..count).map(name).collect()
@@ -121,6 +134,7 @@ impl EpisodeWriter for LerobotWriter {
         }
         self.data.push(&Frame {
             state: self.state.iter().flat_map(numbers).collect(),
+            environment: self.environment.iter().flat_map(numbers).collect(),
             action: step.action.iter().map(|value| single(*value)).collect(),
             images,
         })?;

@@ -39,6 +39,9 @@ pub struct DatasetJob<'a> {
     pub episodes: &'a [DatasetEpisode],
     /// Arrays of numbers that form `observation.state` of a LeRobot dataset, in order; `None` for all of them.
     pub state: Option<&'a [String]>,
+    /// Arrays of numbers that form `observation.environment_state`; `None` for those of the state if there are no images,
+    /// because LeRobot's policies need either, and otherwise for none.
+    pub environment: Option<&'a [String]>,
     /// Name of the robot.
     pub robot: Option<&'a str>,
     /// Origin of the recordings, written to `assay.json` besides the episodes.
@@ -95,7 +98,7 @@ pub fn write_dataset(
                 };
                 writer = Some(created);
                 if job.format == DatasetFormat::Lerobot {
-                    summary.omitted = lerobot::omitted(&header, job.state);
+                    summary.omitted = lerobot::omitted(&header, job);
                 }
                 first = Some(header.clone());
             }

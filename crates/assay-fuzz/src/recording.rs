@@ -16,7 +16,7 @@ pub(crate) fn recording(data: &[u8]) {
             let out = folder.path().join(format!("{name}-{format}"));
             fs::create_dir(&out).expect("a folder");
             let origin = serde_json::Value::Null;
-            let job = DatasetJob { format, episodes: &episodes, state: None, robot: None, origin };
+            let job = DatasetJob { format, episodes: &episodes, state: None, environment: None, robot: None, origin };
             if let Ok(summary) = write_dataset(&out, &job, &mut |_| true) {
                 assert_eq!(summary.episodes, 1);
                 assert!(out.join("assay.json").is_file());

@@ -109,7 +109,9 @@ impl Scenario {
         if cameras.is_empty() {
             return None;
         }
-        let cpu = |c: &ObservedCamera| c.rate_hz * (CPU_S_PER_PICTURE + CPU_S_PER_PIXEL * f64::from(c.pixels()));
+        let cpu = |c: &ObservedCamera| {
+            c.pictures() * c.rate_hz * (CPU_S_PER_PICTURE + CPU_S_PER_PIXEL * f64::from(c.pixels()))
+        };
         let time_limit_s = f64::from(self.time_limit_s);
         let bytes = |c: &ObservedCamera| (c.rate_hz * time_limit_s).ceil() * f64::from(c.bytes());
         let episode_bytes: f64 = cameras.iter().map(bytes).sum();

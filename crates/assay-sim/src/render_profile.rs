@@ -7,12 +7,16 @@
 //! the fingerprint), and on the machine's OpenGL.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use mujoco_rs::prelude::*;
 use mujoco_rs::renderer::MjRenderer;
 
 use crate::handle::Data;
 use crate::opengl::{RenderError, opengl};
+
+/// Factor by which the far clipping plane is moved to draw depth.
+const FAR_FACTOR: f32 = 4.0;
 
 /// The settings of one version.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -66,8 +70,9 @@ pub(crate) struct Picture {
 #[derive(Debug)]
 pub(crate) struct ImageRenderer {
     profile: RenderProfile,
-    /// A renderer for each size, created when it is first needed, so that OpenGL is not required before.
-    renderers: BTreeMap<(u32, u32), MjRenderer>,
+    /// Renderers for each size, of colour (false) and of depth (true), created when they are first needed, so that OpenGL
+    /// is not required before. Each has its own OpenGL context.
+    renderers: BTreeMap<((u32, u32), bool), MjRenderer>,
 }
 
 impl ImageRenderer {
@@ -85,36 +90,47 @@ impl ImageRenderer {
         depth: &mut Vec<u8>,
     ) -> Result<(), RenderError> {
         data.camlight();
-        let no_depth = self.profile.no_depth;
-        let renderer = self.renderer(data.model(), picture.size)?;
-        if renderer.depth_enabled() != picture.depth {
-            renderer.set_depth_rendering(picture.depth);
-        }
-        renderer.set_camera(MjvCamera::new_fixed(picture.camera));
-        renderer.sync_data(data).map_err(|e| opengl(&e))?;
-        renderer.render().map_err(|e| opengl(&e))?;
+        let renderer = self.rendered(data, picture, false)?;
         let pixels = renderer.rgb_flat().ok_or_else(|| opengl(&"no colour buffer"))?;
         colour.clear();
         colour.extend_from_slice(pixels);
         if picture.depth {
-            let metres = renderer.depth_flat().ok_or_else(|| opengl(&"no depth buffer"))?;
-            let far = far_plane(data.model());
-            let seen = |metres: f32| if metres < far { metres } else { no_depth };
-            depth.clear();
-            depth.extend(metres.iter().flat_map(|metres| seen(*metres).to_le_bytes()));
+            self.draw_depth(data, picture, depth)?;
         }
         Ok(())
     }
 
-    fn renderer(&mut self, model: &MjModel, size: (u32, u32)) -> Result<&mut MjRenderer, RenderError> {
-        use std::collections::btree_map::Entry;
-        match self.renderers.entry(size) {
-            Entry::Occupied(entry) => Ok(entry.into_mut()),
+    /// Draws only the depth. A sky is drawn as a surface that is more than half as far as the far clipping plane. To tell
+    /// it from other surfaces, that plane is moved so far away that nothing else can be beyond its former distance.
+    fn draw_depth(&mut self, data: &mut Data, picture: Picture, depth: &mut Vec<u8>) -> Result<(), RenderError> {
+        let no_depth = self.profile.no_depth;
+        let zfar = data.model().vis().map.zfar;
+        let far_m = far_m(data.model());
+        data.model_vis_mut().map.zfar = zfar * FAR_FACTOR;
+        let renderer = self.rendered(data, picture, true);
+        data.model_vis_mut().map.zfar = zfar;
+        let metres = renderer?.depth_flat().ok_or_else(|| opengl(&"no depth buffer"))?;
+        let seen = |metres: f32| if metres < far_m { metres } else { no_depth };
+        depth.clear();
+        depth.extend(metres.iter().flat_map(|metres| seen(*metres).to_le_bytes()));
+        Ok(())
+    }
+
+    /// Returns the renderer of the picture's size, with the picture drawn.
+    fn rendered(&mut self, data: &mut Data, picture: Picture, depth: bool) -> Result<&MjRenderer, RenderError> {
+        let renderer = match self.renderers.entry((picture.size, depth)) {
+            Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
-                let renderer = MjRenderer::new(model, size.0 as usize, size.1 as usize, 0);
-                Ok(entry.insert(renderer.map_err(|e| opengl(&e))?))
+                let (width, height) = picture.size;
+                let renderer = MjRenderer::new(data.model(), width as usize, height as usize, 0);
+                let renderer = renderer.map_err(|e| opengl(&e))?;
+                entry.insert(renderer.with_rgb_rendering(!depth).with_depth_rendering(depth))
             }
-        }
+        };
+        renderer.set_camera(MjvCamera::new_fixed(picture.camera));
+        renderer.sync_data(data).map_err(|e| opengl(&e))?;
+        renderer.render().map_err(|e| opengl(&e))?;
+        Ok(renderer)
     }
 }
 
@@ -132,14 +148,11 @@ impl Drop for ImageRenderer {
     }
 }
 
-/// Returns the distance in m that the renderer reports for the far clipping plane, and so for pixels where nothing was
-/// drawn: the largest value of the depth buffer, converted as the renderer converts it.
-fn far_plane(model: &MjModel) -> f32 {
-    let map = &model.vis().map;
+/// Returns the distance of the far clipping plane in m.
+fn far_m(model: &MjModel) -> f32 {
     #[expect(clippy::cast_possible_truncation, reason = "as the renderer does")]
     let extent = model.stat().extent as f32;
-    let (near, far) = (map.znear * extent, map.zfar * extent);
-    near / (1.0 - (1.0 - near / far))
+    model.vis().map.zfar * extent
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::meta::{CHUNK_FILES, DATA_FILE_MB, Layout};
+use super::meta::{CHUNK_FILES, DATA_FILE_MB, ENVIRONMENT, Layout, STATE};
 use super::statistics::DatasetStatistics;
 use crate::DatasetError;
 use crate::table::{Column, TableWriter, Values};
@@ -20,6 +20,7 @@ const MAX_IMAGE_BYTES: usize = 64 << 20;
 /// A row to write.
 pub(super) struct Frame<'a> {
     pub(super) state: Vec<f32>,
+    pub(super) environment: Vec<f32>,
     pub(super) action: Vec<f32>,
     /// PNG of each image, and its pixels if it is another one than in the frame before.
     pub(super) images: Vec<(Bytes, Option<&'a [u8]>)>,
@@ -43,6 +44,7 @@ pub(super) struct DataFiles {
 #[derive(Debug, Default)]
 struct Rows {
     state: Vec<f32>,
+    environment: Vec<f32>,
     action: Vec<f32>,
     images: Vec<Vec<Bytes>>,
     timestamp: Vec<f32>,
@@ -77,6 +79,7 @@ impl DataFiles {
         let timestamp = (self.frame as f64 / self.layout.control_hz) as f32;
         self.statistics.push(frame, timestamp, [self.frame, self.episode, self.index]);
         rows.state.extend(&frame.state);
+        rows.environment.extend(&frame.environment);
         rows.action.extend(&frame.action);
         rows.images.resize(frame.images.len(), Vec::new());
         for (column, (png, pixels)) in rows.images.iter_mut().zip(&frame.images) {
@@ -132,15 +135,16 @@ impl DataFiles {
     }
 
     fn columns(&mut self) -> Vec<Column> {
-        let Rows { state, action, images, timestamp, frame, episode, index } = mem::take(&mut self.rows);
+        let Rows { state, environment, action, images, timestamp, frame, episode, index } = mem::take(&mut self.rows);
         let mut columns = Vec::new();
         // LeRobot has a plain number where there is only one.
         let vector = |length: usize, values| match length {
             1 => Values::Float32(values),
             _ => Values::Float32Lists(length, values),
         };
-        if !self.layout.state.is_empty() {
-            columns.push(Column::new("observation.state", vector(self.layout.state.len(), state)));
+        let vectors = [(STATE, &self.layout.state, state), (ENVIRONMENT, &self.layout.environment, environment)];
+        for (key, names, values) in vectors.into_iter().filter(|(_, names, _)| !names.is_empty()) {
+            columns.push(Column::new(key, vector(names.len(), values)));
         }
         let keys = self.layout.images.iter().map(|(key, _)| key);
         columns.extend(keys.zip(images).map(|(key, pngs)| Column::new(key, Values::Image(pngs))));

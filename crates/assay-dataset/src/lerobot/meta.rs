@@ -12,6 +12,10 @@ use crate::write::DatasetEpisode;
 
 /// Version of LeRobot's format.
 const VERSION: &str = "v3.0";
+/// Feature of the robot's state.
+pub(super) const STATE: &str = "observation.state";
+/// Feature of the environment's state.
+pub(super) const ENVIRONMENT: &str = "observation.environment_state";
 /// Maximum number of files in a folder `chunk-NNN`.
 pub(super) const CHUNK_FILES: i64 = 1000;
 /// Size after which a new data file begins, in MB. The same as LeRobot's own default.
@@ -25,6 +29,8 @@ pub(super) struct Layout {
     pub(super) task: String,
     /// Names of the state's numbers.
     pub(super) state: Vec<String>,
+    /// Names of the numbers of the environment's state.
+    pub(super) environment: Vec<String>,
     /// Names of the action's numbers.
     pub(super) action: Vec<String>,
     /// Keys of the images, with height and width.
@@ -46,8 +52,10 @@ impl Layout {
     fn features(&self) -> Map<String, Value> {
         let vector = |names: &[String]| json!({ "dtype": "float32", "shape": [names.len()], "names": names });
         let mut features = Map::new();
-        if !self.state.is_empty() {
-            features.insert("observation.state".to_owned(), vector(&self.state));
+        for (key, names) in [(STATE, &self.state), (ENVIRONMENT, &self.environment)] {
+            if !names.is_empty() {
+                features.insert(key.to_owned(), vector(names));
+            }
         }
         for (key, [height, width]) in &self.images {
             let names = ["height", "width", "channels"];

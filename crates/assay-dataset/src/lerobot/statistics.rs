@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::data::Frame;
-use super::meta::Layout;
+use super::meta::{ENVIRONMENT, Layout, STATE};
 
 /// The quantiles of LeRobot's statistics.
 const QUANTILES: [(&str, f64); 5] = [("q01", 0.01), ("q10", 0.1), ("q50", 0.5), ("q90", 0.9), ("q99", 0.99)];
@@ -23,7 +23,11 @@ pub(super) struct DatasetStatistics {
 impl DatasetStatistics {
     pub(super) fn new(layout: &Layout) -> Self {
         let vector = |key: &str, length| (key.to_owned(), VectorStatistics::new(length));
-        let mut vectors = vec![vector("observation.state", layout.state.len()), vector("action", layout.action.len())];
+        let mut vectors = vec![
+            vector(STATE, layout.state.len()),
+            vector(ENVIRONMENT, layout.environment.len()),
+            vector("action", layout.action.len()),
+        ];
         let scalars = ["timestamp", "frame_index", "episode_index", "index", "task_index"];
         vectors.extend(scalars.map(|key| vector(key, 1)));
         let images = layout.images.iter().map(|(key, _)| (key.clone(), ImageStatistics::new())).collect();
@@ -36,7 +40,9 @@ impl DatasetStatistics {
         let indices = indices.map(|index| index as f32);
         let [frame_index, episode, index] = indices;
         let scalars = [timestamp, frame_index, episode, index, 0.0];
-        let rows = [frame.state.as_slice(), &frame.action].into_iter().chain(scalars.iter().map(std::slice::from_ref));
+        let rows = [frame.state.as_slice(), &frame.environment, &frame.action]
+            .into_iter()
+            .chain(scalars.iter().map(std::slice::from_ref));
         for ((_, statistics), row) in self.vectors.iter_mut().zip(rows) {
             statistics.push(row);
         }

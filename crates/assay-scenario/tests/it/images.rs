@@ -50,7 +50,7 @@ fn sizes_rates_and_depth_are_in_the_description() {
     assert!((cost.pixels_per_s - (100.0 * 307_200.0 + 10.0 * 256.0)).abs() < 1e-6, "{cost:?}");
     assert!((cost.sent_bytes_per_s - 50.0 * (7.0 * 307_200.0 + 3.0 * 256.0)).abs() < 1e-6, "{cost:?}");
     assert_eq!(cost.episode_bytes, 500 * 7 * 307_200 + 100 * 3 * 256);
-    assert!(cost.cpu_s_per_s > 0.3 && cost.cpu_s_per_s < 1.0 && cost.render_profile == 1, "{cost:?}");
+    assert!(cost.cpu_s_per_s > 0.5 && cost.cpu_s_per_s < 1.5 && cost.render_profile == 1, "{cost:?}");
     assert!(cost.summary().contains("30.7 million pixels"), "{}", cost.summary());
 }
 
@@ -64,10 +64,10 @@ const REFUSED: &[Refusal] = &[
     (&["height = 481"], &["images/i0\".height", "16 to 480 pixels"]),
     (&["height = 0"], &["images/i0\".height", "16 to 480 pixels"]),
     (&["width = 1000000000"], &["images/i0\".width", "16 to 640 pixels"]),
-    (&["width = -1"], &["width", "must be a whole number from 0"]),
-    (&["width = 5000000000"], &["width"]),
-    (&["width = 1e9"], &["width"]),
-    (&["height = nan"], &["height"]),
+    (&["width = -1"], &["line 55", "must be a whole number from 0"]),
+    (&["width = 5000000000"], &["line 55", "whole number"]),
+    (&["width = 1e9"], &["line 55", "whole number"]),
+    (&["height = nan"], &["line 55", "whole number"]),
     (&["rate_hz = 0"], &["images/i0\".rate_hz", "above 0 and at most the control rate, 50"]),
     (&["rate_hz = -5"], &["images/i0\".rate_hz", "above 0"]),
     (&["rate_hz = nan"], &["images/i0\".rate_hz", "above 0"]),
@@ -78,7 +78,7 @@ const REFUSED: &[Refusal] = &[
     (&["rate_hz = 30"], &["images/i0\".rate_hz", "whole number of control steps", "25.0000 and 50.0000"]),
     (&["rate_hz = 11"], &["images/i0\".rate_hz", "whole number of control steps", "10.0000 and 12.5000"]),
     (&["noise = 1"], &["images/i0\".noise", "remove it"]),
-    (&["depth = 1"], &["depth"]),
+    (&["depth = 1"], &["line 55", "true or false"]),
     (&["depths = true"], &["depths", "is not known"]),
     (&["", "", "", "", ""], &["observation", "5 images, but at most 4"]),
     (

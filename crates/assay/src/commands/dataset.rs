@@ -63,6 +63,10 @@ pub(crate) struct DatasetArgs {
     /// numbers except last actions]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     state: Option<Vec<String>>,
+    /// Arrays that form observation.environment_state instead [default: those of the state, if there are no images, and
+    /// otherwise none]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    environment: Option<Vec<String>>,
     /// Seed of all episodes: the same seed draws the same worlds [default: random]
     #[arg(long)]
     seed: Option<u64>,
@@ -82,8 +86,8 @@ pub(crate) struct DatasetArgs {
 pub(crate) fn run(arguments: &DatasetArgs) -> Result<ExitStatus, Failure> {
     let cancel = cancel_on_signal().or_internal()?;
     let destination = Destination::check(&arguments.out).or_usage()?;
-    if arguments.state.is_some() && arguments.format != DatasetFormat::Lerobot {
-        return Err(Failure::Usage(anyhow!("--state is only for --format lerobot")));
+    if (arguments.state.is_some() || arguments.environment.is_some()) && arguments.format != DatasetFormat::Lerobot {
+        return Err(Failure::Usage(anyhow!("--state and --environment are only for --format lerobot")));
     }
     let installation = super::machine::installation()?;
     let engine = super::machine::engine(&installation, arguments.lanes, arguments.isolation.accepted())?
@@ -100,12 +104,14 @@ pub(crate) fn run(arguments: &DatasetArgs) -> Result<ExitStatus, Failure> {
         eprintln!("assay: none of {all} recorded episodes is kept, so there is no dataset");
         return Ok(ExitStatus::Unsafe);
     }
-    let state = arguments.state.clone().unwrap_or_else(|| state(&demonstrations.scenario));
+    let environment = arguments.environment.as_deref();
+    let state = arguments.state.clone().unwrap_or_else(|| state(&demonstrations.scenario, environment));
     let robot = demonstrations.scenario.robots.first().map(|robot| robot.model.id.clone());
     let job = DatasetJob {
         format: arguments.format,
         episodes: &kept,
         state: Some(&state),
+        environment,
         robot: robot.as_deref(),
         origin: demonstrations.origin.clone(),
     };
@@ -117,11 +123,13 @@ pub(crate) fn run(arguments: &DatasetArgs) -> Result<ExitStatus, Failure> {
     Ok(ExitStatus::Success)
 }
 
-/// Returns the arrays that usually form a policy's state: all numbers except last actions.
-fn state(scenario: &Scenario) -> Vec<String> {
+/// Returns the arrays that usually form a policy's state: all numbers except last actions and those of the environment.
+fn state(scenario: &Scenario, environment: Option<&[String]>) -> Vec<String> {
     let is_state = |observation: &&assay_scenario::Observation| {
         let (spec, _) = scenario.array_specs(observation);
-        spec.dtype == Dtype::F64 && !matches!(observation.kind, ObservationKind::LastAction {})
+        spec.dtype == Dtype::F64
+            && !matches!(observation.kind, ObservationKind::LastAction {})
+            && !environment.is_some_and(|names| names.contains(&observation.name))
     };
     scenario.observations.iter().filter(is_state).map(|observation| observation.name.clone()).collect()
 }
@@ -135,7 +143,7 @@ fn write(folder: &Path, job: &DatasetJob<'_>, cancel: &Cancel) -> Result<Dataset
     bar.finish_and_clear();
     summary.map_err(|error| match error {
         DatasetError::Stopped => Failure::Interrupted,
-        DatasetError::State { .. } => Failure::Usage(anyhow!(error).context("--state")),
+        DatasetError::State { .. } => Failure::Usage(anyhow!(error).context("--state or --environment")),
         DatasetError::Recording { .. } | DatasetError::Mixed(_) => Failure::Usage(anyhow!(error)),
         error => Failure::Internal(anyhow!(error)),
     })

@@ -136,7 +136,17 @@ fn only_successful_episodes_are_kept_on_request() {
     assert_eq!((run.code, &json(&run)["successes"]), (0, &2.into()), "{}", run.stderr);
     let info: Value = serde_json::from_slice(&fs::read(assay.path("deep/good/meta/info.json")).unwrap()).unwrap();
     assert_eq!(info["features"]["observation.state"]["names"][1], "joint_velocity.1");
+    // There are no images, so there has to be a state of the environment.
+    assert_eq!(info["features"]["observation.environment_state"], info["features"]["observation.state"]);
     assert_eq!(info["features"]["action"]["names"], serde_json::json!(["force"]));
+    let split = ["-o", "split", "--environment", "joint_position"];
+    let run = dataset(&assay, &[&[reference.to_str().unwrap()], &base[..], &split].concat());
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let info: Value = serde_json::from_slice(&fs::read(assay.path("split/meta/info.json")).unwrap()).unwrap();
+    let names = |key: &str| info["features"][key]["names"].clone();
+    let environment = serde_json::json!(["joint_position.0", "joint_position.1"]);
+    assert_eq!(names("observation.environment_state"), environment);
+    assert!(!names("observation.state").to_string().contains("joint_position"), "{info}");
     assay.assert_clean();
 }
 
@@ -152,7 +162,7 @@ fn what_cannot_be_written_is_refused_and_nothing_is_overwritten() {
         (&["lerobot", "-o", "kept/mine.txt"], "exists; choose a new folder"),
         (&["lerobot", "-o", "/"], "exists"),
         (&["csv", "-o", "new"], "use lerobot, parquet or mcap"),
-        (&["parquet", "-o", "new", "--state", "joint_position"], "only for --format lerobot"),
+        (&["parquet", "-o", "new", "--state", "joint_position"], "are only for --format lerobot"),
         (&["lerobot", "-o", "new", "--state", "joint_pos"], "\"joint_pos\"; it has joint_position"),
         (&["lerobot", "-o", "new", "--episodes", "0"], "--episodes"),
         (&["lerobot", "-o", "new", "--from", "out"], "cannot be used with"),
