@@ -39,7 +39,9 @@ fn every_byte_reaches_a_policy_in_the_jail_and_behind_a_server() {
 fn recorded_episodes_replay_and_their_log_has_the_images() {
     let assay = assay();
     let scenario = seen::scenario(&assay);
-    let policy = assay.write("policy.py", seen::POLICY);
+    // It ends early, so that its video is short.
+    let end = "def act(self, observation):\n        assert observation['time'] < 1, 'seen enough'";
+    let policy = assay.write("policy.py", seen::POLICY.replacen("def act(self, observation):", end, 1));
     let out = assay.path("out");
     let (policy, out_text) = (policy.to_str().unwrap(), out.to_str().unwrap());
     let arguments = ["verify", policy, "--scenario", scenario.to_str().unwrap(), "--episodes", "1", "--out", out_text];
@@ -50,6 +52,10 @@ fn recorded_episodes_replay_and_their_log_has_the_images() {
     let log = crate::log::read(&out.join("episodes/000"));
     assert_eq!(log["topics"]["/images/front"], "foxglove.CompressedImage", "{log}");
     assert_eq!(log["topics"]["/images/large"], "foxglove.CompressedImage", "{log}");
+    let of = |image: &str| (log["images"][image]["bytes"].clone(), log["images"][image]["times_s"].clone());
+    let (size, times) = of("/images/front");
+    assert_eq!((size, times.as_array().unwrap().len()), ((160 * 120 * 3).into(), 25), "{log}");
+    assert_eq!(of("/images/large"), ((640 * 480 * 3).into(), serde_json::json!([0.0, 0.5])), "{log}");
     assert!(std::fs::read_to_string(out.join("report.html")).unwrap().contains("Render profile"));
 }
 

@@ -65,7 +65,7 @@ fn datasets_have_what_the_policy_saw_and_answered_in_every_format() {
         assert_eq!((run.code, &summary["episodes"], &summary["recorded_episodes"]), (0, &2.into(), &2.into()));
         let steps: u32 = verdict.episode_details.iter().map(|episode| episode.steps).sum();
         assert_eq!(summary["frames"], steps, "{summary}");
-        let omitted = if format == "lerobot" { serde_json::json!(["depth/front"]) } else { serde_json::json!([]) };
+        let omitted = if format == "lerobot" { serde_json::json!(["depth/front", "last_action"]) } else { serde_json::json!([]) };
         assert_eq!(summary["omitted"], omitted);
     }
     let table = read(&["table", &path("parquet")]);
