@@ -1,12 +1,13 @@
 //! A LeRobot dataset, version 3.0, as `LeRobotDataset` of lerobot 0.4 loads it: `meta/info.json`, `meta/stats.json`,
 //! `meta/tasks.parquet`, `meta/episodes/`, `data/`.
 //!
-//! Numbers of the observation form `observation.state` and, if there are no images, `observation.environment_state`, single
-//! precision, as LeRobot's policies expect. Images are PNG
+//! Numbers of the observation form `observation.state` and, if there are no images, `observation.environment_state`,
+//! single precision, as LeRobot's policies expect. Images are PNG
 //! inside the Parquet files (data type `image`), which keeps every byte; a video would change them. The format has no
 //! depth images, so these are left out.
 
 mod data;
+mod frame;
 mod meta;
 mod statistics;
 
@@ -16,12 +17,14 @@ use std::path::{Path, PathBuf};
 use assay_model::RecordingHeader;
 use assay_model::frame::{ArraySpec, Dtype};
 
-use self::data::{DataFiles, Frame};
-use self::meta::{EpisodeRow, Layout};
+use self::data::DataFiles;
+use self::frame::TrainingFrame;
+use self::meta::{FeatureLayout, LerobotEpisode};
 use crate::DatasetError;
+use crate::episode_writer::EpisodeWriter;
 use crate::image::{ImageEncoder, is_image};
+use crate::job::{DatasetEpisode, DatasetJob};
 use crate::reader::{RecordedArray, RecordedStep};
-use crate::write::{DatasetEpisode, DatasetJob, EpisodeWriter};
 
 /// Prefix of images among the observations.
 const IMAGE_PREFIX: &str = "images/";
@@ -29,7 +32,7 @@ const IMAGE_PREFIX: &str = "images/";
 /// Writes the dataset.
 pub(crate) struct LerobotWriter {
     folder: PathBuf,
-    layout: Layout,
+    layout: FeatureLayout,
     /// Indices of the arrays that form the state.
     state: Vec<usize>,
     /// Those that form the state of the environment.
@@ -37,7 +40,7 @@ pub(crate) struct LerobotWriter {
     /// Indices of the images, with their encoders.
     images: Vec<(usize, ImageEncoder)>,
     data: DataFiles,
-    episodes: Vec<EpisodeRow>,
+    episodes: Vec<LerobotEpisode>,
     current: Option<DatasetEpisode>,
     frames: i64,
 }
@@ -76,7 +79,7 @@ impl LerobotWriter {
             None => Vec::new(),
         };
         let all_names = |indices: &[usize]| indices.iter().flat_map(|i| names(&header.observation[*i])).collect();
-        let layout = Layout {
+        let layout = FeatureLayout {
             control_hz: header.control_hz,
             robot: job.robot.map(str::to_owned),
             task: header.instruction.clone().unwrap_or_else(|| header.scenario.clone()),
@@ -122,7 +125,8 @@ fn single(value: f64) -> f32 {
 impl EpisodeWriter for LerobotWriter {
     fn begin(&mut self, episode: &DatasetEpisode, _header: &RecordingHeader) -> Result<(), DatasetError> {
         self.current = Some(episode.clone());
-        Ok(self.data.begin(i64::try_from(self.episodes.len()).unwrap_or(i64::MAX)))
+        self.data.begin(i64::try_from(self.episodes.len()).unwrap_or(i64::MAX));
+        Ok(())
     }
 
     fn step(&mut self, step: &RecordedStep<'_>) -> Result<(), DatasetError> {
@@ -132,7 +136,7 @@ impl EpisodeWriter for LerobotWriter {
             let array = &step.arrays[*index];
             images.push((encoder.png(array)?, array.is_new.then_some(array.bytes.as_slice())));
         }
-        self.data.push(&Frame {
+        self.data.push(&TrainingFrame {
             state: self.state.iter().flat_map(numbers).collect(),
             environment: self.environment.iter().flat_map(numbers).collect(),
             action: step.action.iter().map(|value| single(*value)).collect(),
@@ -146,7 +150,7 @@ impl EpisodeWriter for LerobotWriter {
         let (file, length) = self.data.end()?;
         if let Some(episode) = self.current.take() {
             let to = self.frames;
-            self.episodes.push(EpisodeRow { file, from: to - length, to, episode });
+            self.episodes.push(LerobotEpisode { file, from: to - length, to, episode });
         }
         Ok(())
     }

@@ -4,9 +4,11 @@
 //! Where to begin: [`write_dataset`]. A recording ([`assay_model::RecordingHeader`]) was written by a lane and is
 //! untrusted: reading it uses bounded memory, and a damaged one is an error.
 
+mod episode_writer;
 mod error;
 mod format;
 mod image;
+mod job;
 mod lerobot;
 mod logs;
 mod reader;
@@ -16,5 +18,6 @@ mod write;
 
 pub use error::DatasetError;
 pub use format::{DatasetFormat, InvalidFormat};
+pub use job::{DatasetEpisode, DatasetJob};
 pub use reader::{RecordedArray, RecordedStep, RecordingReader};
-pub use write::{DatasetEpisode, DatasetJob, DatasetSummary, write_dataset};
+pub use write::{DatasetSummary, write_dataset};

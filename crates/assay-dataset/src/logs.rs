@@ -1,5 +1,5 @@
-//! `episodes/NNN.mcap`: a log per episode, with a topic per array of the observation and one for the actions, at simulated
-//! times. Numbers are JSON, whose digits give back every bit; images are PNG, depth is float32.
+//! `episodes/NNN.mcap`: a log per episode, with a topic per array of the observation and one for the actions, at
+//! simulated times. Numbers are JSON, whose digits give back every bit; images are PNG, depth is float32.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -15,9 +15,10 @@ use mcap::{Compression, WriteOptions, Writer};
 use serde_json::json;
 
 use crate::DatasetError;
+use crate::episode_writer::EpisodeWriter;
 use crate::image::{ImageEncoder, is_image};
+use crate::job::DatasetEpisode;
 use crate::reader::{RecordedArray, RecordedStep};
-use crate::write::{DatasetEpisode, EpisodeWriter};
 
 /// Folder of the logs.
 const FOLDER: &str = "episodes";
@@ -36,7 +37,7 @@ pub(crate) struct LogWriter {
 /// The log of the current episode.
 struct Log {
     writer: Writer<BufWriter<File>>,
-    topics: Vec<Topic>,
+    topics: Vec<ArrayTopic>,
     remaining: u16,
     action: u16,
     step: u32,
@@ -44,12 +45,12 @@ struct Log {
 }
 
 /// The topic of an array.
-struct Topic {
+struct ArrayTopic {
     channel: u16,
-    kind: Kind,
+    kind: TopicKind,
 }
 
-enum Kind {
+enum TopicKind {
     Numbers,
     Image(ImageEncoder),
     Depth,
@@ -78,12 +79,12 @@ impl Log {
             let name = format!("/observation/{}", spec.name);
             let (channel, kind) = match spec.dtype {
                 Dtype::U8 if is_image(spec) => {
-                    (channel::<CompressedImage>(&mut writer, &name)?, Kind::Image(ImageEncoder::default()))
+                    (channel::<CompressedImage>(&mut writer, &name)?, TopicKind::Image(ImageEncoder::default()))
                 }
-                Dtype::F32 if spec.shape.len() == 2 => (channel::<RawImage>(&mut writer, &name)?, Kind::Depth),
-                _ => (writer.add_channel(numbers, &name, "json", &none)?, Kind::Numbers),
+                Dtype::F32 if spec.shape.len() == 2 => (channel::<RawImage>(&mut writer, &name)?, TopicKind::Depth),
+                _ => (writer.add_channel(numbers, &name, "json", &none)?, TopicKind::Numbers),
             };
-            topics.push(Topic { channel, kind });
+            topics.push(ArrayTopic { channel, kind });
         }
         let remaining = writer.add_channel(numbers, "/observation/time_remaining", "json", &none)?;
         let names = BTreeMap::from([("names".to_owned(), header.action.join(","))]);
@@ -107,16 +108,16 @@ impl Log {
         for (topic, array) in self.topics.iter_mut().zip(step.arrays) {
             self.buffer.clear();
             match &mut topic.kind {
-                Kind::Numbers => numbers(&array.spec.shape, &values(array), &mut self.buffer)?,
+                TopicKind::Numbers => numbers(&array.spec.shape, &values(array), &mut self.buffer)?,
                 // A picture that is repeated is not written again.
-                Kind::Image(_) | Kind::Depth if !array.is_new => continue,
-                Kind::Image(encoder) => {
+                TopicKind::Image(_) | TopicKind::Depth if !array.is_new => continue,
+                TopicKind::Image(encoder) => {
                     let data = encoder.png(array)?;
                     let frame_id = array.spec.name.clone();
                     let image = CompressedImage { timestamp: Some(time), frame_id, data, format: "png".to_owned() };
                     encode(&image, &mut self.buffer)?;
                 }
-                Kind::Depth => encode(&depth(array, time), &mut self.buffer)?,
+                TopicKind::Depth => encode(&depth(array, time), &mut self.buffer)?,
             }
             write(&mut self.writer, topic.channel, (self.step, time), &self.buffer)?;
         }

@@ -38,12 +38,12 @@ pub(crate) enum Values {
 
 /// A column with its name.
 #[derive(Debug, Clone)]
-pub(crate) struct Column {
+pub(crate) struct TableColumn {
     pub(crate) name: String,
     pub(crate) values: Values,
 }
 
-impl Column {
+impl TableColumn {
     pub(crate) fn new(name: impl Into<String>, values: Values) -> Self {
         Self { name: name.into(), values }
     }
@@ -156,8 +156,8 @@ pub(crate) struct TableWriter {
 
 impl TableWriter {
     /// Creates a file with the schema of `columns`, which is not written yet.
-    pub(crate) fn create(path: &Path, columns: &[Column], facts: Vec<KeyValue>) -> Result<Self, ParquetError> {
-        let fields = columns.iter().map(Column::field).collect::<Result<_, _>>()?;
+    pub(crate) fn create(path: &Path, columns: &[TableColumn], facts: Vec<KeyValue>) -> Result<Self, ParquetError> {
+        let fields = columns.iter().map(TableColumn::field).collect::<Result<_, _>>()?;
         let schema = Arc::new(Type::group_type_builder("schema").with_fields(fields).build()?);
         let mut properties = WriterProperties::builder()
             .set_statistics_enabled(EnabledStatistics::None)
@@ -178,7 +178,7 @@ impl TableWriter {
     }
 
     /// Writes a row group of these columns, which must be those of the schema.
-    pub(crate) fn write(&mut self, columns: &[Column]) -> Result<(), ParquetError> {
+    pub(crate) fn write(&mut self, columns: &[TableColumn]) -> Result<(), ParquetError> {
         let mut group = self.writer.next_row_group()?;
         columns.iter().try_for_each(|column| column.write(&mut group))?;
         group.close()?;

@@ -9,10 +9,11 @@ use bytes::Bytes;
 use parquet::file::metadata::KeyValue;
 
 use crate::DatasetError;
+use crate::episode_writer::EpisodeWriter;
 use crate::image::{ImageEncoder, is_image};
+use crate::job::DatasetEpisode;
 use crate::reader::{RecordedArray, RecordedStep};
-use crate::table::{Column, TableWriter, Values};
-use crate::write::{DatasetEpisode, EpisodeWriter};
+use crate::table::{TableColumn, TableWriter, Values};
 
 /// Name of the file.
 const FILE: &str = "data.parquet";
@@ -25,7 +26,7 @@ const MAX_PICTURE_BYTES: usize = 64 << 20;
 pub(crate) struct TableFile {
     writer: TableWriter,
     arrays: Vec<ArrayColumn>,
-    rows: Rows,
+    rows: StepRows,
     /// The current episode: its index, seed and success.
     episode: (i64, u64, bool),
     frame: i64,
@@ -34,7 +35,7 @@ pub(crate) struct TableFile {
 
 /// The columns besides the arrays.
 #[derive(Debug, Default)]
-struct Rows {
+struct StepRows {
     episode: Vec<i64>,
     frame: Vec<i64>,
     timestamp: Vec<f64>,
@@ -49,10 +50,10 @@ struct ArrayColumn {
     /// Index of the array in the observation.
     index: usize,
     spec: ArraySpec,
-    kind: Kind,
+    kind: ArrayKind,
 }
 
-enum Kind {
+enum ArrayKind {
     Numbers(Vec<f64>),
     Png(ImageEncoder, Vec<Bytes>),
     /// Bytes as they are, of depth images.
@@ -64,9 +65,9 @@ impl ArrayColumn {
     fn new((index, spec): (usize, &ArraySpec)) -> Option<Self> {
         let kind = match spec.dtype {
             _ if spec.size_bytes() == 0 => return None,
-            Dtype::F64 => Kind::Numbers(Vec::new()),
-            Dtype::U8 if is_image(spec) => Kind::Png(ImageEncoder::default(), Vec::new()),
-            Dtype::U8 | Dtype::F32 => Kind::Raw(Bytes::new(), Vec::new()),
+            Dtype::F64 => ArrayKind::Numbers(Vec::new()),
+            Dtype::U8 if is_image(spec) => ArrayKind::Png(ImageEncoder::default(), Vec::new()),
+            Dtype::U8 | Dtype::F32 => ArrayKind::Raw(Bytes::new(), Vec::new()),
         };
         Some(Self { index, spec: spec.clone(), kind })
     }
@@ -74,15 +75,15 @@ impl ArrayColumn {
     /// Adds the array of a step; returns the bytes that this adds to the file, unless it is of numbers.
     fn push(&mut self, array: &RecordedArray) -> Result<usize, DatasetError> {
         let pictures = match &mut self.kind {
-            Kind::Numbers(values) => {
+            ArrayKind::Numbers(values) => {
                 values.extend(array.doubles());
                 return Ok(0);
             }
-            Kind::Png(encoder, pictures) => {
+            ArrayKind::Png(encoder, pictures) => {
                 pictures.push(encoder.png(array)?);
                 pictures
             }
-            Kind::Raw(last, pictures) => {
+            ArrayKind::Raw(last, pictures) => {
                 if array.is_new {
                     *last = Bytes::copy_from_slice(&array.bytes);
                 }
@@ -93,20 +94,20 @@ impl ArrayColumn {
         Ok(if array.is_new { pictures.last().map_or(0, Bytes::len) } else { 0 })
     }
 
-    fn take(&mut self) -> Column {
+    fn take(&mut self) -> TableColumn {
         let elements = self.spec.size_bytes() / self.spec.dtype.size_bytes();
         let values = match &mut self.kind {
-            Kind::Numbers(values) => Values::Float64Lists(elements, mem::take(values)),
-            Kind::Png(_, pictures) | Kind::Raw(_, pictures) => Values::Bytes(mem::take(pictures)),
+            ArrayKind::Numbers(values) => Values::Float64Lists(elements, mem::take(values)),
+            ArrayKind::Png(_, pictures) | ArrayKind::Raw(_, pictures) => Values::Bytes(mem::take(pictures)),
         };
-        Column::new(format!("observation.{}", self.spec.name), values)
+        TableColumn::new(format!("observation.{}", self.spec.name), values)
     }
 }
 
 impl TableFile {
     pub(crate) fn create(folder: &Path, header: &RecordingHeader) -> Result<Self, DatasetError> {
         let mut arrays: Vec<_> = header.observation.iter().enumerate().filter_map(ArrayColumn::new).collect();
-        let mut rows = Rows::default();
+        let mut rows = StepRows::default();
         let columns = columns(&mut rows, header.action.len(), &mut arrays);
         let facts = vec![KeyValue::new("assay.recorded".to_owned(), serde_json::to_string(header)?)];
         let writer = TableWriter::create(&folder.join(FILE), &columns, facts)?;
@@ -124,19 +125,19 @@ impl TableFile {
 }
 
 /// Takes the pending rows as columns.
-fn columns(rows: &mut Rows, action_dim: usize, arrays: &mut [ArrayColumn]) -> Vec<Column> {
-    let Rows { episode, frame, timestamp, remaining, action, success, seed } = mem::take(rows);
+fn columns(rows: &mut StepRows, action_dim: usize, arrays: &mut [ArrayColumn]) -> Vec<TableColumn> {
+    let StepRows { episode, frame, timestamp, remaining, action, success, seed } = mem::take(rows);
     let mut columns = vec![
-        Column::new("episode_index", Values::Int64(episode)),
-        Column::new("frame_index", Values::Int64(frame)),
-        Column::new("timestamp", Values::Float64(timestamp)),
-        Column::new("time_remaining", Values::Float64(remaining)),
+        TableColumn::new("episode_index", Values::Int64(episode)),
+        TableColumn::new("frame_index", Values::Int64(frame)),
+        TableColumn::new("timestamp", Values::Float64(timestamp)),
+        TableColumn::new("time_remaining", Values::Float64(remaining)),
     ];
     columns.extend(arrays.iter_mut().map(ArrayColumn::take));
     columns.extend([
-        Column::new("action", Values::Float64Lists(action_dim, action)),
-        Column::new("success", Values::Boolean(success)),
-        Column::new("seed", Values::UInt64(seed)),
+        TableColumn::new("action", Values::Float64Lists(action_dim, action)),
+        TableColumn::new("success", Values::Boolean(success)),
+        TableColumn::new("seed", Values::UInt64(seed)),
     ]);
     columns
 }

@@ -1,52 +1,22 @@
 //! Writes a dataset from recordings.
 
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use assay_model::RecordingHeader;
 use serde::Serialize;
 
+use crate::episode_writer::EpisodeWriter;
 use crate::format::DatasetFormat;
+use crate::job::DatasetJob;
 use crate::lerobot::LerobotWriter;
 use crate::logs::LogWriter;
-use crate::reader::{RecordedStep, RecordingReader};
+use crate::reader::RecordingReader;
 use crate::table_file::TableFile;
 use crate::{DatasetError, lerobot};
 
 /// Name of the file with the dataset's origin.
 const ORIGIN: &str = "assay.json";
-
-/// A recorded episode.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct DatasetEpisode {
-    /// Index of the episode in its job.
-    pub episode: u32,
-    /// Seed that the policy received.
-    pub seed: u64,
-    /// Whether the task was done.
-    pub success: bool,
-    /// The recording.
-    #[serde(skip)]
-    pub recording: PathBuf,
-}
-
-/// A dataset to write.
-#[derive(Debug)]
-pub struct DatasetJob<'a> {
-    /// Format of the dataset.
-    pub format: DatasetFormat,
-    /// The recorded episodes, at least one, in the order of the dataset.
-    pub episodes: &'a [DatasetEpisode],
-    /// Arrays of numbers that form `observation.state` of a LeRobot dataset, in order; `None` for all of them.
-    pub state: Option<&'a [String]>,
-    /// Arrays of numbers that form `observation.environment_state`; `None` for those of the state if there are no images,
-    /// because LeRobot's policies need either, and otherwise for none.
-    pub environment: Option<&'a [String]>,
-    /// Name of the robot.
-    pub robot: Option<&'a str>,
-    /// Origin of the recordings, written to `assay.json` besides the episodes.
-    pub origin: serde_json::Value,
-}
 
 /// A written dataset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -59,20 +29,8 @@ pub struct DatasetSummary {
     pub omitted: Vec<String>,
 }
 
-/// Receives the steps of episodes, one after the other.
-pub(crate) trait EpisodeWriter {
-    /// Begins an episode.
-    fn begin(&mut self, episode: &DatasetEpisode, header: &RecordingHeader) -> Result<(), DatasetError>;
-    /// Adds a step to it.
-    fn step(&mut self, step: &RecordedStep<'_>) -> Result<(), DatasetError>;
-    /// Ends it.
-    fn end(&mut self) -> Result<(), DatasetError>;
-    /// Completes the dataset.
-    fn finish(self: Box<Self>) -> Result<(), DatasetError>;
-}
-
-/// Writes a dataset into the empty folder `folder`. `proceed` is called after each episode with their number so far, and
-/// stops the writing by returning false.
+/// Writes a dataset into the empty folder `folder`. `proceed` is called after each episode with their number so far,
+/// and stops the writing by returning false.
 ///
 /// # Errors
 /// [`DatasetError`]: a recording is damaged, or a file cannot be written. The folder is then incomplete.

@@ -1,12 +1,12 @@
-//! The recording of an episode's observations and actions, exactly as they were exchanged with the policy. A lane writes
-//! it on request ([`crate::lane::files::OBSERVATIONS`]); `assay-dataset` reads it.
+//! The recording of an episode's observations and actions, exactly as they were exchanged with the policy. A lane
+//! writes it on request ([`crate::lane::files::OBSERVATIONS`]); `assay-dataset` reads it.
 //!
 //! The file is one Zstandard stream of:
 //!
 //! `magic | u32 length | RecordingHeader as JSON | steps`
 //!
-//! A step is `time f64 | time_remaining f64`, for each array `0u8` (its bytes are those of the step before) or `1u8` and
-//! its bytes, then the action as it was answered, before clipping. All numbers are little-endian.
+//! A step is `time f64 | time_remaining f64`, for each array `0u8` (its bytes are those of the step before) or `1u8`
+//! and its bytes, then the action as it was answered, before clipping. All numbers are little-endian.
 
 use serde::{Deserialize, Serialize};
 

@@ -29,8 +29,8 @@ pub struct ObservedCamera {
     /// Images per simulated second.
     pub rate_hz: f64,
     /// Number of control steps from one image to the next, where it determines when images are drawn. `None` for rates
-    /// of at most [`DEFAULT_IMAGE_HZ`]: their images are drawn at the first control step at which they are due, which is
-    /// how every release has drawn them.
+    /// of at most [`DEFAULT_IMAGE_HZ`]: their images are drawn at the first control step at which they are due, which
+    /// is how every release has drawn them.
     pub every_steps: Option<u32>,
     /// Whether a depth image accompanies each image.
     pub depth: bool,

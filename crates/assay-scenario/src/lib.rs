@@ -72,8 +72,8 @@ pub const IMAGE_WIDTH: RangeInclusive<u32> = 16..=640;
 pub const IMAGE_HEIGHT: RangeInclusive<u32> = 16..=480;
 /// Default rate of one camera's observed images, per simulated second.
 pub const DEFAULT_IMAGE_HZ: f64 = 10.0;
-/// Maximum number of pixels drawn for the policy per simulated second: about those of four cameras of 640 x 480 pixels at
-/// 30 Hz, which takes software OpenGL about 1.2 s of CPU time.
+/// Maximum number of pixels drawn for the policy per simulated second: about those of four cameras of 640 x 480 pixels
+/// at 30 Hz, which takes software OpenGL about 1.2 s of CPU time.
 pub const MAX_PIXELS_PER_S: f64 = 40e6;
 /// Maximum number of bytes of images sent to the policy per simulated second.
 pub const MAX_IMAGE_BYTES_PER_S: f64 = 2e9;

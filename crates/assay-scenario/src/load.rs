@@ -37,8 +37,8 @@ impl Scenario {
         Err(ScenarioError::value("id", problem))
     }
 
-    /// Checks that the rates of images divide the control rate. Versions stored by earlier releases may have other rates
-    /// up to [`crate::DEFAULT_IMAGE_HZ`]; their images are drawn at the first control step at which they are due.
+    /// Checks that the rates of images divide the control rate. Versions stored by earlier releases may have other
+    /// rates up to [`crate::DEFAULT_IMAGE_HZ`]; their images are drawn at the first control step at which they are due.
     ///
     /// # Errors
     /// [`ScenarioError`] names the observation and the nearest rates.

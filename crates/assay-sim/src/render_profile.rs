@@ -70,8 +70,8 @@ pub(crate) struct Picture {
 #[derive(Debug)]
 pub(crate) struct ImageRenderer {
     profile: RenderProfile,
-    /// Renderers for each size, of colour (false) and of depth (true), created when they are first needed, so that OpenGL
-    /// is not required before. Each has its own OpenGL context.
+    /// Renderers for each size, of colour (false) and of depth (true), created when they are first needed, so that
+    /// OpenGL is not required before. Each has its own OpenGL context.
     renderers: BTreeMap<((u32, u32), bool), MjRenderer>,
 }
 
@@ -100,8 +100,9 @@ impl ImageRenderer {
         Ok(())
     }
 
-    /// Draws only the depth. A sky is drawn as a surface that is more than half as far as the far clipping plane. To tell
-    /// it from other surfaces, that plane is moved so far away that nothing else can be beyond its former distance.
+    /// Draws only the depth. A sky is drawn as a surface that is more than half as far as the far clipping plane. To
+    /// tell it from other surfaces, that plane is moved so far away that nothing else can be beyond its former
+    /// distance.
     fn draw_depth(&mut self, data: &mut Data, picture: Picture, depth: &mut Vec<u8>) -> Result<(), RenderError> {
         let no_depth = self.profile.no_depth;
         let zfar = data.model().vis().map.zfar;

@@ -26,8 +26,8 @@ pub struct CompiledScenario {
 }
 
 impl CompiledScenario {
-    /// Compiles the scenario's MJCF with its robots for simulation. The policy's camera images are rendered from it with
-    /// the scenario's render profile.
+    /// Compiles the scenario's MJCF with its robots for simulation. The policy's camera images are rendered from it
+    /// with the scenario's render profile.
     ///
     /// # Errors
     /// [`WorldError`] names the file or key at fault.

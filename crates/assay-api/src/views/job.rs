@@ -43,7 +43,8 @@ pub(crate) struct JobView {
     scenario: ScenarioId,
     scenario_version: String,
     scenario_digest: Sha256Digest,
-    /// Version of the render profile of the policy's images; `null` without images, and in jobs that predate this field.
+    /// Version of the render profile of the policy's images; `null` without images, and in jobs that predate this
+    /// field.
     render_profile: Option<u32>,
     policy_name: String,
     policy_sha256: Option<Sha256Digest>,

@@ -7,33 +7,25 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::meta::{CHUNK_FILES, DATA_FILE_MB, ENVIRONMENT, Layout, STATE};
+use super::frame::TrainingFrame;
+use super::meta::{CHUNK_FILES, DATA_FILE_MB, ENVIRONMENT, FeatureLayout, STATE};
 use super::statistics::DatasetStatistics;
 use crate::DatasetError;
-use crate::table::{Column, TableWriter, Values};
+use crate::table::{TableColumn, TableWriter, Values};
 
 /// Maximum number of rows of a row group.
 const MAX_ROWS: usize = 2_000;
 /// Bytes of images after which a row group ends.
 const MAX_IMAGE_BYTES: usize = 64 << 20;
 
-/// A row to write.
-pub(super) struct Frame<'a> {
-    pub(super) state: Vec<f32>,
-    pub(super) environment: Vec<f32>,
-    pub(super) action: Vec<f32>,
-    /// PNG of each image, and its pixels if it is another one than in the frame before.
-    pub(super) images: Vec<(Bytes, Option<&'a [u8]>)>,
-}
-
 /// The files being written.
 pub(super) struct DataFiles {
     folder: PathBuf,
-    layout: Layout,
+    layout: FeatureLayout,
     writer: Option<TableWriter>,
     /// Number of the current file.
     file: i64,
-    rows: Rows,
+    rows: FrameRows,
     image_bytes: usize,
     episode: i64,
     frame: i64,
@@ -42,7 +34,7 @@ pub(super) struct DataFiles {
 }
 
 #[derive(Debug, Default)]
-struct Rows {
+struct FrameRows {
     state: Vec<f32>,
     environment: Vec<f32>,
     action: Vec<f32>,
@@ -54,12 +46,12 @@ struct Rows {
 }
 
 impl DataFiles {
-    pub(super) fn new(folder: &Path, layout: &Layout) -> Self {
+    pub(super) fn new(folder: &Path, layout: &FeatureLayout) -> Self {
         Self {
             folder: folder.join("data"),
             writer: None,
             file: 0,
-            rows: Rows::default(),
+            rows: FrameRows::default(),
             image_bytes: 0,
             episode: 0,
             frame: 0,
@@ -73,7 +65,7 @@ impl DataFiles {
         (self.episode, self.frame) = (episode, 0);
     }
 
-    pub(super) fn push(&mut self, frame: &Frame<'_>) -> Result<(), DatasetError> {
+    pub(super) fn push(&mut self, frame: &TrainingFrame<'_>) -> Result<(), DatasetError> {
         let rows = &mut self.rows;
         #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "as LeRobot computes it")]
         let timestamp = (self.frame as f64 / self.layout.control_hz) as f32;
@@ -134,8 +126,9 @@ impl DataFiles {
         Ok(writer.write(&columns)?)
     }
 
-    fn columns(&mut self) -> Vec<Column> {
-        let Rows { state, environment, action, images, timestamp, frame, episode, index } = mem::take(&mut self.rows);
+    fn columns(&mut self) -> Vec<TableColumn> {
+        let FrameRows { state, environment, action, images, timestamp, frame, episode, index } =
+            mem::take(&mut self.rows);
         let mut columns = Vec::new();
         // LeRobot has a plain number where there is only one.
         let vector = |length: usize, values| match length {
@@ -144,18 +137,18 @@ impl DataFiles {
         };
         let vectors = [(STATE, &self.layout.state, state), (ENVIRONMENT, &self.layout.environment, environment)];
         for (key, names, values) in vectors.into_iter().filter(|(_, names, _)| !names.is_empty()) {
-            columns.push(Column::new(key, vector(names.len(), values)));
+            columns.push(TableColumn::new(key, vector(names.len(), values)));
         }
         let keys = self.layout.images.iter().map(|(key, _)| key);
-        columns.extend(keys.zip(images).map(|(key, pngs)| Column::new(key, Values::Image(pngs))));
+        columns.extend(keys.zip(images).map(|(key, pngs)| TableColumn::new(key, Values::Image(pngs))));
         let tasks = vec![0; frame.len()];
         columns.extend([
-            Column::new("action", vector(self.layout.action.len(), action)),
-            Column::new("timestamp", Values::Float32(timestamp)),
-            Column::new("frame_index", Values::Int64(frame)),
-            Column::new("episode_index", Values::Int64(episode)),
-            Column::new("index", Values::Int64(index)),
-            Column::new("task_index", Values::Int64(tasks)),
+            TableColumn::new("action", vector(self.layout.action.len(), action)),
+            TableColumn::new("timestamp", Values::Float32(timestamp)),
+            TableColumn::new("frame_index", Values::Int64(frame)),
+            TableColumn::new("episode_index", Values::Int64(episode)),
+            TableColumn::new("index", Values::Int64(index)),
+            TableColumn::new("task_index", Values::Int64(tasks)),
         ]);
         columns
     }

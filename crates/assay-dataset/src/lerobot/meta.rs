@@ -7,8 +7,8 @@ use parquet::file::metadata::KeyValue;
 use serde_json::{Map, Value, json};
 
 use crate::DatasetError;
-use crate::table::{Column, TableWriter, Values};
-use crate::write::DatasetEpisode;
+use crate::job::DatasetEpisode;
+use crate::table::{TableColumn, TableWriter, Values};
 
 /// Version of LeRobot's format.
 const VERSION: &str = "v3.0";
@@ -23,7 +23,7 @@ pub(super) const DATA_FILE_MB: i64 = 100;
 
 /// Features of the dataset, and facts about it.
 #[derive(Debug, Clone)]
-pub(super) struct Layout {
+pub(super) struct FeatureLayout {
     pub(super) control_hz: f64,
     pub(super) robot: Option<String>,
     pub(super) task: String,
@@ -39,7 +39,7 @@ pub(super) struct Layout {
 
 /// An episode of the dataset.
 #[derive(Debug, Clone)]
-pub(super) struct EpisodeRow {
+pub(super) struct LerobotEpisode {
     /// Number of its data file, over all chunks.
     pub(super) file: i64,
     /// Index of its first frame, and that after its last.
@@ -48,7 +48,7 @@ pub(super) struct EpisodeRow {
     pub(super) episode: DatasetEpisode,
 }
 
-impl Layout {
+impl FeatureLayout {
     fn features(&self) -> Map<String, Value> {
         let vector = |names: &[String]| json!({ "dtype": "float32", "shape": [names.len()], "names": names });
         let mut features = Map::new();
@@ -83,7 +83,7 @@ impl Layout {
         if is_whole { json!(whole) } else { json!(self.control_hz) }
     }
 
-    pub(super) fn write_info(&self, folder: &Path, episodes: &[EpisodeRow]) -> Result<(), DatasetError> {
+    pub(super) fn write_info(&self, folder: &Path, episodes: &[LerobotEpisode]) -> Result<(), DatasetError> {
         let info = json!({
             "codebase_version": VERSION,
             "robot_type": self.robot,
@@ -120,30 +120,30 @@ impl Layout {
             "pandas_version": "2.0.0",
         });
         let columns = [
-            Column::new("task_index", Values::Int64(vec![0])),
-            Column::new(index, Values::Text(vec![self.task.clone()])),
+            TableColumn::new("task_index", Values::Int64(vec![0])),
+            TableColumn::new(index, Values::Text(vec![self.task.clone()])),
         ];
         let facts = vec![KeyValue::new("pandas".to_owned(), pandas.to_string())];
         write_table(&folder.join("meta/tasks.parquet"), &columns, facts)
     }
 
-    pub(super) fn write_episodes(&self, folder: &Path, episodes: &[EpisodeRow]) -> Result<(), DatasetError> {
-        let numbers = |value: &dyn Fn(&EpisodeRow) -> i64| Values::Int64(episodes.iter().map(value).collect());
+    pub(super) fn write_episodes(&self, folder: &Path, episodes: &[LerobotEpisode]) -> Result<(), DatasetError> {
+        let numbers = |value: &dyn Fn(&LerobotEpisode) -> i64| Values::Int64(episodes.iter().map(value).collect());
         let zeros = || Values::Int64(vec![0; episodes.len()]);
         let columns = [
-            Column::new("episode_index", Values::Int64((0..).take(episodes.len()).collect())),
-            Column::new("tasks", Values::TextLists(vec![self.task.clone(); episodes.len()])),
-            Column::new("length", numbers(&|row| row.to - row.from)),
-            Column::new("data/chunk_index", numbers(&|row| row.file / CHUNK_FILES)),
-            Column::new("data/file_index", numbers(&|row| row.file % CHUNK_FILES)),
-            Column::new("dataset_from_index", numbers(&|row| row.from)),
-            Column::new("dataset_to_index", numbers(&|row| row.to)),
-            Column::new("meta/episodes/chunk_index", zeros()),
-            Column::new("meta/episodes/file_index", zeros()),
+            TableColumn::new("episode_index", Values::Int64((0..).take(episodes.len()).collect())),
+            TableColumn::new("tasks", Values::TextLists(vec![self.task.clone(); episodes.len()])),
+            TableColumn::new("length", numbers(&|row| row.to - row.from)),
+            TableColumn::new("data/chunk_index", numbers(&|row| row.file / CHUNK_FILES)),
+            TableColumn::new("data/file_index", numbers(&|row| row.file % CHUNK_FILES)),
+            TableColumn::new("dataset_from_index", numbers(&|row| row.from)),
+            TableColumn::new("dataset_to_index", numbers(&|row| row.to)),
+            TableColumn::new("meta/episodes/chunk_index", zeros()),
+            TableColumn::new("meta/episodes/file_index", zeros()),
             // Not LeRobot's: the episode's number in its job, its seed and its outcome.
-            Column::new("assay_episode", numbers(&|row| row.episode.episode.into())),
-            Column::new("seed", Values::UInt64(episodes.iter().map(|row| row.episode.seed).collect())),
-            Column::new("success", Values::Boolean(episodes.iter().map(|row| row.episode.success).collect())),
+            TableColumn::new("assay_episode", numbers(&|row| row.episode.episode.into())),
+            TableColumn::new("seed", Values::UInt64(episodes.iter().map(|row| row.episode.seed).collect())),
+            TableColumn::new("success", Values::Boolean(episodes.iter().map(|row| row.episode.success).collect())),
         ];
         let path = folder.join("meta/episodes/chunk-000");
         fs::create_dir_all(&path)?;
@@ -151,7 +151,7 @@ impl Layout {
     }
 }
 
-fn write_table(path: &Path, columns: &[Column], facts: Vec<KeyValue>) -> Result<(), DatasetError> {
+fn write_table(path: &Path, columns: &[TableColumn], facts: Vec<KeyValue>) -> Result<(), DatasetError> {
     let mut writer = TableWriter::create(path, columns, facts)?;
     writer.write(columns)?;
     Ok(writer.finish()?)

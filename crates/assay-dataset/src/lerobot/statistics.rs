@@ -1,10 +1,10 @@
-//! `meta/stats.json`: minimum, maximum, mean, standard deviation and quantiles of every feature over all frames, by which
-//! LeRobot normalises.
+//! `meta/stats.json`: minimum, maximum, mean, standard deviation and quantiles of every feature over all frames, by
+//! which LeRobot normalises.
 
 use serde_json::{Map, Value, json};
 
-use super::data::Frame;
-use super::meta::{ENVIRONMENT, Layout, STATE};
+use super::frame::TrainingFrame;
+use super::meta::{ENVIRONMENT, FeatureLayout, STATE};
 
 /// The quantiles of LeRobot's statistics.
 const QUANTILES: [(&str, f64); 5] = [("q01", 0.01), ("q10", 0.1), ("q50", 0.5), ("q90", 0.9), ("q99", 0.99)];
@@ -21,7 +21,7 @@ pub(super) struct DatasetStatistics {
 }
 
 impl DatasetStatistics {
-    pub(super) fn new(layout: &Layout) -> Self {
+    pub(super) fn new(layout: &FeatureLayout) -> Self {
         let vector = |key: &str, length| (key.to_owned(), VectorStatistics::new(length));
         let mut vectors = vec![
             vector(STATE, layout.state.len()),
@@ -35,8 +35,7 @@ impl DatasetStatistics {
     }
 
     /// Adds a frame, with its frame, episode and overall index.
-    pub(super) fn push(&mut self, frame: &Frame<'_>, timestamp: f32, indices: [i64; 3]) {
-        #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "statistics of indices")]
+    pub(super) fn push(&mut self, frame: &TrainingFrame<'_>, timestamp: f32, indices: [i64; 3]) {
         let indices = indices.map(|index| index as f32);
         let [frame_index, episode, index] = indices;
         let scalars = [timestamp, frame_index, episode, index, 0.0];

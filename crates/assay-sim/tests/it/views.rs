@@ -7,8 +7,8 @@ use assay_sim::{CompiledScenario, Simulation};
 
 use crate::common::Scene;
 
-/// A camera 3 m high, which looks down at the cart (its top is 1.1 m high, 0.2 m square) and at nothing else, one beside
-/// it, and one at the height of the cart.
+/// A camera 3 m high, which looks down at the cart (its top is 1.1 m high, 0.2 m square) and at nothing else, one
+/// beside it, and one at the height of the cart.
 const SEEN: &str = "<camera name='top' pos='0 0 3' fovy='60'/><camera name='near' pos='0.1 0 2' fovy='40'/>\
                     <camera name='side' pos='0 -2 1' xyaxes='1 0 0 0 0 1' fovy='45'/>\
                     <light pos='0 0 4' dir='0 0 -1'/><!--more-->";

@@ -1,86 +1,25 @@
-//! `assay dataset`: records demonstrations of a policy, or takes recorded ones from a report, as a dataset for training.
+//! `assay dataset`: records demonstrations of a policy, or takes recorded ones from a report, as a dataset for
+//! training.
 
+mod arguments;
 mod demonstrations;
 mod destination;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::anyhow;
 use assay_dataset::{DatasetError, DatasetFormat, DatasetJob, DatasetSummary, write_dataset};
 use assay_model::frame::Dtype;
 use assay_scenario::{ObservationKind, Scenario};
 use assay_worker::Cancel;
-use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
+pub(crate) use self::arguments::DatasetArgs;
 use self::demonstrations::Demonstrations;
 use self::destination::Destination;
 use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
-use crate::options::{IsolationArgs, PolicyServerArgs, lanes};
-
-/// Maximum number of episodes.
-const MAX_EPISODES: i64 = 10_000;
-
-#[derive(Debug, Args)]
-#[command(after_help = "Observations and actions are recorded exactly as the policy receives and answers them.
-
-Formats:
-  lerobot   a LeRobot dataset (v3.0): observation.state, observation.images.NAME, action
-  parquet   one table, data.parquet, with a row per control step
-  mcap      a log per episode, episodes/NNN.mcap
-
-Exit codes: 0 written, 1 no episode to write, 2 wrong usage or input, 4 internal error, 130 interrupted.
-
-Examples:
-  assay dataset my_policy --scenario tabletop_reach --episodes 50 --format lerobot -o demos --only-success
-  assay verify my_policy --scenario tabletop_reach --out out/mine --record-observations
-  assay dataset --from out/mine --format parquet -o table")]
-pub(crate) struct DatasetArgs {
-    /// The policy: a zip archive, a folder, a single .py file, or the address of a policy server (ws://, http://)
-    #[arg(required_unless_present = "from", requires = "scenario", conflicts_with = "from")]
-    policy: Option<PathBuf>,
-    /// The scenario: an id (see `assay scenario list`) or a scenario's folder
-    #[arg(short, long, value_name = "ID|PATH")]
-    scenario: Option<String>,
-    /// Take the episodes of this results folder, written by `assay verify --out DIR --record-observations`
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["scenario", "episodes", "seed", "lanes"])]
-    from: Option<PathBuf>,
-    /// Episodes to record [default: 10]
-    #[arg(short, long, value_parser = clap::value_parser!(u32).range(1..=MAX_EPISODES))]
-    episodes: Option<u32>,
-    /// Format of the dataset: lerobot, parquet, mcap
-    #[arg(short, long)]
-    format: DatasetFormat,
-    /// The folder to create
-    #[arg(short, long, value_name = "DIR")]
-    out: PathBuf,
-    /// Leave out episodes without success
-    #[arg(long)]
-    only_success: bool,
-    /// Arrays of the observation that form observation.state of a LeRobot dataset, in order [default: all arrays of
-    /// numbers except last actions]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    state: Option<Vec<String>>,
-    /// Arrays that form observation.environment_state instead [default: those of the state, if there are no images, and
-    /// otherwise none]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    environment: Option<Vec<String>>,
-    /// Seed of all episodes: the same seed draws the same worlds [default: random]
-    #[arg(long)]
-    seed: Option<u64>,
-    /// Simulators that run at the same time [default: one per processor]
-    #[arg(long, value_parser = lanes())]
-    lanes: Option<u16>,
-    /// Print a summary as JSON
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    policy_server: PolicyServerArgs,
-    #[command(flatten)]
-    isolation: IsolationArgs,
-}
 
 /// Runs the command.
 pub(crate) fn run(arguments: &DatasetArgs) -> Result<ExitStatus, Failure> {

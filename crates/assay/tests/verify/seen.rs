@@ -1,5 +1,5 @@
-//! A scenario with cameras of several sizes and rates and with depth, and a policy whose actions depend on every byte of
-//! its observations.
+//! A scenario with cameras of several sizes and rates and with depth, and a policy whose actions depend on every byte
+//! of its observations.
 
 use std::path::PathBuf;
 

@@ -15,7 +15,7 @@ use assay_worker::{Cancel, Engine, Evaluation, Job, PolicySource, evaluate, sha2
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::DatasetArgs;
+use super::arguments::DatasetArgs;
 use crate::exit::{Failure, OrFail};
 use crate::output::REPORT_JSON;
 use crate::progress::Progress;
