@@ -112,8 +112,10 @@ impl ImageRenderer {
         data.model_vis_mut().map.zfar = zfar;
         let metres = renderer?.depth_flat().ok_or_else(|| opengl(&"no depth buffer"))?;
         let seen = |metres: f32| if metres < far_m { metres } else { no_depth };
-        depth.clear();
-        depth.extend(metres.iter().flat_map(|metres| seen(*metres).to_le_bytes()));
+        depth.resize(4 * metres.len(), 0);
+        for (bytes, metres) in depth.as_chunks_mut::<4>().0.iter_mut().zip(metres) {
+            *bytes = seen(*metres).to_le_bytes();
+        }
         Ok(())
     }
 

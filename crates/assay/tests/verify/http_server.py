@@ -1,6 +1,6 @@
 """A policy server over HTTP with a policy of a test: the server of `assay init --template server`, on a free port.
 
-    http_server.py POLICY.PY
+http_server.py POLICY.PY
 """
 
 import importlib.util

@@ -1,8 +1,8 @@
 """Read datasets of the policy in seen.rs with the public libraries, and check every byte of them.
 
-    read_dataset.py table FOLDER             a Parquet dataset: the actions follow from the observations
-    read_dataset.py logs FOLDER TABLE        an MCAP dataset equals the Parquet dataset of the same episodes
-    read_dataset.py lerobot FOLDER TABLE     so does a LeRobot dataset
+read_dataset.py table FOLDER             a Parquet dataset: the actions follow from the observations
+read_dataset.py logs FOLDER TABLE        an MCAP dataset equals the Parquet dataset of the same episodes
+read_dataset.py lerobot FOLDER TABLE     so does a LeRobot dataset
 """
 
 import hashlib
@@ -166,11 +166,18 @@ def lerobot(folder, other):
             assert png["path"] is None and np.array_equal(decode_png(png["bytes"]), observation[f"images/{name}"])
     for number, episode in enumerate(episodes):
         mine = [frame for frame in frames if frame["episode_index"] == number]
-        assert [frame["index"] for frame in mine] == list(range(episode["dataset_from_index"], episode["dataset_to_index"]))
+        assert [frame["index"] for frame in mine] == list(
+            range(episode["dataset_from_index"], episode["dataset_to_index"])
+        )
         assert (episode["length"], episode["tasks"]) == (len(mine), [tasks.to_pylist()[0]["__index_level_0__"]])
         assert (episode["data/chunk_index"], episode["data/file_index"]) == (0, 0)
     values = np.array([frame["observation.state"] for frame in frames])
-    for key, found in [("mean", values.mean(0)), ("std", values.std(0)), ("min", values.min(0)), ("max", values.max(0))]:
+    for key, found in [
+        ("mean", values.mean(0)),
+        ("std", values.std(0)),
+        ("min", values.min(0)),
+        ("max", values.max(0)),
+    ]:
         assert np.allclose(stats["observation.state"][key], found, atol=1e-5), key
     assert np.allclose(stats["observation.state"]["q50"], np.quantile(values, 0.5, axis=0), atol=1e-5)
     pixels = np.stack([decode_png(frame["observation.images.large"]["bytes"]) for frame in frames[::10]]) / 255
