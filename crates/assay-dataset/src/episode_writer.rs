@@ -1,4 +1,4 @@
-//! What the formats have in common: a writer that receives episodes.
+//! The common interface of the formats: a writer that receives episodes.
 
 use assay_model::RecordingHeader;
 
