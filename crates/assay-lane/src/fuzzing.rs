@@ -51,6 +51,7 @@ pub fn policy_answers(bytes: &[u8]) -> io::Result<()> {
         evidence: None,
         plain: false,
         replan_steps: None,
+        observations: None,
         probe: None,
     };
     let mut link = PolicyLink::new((OwnedFd::from(to), OwnedFd::from(from)), &run, Budget::default())?;

@@ -97,6 +97,7 @@ impl Lane {
             plain: false,
             evidence: Some(format!("{episode:03}")),
             replan_steps: None,
+            observations: None,
             probe,
         };
         let body = serde_json::to_vec(&LaneCommand::Run(run)).unwrap();

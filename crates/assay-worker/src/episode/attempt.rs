@@ -194,6 +194,7 @@ impl LaneSession<'_> {
             evidence: destination.as_ref().map(|_| folder.clone()),
             plain: events.packs(),
             replan_steps: job.policy.replan_steps(),
+            observations: destination.as_ref().and(job.max_observation_bytes),
             probe: None,
         };
         let seed = random_number().map_err(LaneError::Io)?;
@@ -222,8 +223,12 @@ impl LaneSession<'_> {
             cost = %serde_json::to_string(&done.cost).unwrap_or_default(),
             "episode ended"
         );
-        let written =
-            destination.map(|destination| LaneOutput { scratch: lane.scratch(), inside: folder, destination });
+        let written = destination.map(|destination| LaneOutput {
+            scratch: lane.scratch(),
+            inside: folder,
+            destination,
+            observations: done.observations,
+        });
         self.lane = Some(lane);
         let ended = EndedEpisode { episode, world_seed: seeds.world, result: done.result, written, policy };
         Ok(ended.judge(ended_by, wall_budget))

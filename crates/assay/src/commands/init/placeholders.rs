@@ -96,11 +96,12 @@ fn actions(spec: &Spec) -> Vec<String> {
 /// Returns the arrays that a network usually sees, with their lengths, and the total length: everything but images and
 /// the last action.
 fn state(scenario: &Scenario, spec: &Spec) -> (Vec<(String, u32)>, u32) {
-    let arrays = scenario.observations.iter().zip(&spec.observation);
-    let chosen = arrays.filter(|(observation, array)| {
-        array.dtype == "float64" && !matches!(observation.kind, ObservationKind::LastAction {})
-    });
-    let arrays: Vec<_> = chosen.map(|(_, array)| (array.name.clone(), array.shape.iter().product::<u32>())).collect();
+    let is_last_action = |name: &str| {
+        let mut found = scenario.observations.iter().filter(|observation| observation.name == name);
+        found.any(|observation| matches!(observation.kind, ObservationKind::LastAction {}))
+    };
+    let chosen = spec.observation.iter().filter(|array| array.dtype == "float64" && !is_last_action(&array.name));
+    let arrays: Vec<_> = chosen.map(|array| (array.name.clone(), array.shape.iter().product::<u32>())).collect();
     let total = arrays.iter().map(|(_, size)| size).sum();
     (arrays, total)
 }
