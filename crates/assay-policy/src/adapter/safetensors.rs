@@ -43,7 +43,8 @@ pub(crate) fn check(start: &[u8], total: u64) -> Result<usize, String> {
         }
     };
     let tensors = tensors(header).map_err(|why| format!("has an invalid header ({why}); save the weights again"))?;
-    let described = LENGTH_BYTES as u64 + length + tensors.last().map_or(0, |(_, tensor)| tensor.data_offsets[1]);
+    let data = tensors.last().map_or(0, |(_, tensor)| tensor.data_offsets[1]);
+    let described = data.saturating_add(LENGTH_BYTES as u64 + length);
     match total.cmp(&described) {
         std::cmp::Ordering::Less => {
             Err(format!("has {total} bytes, but its header describes {described}: it is incomplete; copy it again"))
@@ -76,7 +77,7 @@ fn tensors(header: &[u8]) -> Result<Vec<(String, Tensor)>, String> {
             return Err(wrong("has too many dimensions"));
         }
         let size = shape.iter().try_fold(bits, |size, length| size.checked_mul(*length)).map(|bits| bits.div_ceil(8));
-        if *from != end || Some(to.wrapping_sub(*from)) != size {
+        if *from != end || to.checked_sub(*from) != size {
             return Err(wrong("has another size than its shape, or a gap before it"));
         }
         end = *to;
@@ -144,6 +145,18 @@ mod tests {
             let why = check_file(&file(&header, data)).unwrap_err();
             assert!(why.contains(part), "{header}: {why}");
         }
+        // Seven tensors of the largest size, and one whose end is the largest number.
+        let largest: Vec<u64> = (0..=7).map(|index| index << 61).chain([u64::MAX]).collect();
+        let entry = |(index, ends): (usize, &[u64])| {
+            format!(
+                r#""{index}":{{"dtype":"U8","shape":[{}],"data_offsets":[{},{}]}}"#,
+                ends[1] - ends[0],
+                ends[0],
+                ends[1]
+            )
+        };
+        let entries: Vec<String> = largest.windows(2).enumerate().map(entry).collect();
+        assert!(check_file(&file(&format!("{{{}}}", entries.join(",")), 0)).is_err());
         let huge = u64::MAX.to_le_bytes();
         assert!(check_file(&huge).unwrap_err().contains("its header would have 18446744073709551615 bytes"));
         assert!(check_file(b"version https://git-lfs.github.com/spec/v1\n").unwrap_err().contains("git lfs pull"));

@@ -8,7 +8,7 @@ mod served;
 use std::path::Path;
 
 use assay_model::{Isolation, JobReport, Verdict};
-use assay_testkit::{Assay, PythonServer, Run, example};
+use assay_testkit::{Assay, PythonServer, Run, example, home};
 use serde_json::Value;
 
 const CARTPOLE: &str = "cartpole_keepin";
@@ -174,4 +174,29 @@ fn the_weaker_tier_stops_all_attacks_but_those_listed() {
     assert_eq!(named("holds", false), Vec::<&str>::new(), "{output:#}");
     assert_eq!(named("weaker", true), WEAKER);
     assert!(run.code == 0 && rows.len() > 140);
+}
+
+/// Without namespaces, each policy is an interpreter of its own; elsewhere it is forked.
+#[test]
+fn a_network_acts_the_same_forked_and_executed() {
+    let hashes = |assay: &Assay, form: &str, more: &[&str]| {
+        let policy = assay.path(form);
+        std::fs::create_dir(&policy).unwrap();
+        for entry in std::fs::read_dir(home().join("examples/learned/tabletop_reach").join(form)).unwrap() {
+            let entry = entry.unwrap();
+            assay.write(
+                &format!("{form}/{}", entry.file_name().to_str().unwrap()),
+                std::fs::read(entry.path()).unwrap(),
+            );
+        }
+        let words =
+            ["verify", policy.to_str().unwrap(), "--scenario", "tabletop_reach", "--episodes", "2", "--seed", "3"];
+        let key = "5f".repeat(32);
+        let run = assay.run(&[&words[..], &["--policy-key", &key, "--record", "none", "--json"], more].concat());
+        report(&run).episode_details.iter().map(|episode| episode.trace_hash.unwrap()).collect::<Vec<_>>()
+    };
+    for form in ["numpy", "onnx"] {
+        let forked = hashes(&Assay::new(env!("CARGO_BIN_EXE_assay")), form, &[]);
+        assert_eq!(forked, hashes(&without_namespaces(&[]), form, &LANDLOCK), "{form}");
+    }
 }
