@@ -83,7 +83,7 @@ BEGINNING = struct.Struct("<4sBBHIIQdd")
 MAGIC = b"ASY1"
 MAIN = FOLDER + "/policy.py"
 F64 = np.dtype("<f8")
-DTYPES = {"f64": F64, "u8": np.dtype("u1")}
+DTYPES = {"f64": F64, "f32": np.dtype("<f4"), "u8": np.dtype("u1")}
 # Longest JSON that the host sends or accepts.
 MAX_REQUEST_BYTES = 1 << 20
 MAX_MESSAGE_CHARS = 2000

@@ -15,6 +15,7 @@ mod formula;
 mod frames;
 mod memory;
 mod pieces;
+mod recording;
 mod report;
 mod request;
 mod scenario;
@@ -27,7 +28,7 @@ mod text;
 type FuzzTarget = fn(&[u8]);
 
 /// All targets by name, each with a description of its input.
-pub const TARGETS: [(&str, FuzzTarget, &str); 18] = [
+pub const TARGETS: [(&str, FuzzTarget, &str); 19] = [
     ("archive", archive::archive, "zip archives of policies and scenarios"),
     ("csv", settings::csv, "traces and formulas of `assay stl`"),
     ("formula", formula::formula, "formulas of clauses (signal temporal logic)"),
@@ -38,6 +39,7 @@ pub const TARGETS: [(&str, FuzzTarget, &str); 18] = [
     ("openpi", answers::openpi, "answers of openpi servers: msgpack with numpy arrays"),
     ("pack", evidence::pack, "evidence files and packed evidence: Parquet, npy, npz"),
     ("policy", frames::policy, "frames of a policy's process, to the worker and to the lane"),
+    ("recording", recording::recording, "recordings of observations, and their conversion to datasets"),
     ("relay", frames::relay, "frames between a lane and a policy server, over HTTP or a WebSocket"),
     ("report", report::report, "report.json, recomputed and converted to every format"),
     ("request", request::request, "requests to the service: forms, JSON, headers, paths"),

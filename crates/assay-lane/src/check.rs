@@ -37,10 +37,20 @@ fn examine(places: &Places) -> Result<Figures, ScenarioFault> {
         let simulation = world.simulation(seed.into()).map_err(|error| world_fault(&error))?;
         starts_clean(world.scenario(), &simulation, seed)?;
     }
-    let Smoke { sim_s: smoke_s, real_time_factor, most_contacts } = smoke(&world)?;
+    let Smoke { sim_s: smoke_s, real_time_factor, most_contacts, observation_cpu_s_per_s } = smoke(&world)?;
     let [bodies, geoms, degrees_of_freedom] = world.sizes();
     let worlds = WORLDS;
-    Ok(Figures { compile_ms, bodies, geoms, degrees_of_freedom, worlds, smoke_s, real_time_factor, most_contacts })
+    Ok(Figures {
+        compile_ms,
+        bodies,
+        geoms,
+        degrees_of_freedom,
+        worlds,
+        smoke_s,
+        real_time_factor,
+        most_contacts,
+        observation_cpu_s_per_s,
+    })
 }
 
 /// Checks that no clause is violated at the start, before the policy has acted.
@@ -66,6 +76,7 @@ struct Smoke {
     sim_s: f64,
     real_time_factor: f64,
     most_contacts: u32,
+    observation_cpu_s_per_s: f64,
 }
 
 /// Runs an episode with zero actions. Its cost is measured in CPU time, which does not depend on other load.
@@ -78,10 +89,12 @@ fn smoke(world: &CompiledScenario) -> Result<Smoke, ScenarioFault> {
     // Excludes opening OpenGL, which takes longer than many steps and is not a cost of the world.
     simulation.observe(&mut observation).map_err(blind)?;
     let cpu = || CpuClock::own().read().unwrap_or_default();
-    let began = cpu();
+    let (began, mut observing) = (cpu(), Duration::ZERO);
     for _ in 0..scenario.control_steps() {
         observation.clear();
+        let before = cpu();
         simulation.observe(&mut observation).map_err(blind)?;
+        observing += cpu().saturating_sub(before);
         simulation.act(&action);
         for _ in 0..scenario.decimation() {
             simulation.step().map_err(|unstable| {
@@ -100,7 +113,12 @@ fn smoke(world: &CompiledScenario) -> Result<Smoke, ScenarioFault> {
     }
     let (sim_s, cpu_s) = (simulation.time_s(), cpu().saturating_sub(began).as_secs_f64());
     let most_contacts = u32::try_from(most_contacts).unwrap_or(u32::MAX);
-    Ok(Smoke { sim_s, real_time_factor: sim_s / cpu_s.max(f64::MIN_POSITIVE), most_contacts })
+    Ok(Smoke {
+        sim_s,
+        real_time_factor: sim_s / cpu_s.max(f64::MIN_POSITIVE),
+        most_contacts,
+        observation_cpu_s_per_s: observing.as_secs_f64() / sim_s.max(f64::MIN_POSITIVE),
+    })
 }
 
 fn in_toml(key: String, problem: String) -> ScenarioFault {

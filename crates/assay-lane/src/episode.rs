@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use assay_model::frame::{Dtype, Init};
+use assay_model::frame::Init;
 use assay_model::lane::{Done, Probe, Probed, RunEpisode};
 use assay_model::{EpisodeError, EpisodeResult, EpisodeStatus, PolicyErrorCode, Termination};
 use assay_scenario::Scenario;
@@ -13,9 +13,11 @@ use assay_stl::TraceEnd;
 use crate::Trace;
 use crate::assess::{Assessment, TaskWatch, assess};
 use crate::episode_events::EpisodeEvents;
+use crate::evidence::EvidenceError;
 use crate::inputs::InputRecorder;
 use crate::latency::Latencies;
 use crate::meter::{Meter, Part, ms};
+use crate::observation_recorder::ObservationRecorder;
 use crate::policy_link::{LinkError, PolicyLink, PolicyReply, PolicyTermination};
 use crate::rollout::Rollout;
 use crate::step_error::StepError;
@@ -45,18 +47,19 @@ struct EpisodeRun<'a> {
     steps: u32,
     clipped: u32,
     meter: Meter,
+    recorder: Option<ObservationRecorder>,
     probe: Option<Probe>,
     probed: Probed,
 }
 
-/// Runs one episode with the policy behind `link`, which stays open.
+/// Runs one episode with the policy behind `link`, which stays open; `recorder` receives its observations and actions.
 ///
 /// # Errors
 /// [`StepError`] if an image for the policy cannot be rendered, or the worker is gone: not the policy's fault.
 pub(crate) fn run(
     world: &CompiledScenario,
     mut simulation: Simulation,
-    run: &RunEpisode,
+    (run, recorder): (&RunEpisode, Option<ObservationRecorder>),
     link: &mut PolicyLink,
     meter: Meter,
     events: &mut dyn EpisodeEvents,
@@ -84,6 +87,7 @@ pub(crate) fn run(
         steps: 0,
         clipped: 0,
         meter,
+        recorder,
         probe: run.probe,
         probed: Probed { observation: init.observation.clone(), ..Probed::default() },
     };
@@ -95,7 +99,11 @@ pub(crate) fn run(
         Err(LinkError::Control(error)) => return Err(error.into()),
     };
     let (misses, policy_cpu) = (link.misses(), link.cpu_used());
-    Ok(running.conclude(run, ending, (misses, policy_cpu), events)?)
+    let recorder = running.recorder.take();
+    let observations = recorder.map(ObservationRecorder::finish).transpose().map_err(EvidenceError::from)?;
+    let mut rollout = running.conclude(run, ending, (misses, policy_cpu), events)?;
+    rollout.done.observations = observations;
+    Ok(rollout)
 }
 
 impl EpisodeRun<'_> {
@@ -122,6 +130,10 @@ impl EpisodeRun<'_> {
                     self.latencies.add(answered.latency);
                     self.trace.latency_ms.push(ms(answered.latency));
                     self.record_reply(answered, &action);
+                    if let Some(recorder) = &mut self.recorder {
+                        recorder.push(&observation, &action).map_err(EvidenceError::from)?;
+                        self.meter.lap(Part::Clauses);
+                    }
                 }
                 Err(LinkError::Policy(fault)) => return Ok(Ending::Policy(fault)),
                 Err(LinkError::Control(error)) => return Err(error.into()),
@@ -137,7 +149,7 @@ impl EpisodeRun<'_> {
         Ok(Ending::TimeLimit)
     }
 
-    /// Makes the images of an observation black, if requested.
+    /// Makes the images of an observation black, and their depths zero, if requested.
     fn blacken(&self, observation: &mut [u8]) {
         if !self.probe.is_some_and(|probe| probe.black_images) {
             return;
@@ -145,10 +157,9 @@ impl EpisodeRun<'_> {
         // The images follow the two time values.
         let mut rest = observation.get_mut(16..).unwrap_or_default();
         for spec in &self.probed.observation {
-            let elements = spec.shape.iter().fold(1, |product: usize, n| product.saturating_mul(*n as usize));
-            let bytes = if spec.dtype == Dtype::U8 { elements } else { elements.saturating_mul(8) };
-            let (array, others) = std::mem::take(&mut rest).split_at_mut(bytes.min(rest.len()));
-            if spec.dtype == Dtype::U8 {
+            let bytes = spec.size_bytes().min(rest.len());
+            let (array, others) = std::mem::take(&mut rest).split_at_mut(bytes);
+            if spec.dtype.is_picture() {
                 array.fill(0);
             }
             rest = others;
@@ -264,7 +275,7 @@ impl EpisodeRun<'_> {
         self.trace.inputs = self.inputs.finish();
         let cost = self.meter.cost(policy_cpu);
         let probed = self.probe.map(|_| self.probed);
-        let done = Done { result: result.scored(&weights, &scales), cost, probed };
+        let done = Done { result: result.scored(&weights, &scales), cost, probed, observations: None };
         Ok(Rollout { done, trace: self.trace, start_state: self.start_state, simulation: self.simulation })
     }
 }

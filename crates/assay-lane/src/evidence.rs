@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use assay_model::lane::files;
 use assay_scenario::Scenario;
@@ -39,11 +39,7 @@ pub(crate) fn write(
     scenario: &Scenario,
     rollout: &Rollout,
 ) -> Result<(), EvidenceError> {
-    let is_name = !folder.is_empty() && folder.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
-    if !is_name {
-        return Err(EvidenceError::Folder);
-    }
-    let folder = scratch.join(folder);
+    let folder = folder_in(scratch, folder)?;
     fs::create_dir_all(&folder)?;
     let trace = folder.join(files::TRACE);
     let doubles = rollout.trace.rows() * (rollout.trace.columns.len() + rollout.trace.inputs.columns.len());
@@ -60,6 +56,12 @@ pub(crate) fn write(
     let plots = serde_json::to_vec(&plots(scenario, &rollout.trace)).map_err(io::Error::from)?;
     fs::write(folder.join(files::PLOTS), plots)?;
     Ok(())
+}
+
+/// Returns the path of the evidence folder that the worker calls `folder`.
+pub(crate) fn folder_in(scratch: &Path, folder: &str) -> Result<PathBuf, EvidenceError> {
+    let is_name = !folder.is_empty() && folder.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    if is_name { Ok(scratch.join(folder)) } else { Err(EvidenceError::Folder) }
 }
 
 /// Writes the actions as `[control step, action_dim]`, clipped, as applied.

@@ -50,6 +50,7 @@ pub fn policy_answers(bytes: &[u8]) -> io::Result<()> {
         import_ends_at_ns: None,
         evidence: None,
         plain: false,
+        observations: None,
         probe: None,
     };
     let mut link = PolicyLink::new((OwnedFd::from(to), OwnedFd::from(from)), &run, Budget::default())?;

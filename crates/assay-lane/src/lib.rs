@@ -21,6 +21,7 @@ mod load;
 mod log;
 mod meter;
 mod npy;
+mod observation_recorder;
 mod observed_images;
 mod parquet_shape;
 mod plots;

@@ -1,7 +1,7 @@
 //! The images of a policy's observations, rendered again from the recording, each with the time at which it was first
 //! observed.
 
-use assay_scenario::{IMAGE_PREFIX, IMAGE_SIDE, ObservationKind, Scenario};
+use assay_scenario::ObservedCamera;
 use assay_sim::CompiledScenario;
 
 use crate::png_image::encode_png;
@@ -21,8 +21,7 @@ pub(crate) struct SeenImage {
 /// All images of an episode, in chronological order.
 #[derive(Debug, Default)]
 pub(crate) struct ObservedImages {
-    /// Name of each observation with images, and of its camera.
-    pub(crate) cameras: Vec<(String, String)>,
+    pub(crate) cameras: Vec<ObservedCamera>,
     pub(crate) images: Vec<SeenImage>,
     pub(crate) bytes: u64,
 }
@@ -37,7 +36,7 @@ impl ObservedImages {
         max_bytes: u64,
     ) -> Result<Option<Self>, EpisodeRenderError> {
         let mut rerun = Rerun::new(world, world_seed, trace)?;
-        let mut seen = Self { cameras: cameras(world.scenario()), ..Self::default() };
+        let mut seen = Self { cameras: world.scenario().cameras(), ..Self::default() };
         let mut counts = vec![0; seen.cameras.len()];
         let mut observation = Vec::new();
         for row in 0..trace.rows() {
@@ -47,7 +46,8 @@ impl ObservedImages {
                 for (camera, (count, pixels)) in rerun.simulation.images().enumerate() {
                     if count > counts[camera] {
                         counts[camera] = count;
-                        let png = encode_png(IMAGE_SIDE, IMAGE_SIDE, pixels)?;
+                        let ObservedCamera { width, height, .. } = seen.cameras[camera];
+                        let png = encode_png(width, height, pixels)?;
                         seen.bytes += png.len() as u64;
                         seen.images.push(SeenImage { time_s: trace.columns[0][row], camera, png });
                     }
@@ -60,15 +60,4 @@ impl ObservedImages {
         }
         Ok(Some(seen))
     }
-}
-
-fn cameras(scenario: &Scenario) -> Vec<(String, String)> {
-    let name = |observation: &assay_scenario::Observation| match &observation.kind {
-        ObservationKind::Image { camera, .. } => {
-            let name = observation.name.strip_prefix(IMAGE_PREFIX).unwrap_or(&observation.name);
-            Some((name.to_owned(), camera.clone()))
-        }
-        _ => None,
-    };
-    scenario.observations.iter().filter_map(name).collect()
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use assay_model::Violation;
@@ -16,6 +17,7 @@ use crate::episode_events::EpisodeEvents;
 use crate::evidence;
 use crate::load::load;
 use crate::meter::{Meter, Part, ms};
+use crate::observation_recorder::ObservationRecorder;
 use crate::policy_link::{PolicyLink, WaitEvents};
 use crate::rollout::Rollout;
 use crate::step_error::StepError;
@@ -42,7 +44,7 @@ pub fn step(places: &Places, sealed: bool) -> Result<(), StepError> {
     while let Some((LaneCommand::Run(run), descriptors)) = control.receive()? {
         let [to, from] = descriptors.ok_or(StepError::Command("it has no policy stream"))?;
         let mut link = PolicyLink::new((to, from), &run, world.scenario().budget)?;
-        let mut rollout = roll_out(&world, &run, &mut link, &mut control)?;
+        let mut rollout = roll_out(&world, (&run, &places.scratch), &mut link, &mut control)?;
         if let Some(folder) = &run.evidence {
             let before = CpuClock::own().read().unwrap_or_default();
             evidence::write(&places.scratch, (folder, run.plain), world.scenario(), &rollout)?;
@@ -62,16 +64,17 @@ fn stdin_socket() -> io::Result<UnixStream> {
 
 fn roll_out(
     world: &CompiledScenario,
-    run: &RunEpisode,
+    (run, scratch): (&RunEpisode, &Path),
     link: &mut PolicyLink,
     control: &mut ControlSocket,
 ) -> Result<Rollout, StepError> {
     let mut meter = Meter::start();
     let simulation = world.simulation(run.seeds.world)?;
+    let recorder = ObservationRecorder::start(scratch, run, world.scenario(), &simulation)?;
     meter.lap(Part::World);
     let of = world.scenario().control_steps();
     let mut reporter = Reporter { control, episode: run.episode, of, last_progress: Instant::now() };
-    episode::run(world, simulation, run, link, meter, &mut reporter)
+    episode::run(world, simulation, (run, recorder), link, meter, &mut reporter)
 }
 
 /// Reports an episode to the worker.

@@ -96,6 +96,7 @@ impl Lane {
             import_ends_at_ns: None,
             plain: false,
             evidence: Some(format!("{episode:03}")),
+            observations: None,
             probe,
         };
         let body = serde_json::to_vec(&LaneCommand::Run(run)).unwrap();

@@ -191,8 +191,36 @@ pub struct ArraySpec {
 pub enum Dtype {
     /// IEEE 754 double, little-endian.
     F64,
+    /// IEEE 754 single precision, little-endian (depth images).
+    F32,
     /// Unsigned byte (images).
     U8,
+}
+
+impl Dtype {
+    /// Returns the size of an element in bytes.
+    #[must_use]
+    pub fn size_bytes(self) -> usize {
+        match self {
+            Self::F64 => 8,
+            Self::F32 => 4,
+            Self::U8 => 1,
+        }
+    }
+
+    /// Returns whether arrays of this type are pictures: images, or depth images.
+    #[must_use]
+    pub fn is_picture(self) -> bool {
+        self != Self::F64
+    }
+}
+
+impl ArraySpec {
+    /// Returns the array's size on the wire in bytes, at most `usize::MAX`.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        self.shape.iter().fold(self.dtype.size_bytes(), |product: usize, n| product.saturating_mul(*n as usize))
+    }
 }
 
 /// Payload of [`FrameKind::Init`].

@@ -52,6 +52,9 @@ pub struct RunEpisode {
     /// Writes the trace's numbers uncompressed, for a consumer that compresses them better than Parquet.
     #[serde(default)]
     pub plain: bool,
+    /// Also records observations and actions, into at most this many bytes; `null` does not record them.
+    #[serde(default)]
+    pub observations: Option<u64>,
     /// Runs only the first steps and reports observations and actions; `null` runs the whole episode.
     #[serde(default)]
     pub probe: Option<Probe>,
@@ -64,7 +67,7 @@ pub struct Probe {
     pub max_steps: u32,
     /// Maximum wall-clock time since the episode's command, in milliseconds; the current step is completed first.
     pub max_wall_ms: u32,
-    /// Sends black images: a policy that uses its images then acts differently.
+    /// Sends black images and depths of zero: a policy that uses its images then acts differently.
     #[serde(default)]
     pub black_images: bool,
 }
@@ -132,6 +135,9 @@ pub struct Done {
     /// Recording of the first steps; only in a trial run.
     #[serde(default)]
     pub probed: Option<Probed>,
+    /// Whether the requested recording of observations is complete: false if it was larger than permitted, and removed.
+    #[serde(default)]
+    pub observations: Option<bool>,
 }
 
 /// Cost of an episode, in milliseconds. For operators and benchmarks; results do not depend on it.
@@ -255,6 +261,9 @@ pub struct Figures {
     pub real_time_factor: f64,
     /// Maximum number of simultaneous contacts in the smoke episode.
     pub most_contacts: u32,
+    /// CPU time of the smoke episode's observations, images included, in seconds per simulated second.
+    #[serde(default)]
+    pub observation_cpu_s_per_s: f64,
 }
 
 /// Request to render a contact sheet of a scenario: the initial states of several worlds, side by side.

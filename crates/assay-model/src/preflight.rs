@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{EpisodeError, LatencyMs, PolicyIdentity, ScenarioId, Sha256Digest};
+use crate::{EpisodeError, ImageCost, LatencyMs, PolicyIdentity, ScenarioId, Sha256Digest};
 
 /// Preflight of a policy on a scenario. It has no verdict: a few steps reveal mistakes, but not safety.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -29,6 +29,9 @@ pub struct Preflight {
     pub time_limit_s: u32,
     /// Terms of the observation.
     pub observation: Vec<ObservedTerm>,
+    /// Cost of the observation's images; `null` without images.
+    #[serde(default)]
+    pub images: Option<ImageCost>,
     /// Terms of the action, with the range of the policy's values.
     pub action: Vec<ActionTerm>,
     /// Limits on the policy's CPU time.
@@ -62,7 +65,7 @@ pub struct Preflight {
 pub struct ObservedTerm {
     /// Key of the term in the observation.
     pub name: String,
-    /// Type of the elements: `float64`, or `uint8` for images.
+    /// Type of the elements: `float64`, `uint8` for images, or `float32` for depth images.
     pub dtype: String,
     /// Lengths of the dimensions, outermost first; empty for a single number.
     pub shape: Vec<u32>,

@@ -175,6 +175,10 @@ pub struct JobHeader {
     pub scenario_version: String,
     /// SHA-256 over the files of the scenario and its robots.
     pub scenario_digest: Sha256Digest,
+    /// Version of the render profile of the policy's images; `None` without images, and in jobs of earlier versions,
+    /// which had only version 1.
+    #[serde(default)]
+    pub render_profile: Option<u32>,
     /// Name of the policy, given by its author.
     pub policy_name: String,
     /// SHA-256 of the archive (for a folder or a single file, of a canonical listing); `null` for a policy server.
@@ -265,6 +269,10 @@ pub struct JobReport {
     pub scenario: ScenarioId,
     pub scenario_version: String,
     pub scenario_digest: Sha256Digest,
+    /// Version of the render profile that the policy's images were drawn with; `null` without images, and in reports of
+    /// earlier versions, which had only version 1.
+    #[serde(default)]
+    pub render_profile: Option<u32>,
     pub policy_name: String,
     pub policy_sha256: Option<Sha256Digest>,
     pub policy_identity: PolicyIdentity,
@@ -352,6 +360,7 @@ impl JobReport {
             scenario: header.scenario,
             scenario_version: header.scenario_version,
             scenario_digest: header.scenario_digest,
+            render_profile: header.render_profile,
             policy_name: header.policy_name,
             policy_sha256: header.policy_sha256,
             policy_identity: header.policy_identity,

@@ -40,4 +40,7 @@ pub struct ScenarioCard {
     /// Maximum size of a policy archive, in MiB; `null` if the scenario sets no limit besides that of the service.
     #[serde(default)]
     pub archive_mib: Option<u32>,
+    /// Version of the render profile of the policy's images; `null` without images.
+    #[serde(default)]
+    pub render_profile: Option<u32>,
 }

@@ -56,6 +56,7 @@ impl Scenario {
             );
             return Err(ScenarioError::Text { file: "README.md", problem });
         }
+        self.check_rates()?;
         check_tags(&self.tags).map_err(|problem| ScenarioError::value("tags", problem))?;
         self.check_cost()
     }

@@ -6,6 +6,7 @@
 //! scenarios by id.
 
 mod actor;
+mod cameras;
 mod community;
 mod digest;
 mod disturbance;
@@ -29,7 +30,10 @@ mod suggest;
 mod tables;
 mod whole;
 
+use std::ops::RangeInclusive;
+
 pub use actor::{Actor, Motion, Pose, Repeat, StopsFor, Track};
+pub use cameras::ObservedCamera;
 pub use community::{
     MAX_COMMUNITY_STEPS, MAX_COMMUNITY_TIME_LIMIT_S, MAX_TAG_BYTES, MAX_TAGS, MAX_VERSION_BYTES, check_tags,
 };
@@ -47,7 +51,7 @@ pub use schema::{
     ActionSpec, Arena, Avoid, Budget, Camera, Control, Distribution, Mode, Observation, ObservationKind, Placement,
     Scalar, Signal, World,
 };
-pub use spec::{ActionNumber, Array, BudgetMs, ClauseLimit, Spec, StagePoints};
+pub use spec::{ActionNumber, Array, BudgetMs, CameraSpec, ClauseLimit, Spec, StagePoints};
 pub use suggest::closest;
 
 /// The format of `scenario.toml` and `robot.toml` that this crate reads.
@@ -60,10 +64,23 @@ pub const MAX_PHYSICS_STEPS: u32 = 300_000;
 pub const MAX_LATENCY_STEPS: u32 = 100;
 /// Maximum number of entries in each list of a scenario (signals, clauses, stages, parameters, ...).
 pub const MAX_ITEMS: usize = 256;
-/// Width and height of an observed image in pixels.
-pub const IMAGE_SIDE: u32 = 224;
-/// Maximum rate of one camera's observed images, per simulated second.
-pub const MAX_IMAGE_HZ: f64 = 10.0;
+/// Default width and height of an observed image in pixels.
+pub const DEFAULT_IMAGE_SIDE: u32 = 224;
+/// Permitted widths of an observed image in pixels.
+pub const IMAGE_WIDTH: RangeInclusive<u32> = 16..=640;
+/// Permitted heights of an observed image in pixels.
+pub const IMAGE_HEIGHT: RangeInclusive<u32> = 16..=480;
+/// Default rate of one camera's observed images, per simulated second.
+pub const DEFAULT_IMAGE_HZ: f64 = 10.0;
+/// Maximum number of pixels drawn for the policy per simulated second: about those of four cameras of 640 x 480 pixels
+/// at 30 Hz, which takes software OpenGL about 1.2 s of CPU time.
+pub const MAX_PIXELS_PER_S: f64 = 40e6;
+/// Maximum number of bytes of images sent to the policy per simulated second.
+pub const MAX_IMAGE_BYTES_PER_S: f64 = 2e9;
+/// Versions of the render profile with which this version of assay can draw a policy's images.
+pub const RENDER_PROFILES: RangeInclusive<u32> = 1..=1;
+/// Render profile of scenarios that name none.
+pub const DEFAULT_RENDER_PROFILE: u32 = 1;
 
 /// Maximum bandwidth of a signal of kind `force`, as a fraction of the physics rate: half of the Nyquist frequency.
 pub const MAX_BANDWIDTH: f64 = 0.25;
@@ -71,5 +88,7 @@ pub const MAX_BANDWIDTH: f64 = 0.25;
 pub const MAX_CAMERAS: usize = 4;
 /// Prefix of the name of an image in the observation.
 pub const IMAGE_PREFIX: &str = "images/";
+/// Prefix of the name of a depth image in the observation.
+pub const DEPTH_PREFIX: &str = "depth/";
 /// Maximum size of a text file of a scenario (TOML, Markdown), in bytes.
 pub const MAX_TEXT_BYTES: u64 = 1024 * 1024;

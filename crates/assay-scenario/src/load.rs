@@ -6,6 +6,7 @@ mod draws;
 mod facts;
 mod files;
 mod identifiers;
+mod images;
 pub(crate) mod mjcf;
 mod names;
 mod signals;
@@ -13,11 +14,11 @@ mod signals;
 use std::path::Path;
 
 use crate::schema::Document;
-use crate::{Scenario, ScenarioError, Signal};
+use crate::{DEFAULT_RENDER_PROFILE, Scenario, ScenarioError, Signal};
 
 impl Scenario {
     /// Reads the scenario in a folder given by a user. Like [`Self::load`], but the id must also be the name of the
-    /// folder.
+    /// folder, and the scenario must comply with [`Self::check_rates`].
     ///
     /// # Errors
     /// [`ScenarioError`] names file, key and remedy.
@@ -25,6 +26,7 @@ impl Scenario {
         let scenario = Self::load(folder, robots_folder)?;
         let name = folder.file_name().unwrap_or_default();
         if name == scenario.id.as_str() {
+            scenario.check_rates()?;
             return Ok(scenario);
         }
         let name = name.to_string_lossy();
@@ -33,6 +35,15 @@ impl Scenario {
             scenario.id.as_str()
         );
         Err(ScenarioError::value("id", problem))
+    }
+
+    /// Checks that the rates of images divide the control rate. Versions stored by earlier releases may have other
+    /// rates up to [`crate::DEFAULT_IMAGE_HZ`]; their images are drawn at the first control step at which they are due.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] names the observation and the nearest rates.
+    pub fn check_rates(&self) -> Result<(), ScenarioError> {
+        images::check_rates(&self.observations, self.world.control_hz)
     }
 
     /// Reads the scenario in `folder`, regardless of the folder's name, with robots from `robots_folder`.
@@ -52,6 +63,8 @@ impl Scenario {
             std::iter::once("time".to_owned()).chain(signals.iter().map(|(name, _)| name.clone())).collect();
         facts::check_control(&document, &robots)?;
         names::check_names(&document, &robots)?;
+        images::check_images(&document)?;
+        images::check_render_profile(&document)?;
         let parameters = draws::parameters(&document.parameters)?;
         let drawn = draws::check_draws(&document)?;
         actors::check_actors(&document, &drawn)?;
@@ -71,6 +84,7 @@ impl Scenario {
             max_score: document.max_score,
             time_limit_s: document.time_limit_s,
             tags: document.tags,
+            render_profile: document.render_profile.unwrap_or(DEFAULT_RENDER_PROFILE),
             world: document.world,
             robots,
             groups: document.groups,

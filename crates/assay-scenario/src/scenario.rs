@@ -35,6 +35,8 @@ pub struct Scenario {
     pub time_limit_s: u32,
     /// Keywords for searching.
     pub tags: Vec<String>,
+    /// Version of the profile with which the policy's images are drawn, one of [`crate::RENDER_PROFILES`].
+    pub render_profile: u32,
     /// Physics and rates.
     pub world: World,
     /// Robots and their mounts.
@@ -170,6 +172,7 @@ impl Scenario {
             idle_progress: self.arena.idle_progress,
             replan_steps: self.control.replan_steps,
             archive_mib: self.budget.archive_mib,
+            render_profile: self.has_images().then_some(self.render_profile),
         }
     }
 

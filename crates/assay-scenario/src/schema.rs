@@ -60,6 +60,9 @@ pub(crate) struct Document {
     /// Keywords for searching.
     #[serde(default)]
     pub(crate) tags: Vec<String>,
+    /// Version of the profile with which the policy's images are drawn; 1 if absent.
+    #[schemars(range(min = 1, max = 1))]
+    pub(crate) render_profile: Option<u32>,
     pub(crate) world: World,
     #[serde(default)]
     pub(crate) robot: Vec<RobotEntry>,

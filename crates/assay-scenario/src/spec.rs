@@ -1,10 +1,12 @@
 //! The machine-readable description of a scenario: spaces, rates, limits and clauses.
 
-use assay_model::{Level, Sha256Digest};
+use assay_model::frame::{ArraySpec, Dtype};
+use assay_model::{ImageCost, Level, Sha256Digest};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{IMAGE_SIDE, Observation, ObservationKind, Scenario};
+use crate::cameras::declared;
+use crate::{Observation, ObservationKind, ObservedCamera, Scenario};
 
 /// A scenario's spaces, rates, limits and clauses.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -34,6 +36,10 @@ pub struct Spec {
     pub action: Vec<ActionNumber>,
     /// Arrays of the observation, in order.
     pub observation: Vec<Array>,
+    /// Cameras whose images the policy observes, in the order of their arrays.
+    pub cameras: Vec<CameraSpec>,
+    /// Cost of the images; `null` without images.
+    pub images: Option<ImageCost>,
     /// Stages of the task, with their points.
     pub stages: Vec<StagePoints>,
     /// Safety clauses.
@@ -64,7 +70,7 @@ pub struct ActionNumber {
 pub struct Array {
     /// Key in the policy's observation.
     pub name: String,
-    /// Numpy data type, `float64` or `uint8`.
+    /// Numpy data type: `float64`, `uint8` for images, or `float32` for depth images.
     pub dtype: &'static str,
     /// Length of each dimension.
     pub shape: Vec<u32>,
@@ -72,6 +78,23 @@ pub struct Array {
     pub unit: &'static str,
     /// Description for authors of policies.
     pub description: String,
+}
+
+/// A camera whose images the policy observes.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CameraSpec {
+    /// Key of its images in the policy's observation.
+    pub image: String,
+    /// Key of its depth images; `null` without depth.
+    pub depth: Option<String>,
+    /// Name of the camera in the world.
+    pub camera: String,
+    /// Width in pixels.
+    pub width: u32,
+    /// Height in pixels.
+    pub height: u32,
+    /// Images per simulated second.
+    pub rate_hz: f64,
 }
 
 /// A stage of the task.
@@ -158,7 +181,9 @@ impl Scenario {
             action_latency_steps: self.control.action_latency_steps,
             action_dim: self.control.action.len(),
             action: action.collect(),
-            observation: self.observations.iter().map(|observation| self.array(observation)).collect(),
+            observation: self.observations.iter().flat_map(|observation| self.arrays(observation)).collect(),
+            cameras: self.cameras().into_iter().map(CameraSpec::from).collect(),
+            images: self.image_cost(),
             stages: self.stages.iter().map(|s| StagePoints { name: s.name.clone(), points: s.points }).collect(),
             clauses: self.clauses.iter().map(clause).collect(),
             episode_cpu_s: self.budget.most_cpu_s(self.control_steps()),
@@ -173,19 +198,44 @@ impl Scenario {
         }
     }
 
-    fn array(&self, observation: &Observation) -> Array {
-        Array {
-            name: observation.name.clone(),
-            dtype: if matches!(observation.kind, ObservationKind::Image { .. }) { "uint8" } else { "float64" },
-            shape: self.shape(observation),
-            unit: self.unit(observation),
-            description: observation.description.clone(),
-        }
+    /// Returns the arrays of an observation: one, and for an image with depth also its depth image.
+    fn arrays(&self, observation: &Observation) -> impl Iterator<Item = Array> {
+        let array = |spec: ArraySpec, unit, description| Array {
+            name: spec.name,
+            dtype: match spec.dtype {
+                Dtype::F64 => "float64",
+                Dtype::F32 => "float32",
+                Dtype::U8 => "uint8",
+            },
+            shape: spec.shape,
+            unit,
+            description,
+        };
+        let (own, depth) = self.array_specs(observation);
+        let along = |spec: &ArraySpec| {
+            format!("Distance of what {} shows, along the optical axis; 0 where there is nothing.", spec.name)
+        };
+        let described = along(&own);
+        let own = array(own, self.unit(observation), observation.description.clone());
+        std::iter::once(own).chain(depth.map(|depth| array(depth, "m", described)))
+    }
+
+    /// Returns the array of an observation on the wire and, for an image with depth, that of its depth image.
+    #[must_use]
+    pub fn array_specs(&self, observation: &Observation) -> (ArraySpec, Option<ArraySpec>) {
+        let camera = declared(&observation.name, &observation.kind, self.world.control_hz);
+        let dtype = if camera.is_some() { Dtype::U8 } else { Dtype::F64 };
+        let own = ArraySpec { name: observation.name.clone(), dtype, shape: self.shape(observation) };
+        let depth = |camera: ObservedCamera| ArraySpec {
+            name: camera.depth_key(),
+            dtype: Dtype::F32,
+            shape: vec![camera.height, camera.width],
+        };
+        (own, camera.filter(|camera| camera.depth).map(depth))
     }
 
     /// Returns the shape of an observation's array.
-    #[must_use]
-    pub fn shape(&self, observation: &Observation) -> Vec<u32> {
+    fn shape(&self, observation: &Observation) -> Vec<u32> {
         let count = |n: usize| vec![u32::try_from(n).unwrap_or(u32::MAX)];
         let arm = |name: &str| self.robot(name).map_or(0, |robot| robot.model.joints.len());
         match &observation.kind {
@@ -203,7 +253,7 @@ impl Scenario {
                 let find = |robot: &crate::Robot| robot.model.lidar.iter().find(|l| l.name == *lidar).map(|l| l.rays);
                 vec![self.robot(robot).and_then(find).unwrap_or(0)]
             }
-            ObservationKind::Image { .. } => vec![IMAGE_SIDE, IMAGE_SIDE, 3],
+            ObservationKind::Image { width, height, .. } => vec![*height, *width, 3],
             ObservationKind::LastAction {} => count(self.control.action.len()),
         }
     }
@@ -227,6 +277,19 @@ impl Scenario {
             ObservationKind::Signal { signal } => {
                 self.signals.iter().find(|(name, _)| name == signal).map_or("1", |(_, signal)| signal.unit())
             }
+        }
+    }
+}
+
+impl From<ObservedCamera> for CameraSpec {
+    fn from(camera: ObservedCamera) -> Self {
+        Self {
+            image: camera.image_key(),
+            depth: camera.depth.then(|| camera.depth_key()),
+            width: camera.width,
+            height: camera.height,
+            rate_hz: camera.rate_hz,
+            camera: camera.camera,
         }
     }
 }

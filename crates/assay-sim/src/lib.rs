@@ -20,6 +20,7 @@ mod opengl;
 mod push;
 mod randomise;
 mod render;
+mod render_profile;
 mod scene;
 mod signal;
 mod simulation;

@@ -1,10 +1,10 @@
-//! Observations: little-endian doubles and images, in the scenario's order.
+//! Observations: little-endian doubles, images and depth images, in the scenario's order.
 
 mod cameras;
 mod ranges;
 
 use assay_model::Generator;
-use assay_model::frame::{ArraySpec, Dtype};
+use assay_model::frame::ArraySpec;
 use assay_scenario::{ObservationKind, Scenario};
 use mujoco_rs::prelude::*;
 
@@ -37,7 +37,17 @@ pub(crate) enum Term {
     Ranges(Scanner),
     /// Index of the camera.
     Image(usize),
+    /// The depth of the image before it; index of the camera.
+    Depth(usize),
     LastAction,
+}
+
+/// An array of the observation.
+pub(crate) struct ObservedArray {
+    pub(crate) spec: ArraySpec,
+    pub(crate) term: Term,
+    /// Standard deviation of the noise added to each number.
+    pub(crate) noise: f64,
 }
 
 /// Sources of an observation besides the physics.
@@ -50,26 +60,25 @@ pub(crate) struct Sources<'a> {
 }
 
 impl Term {
-    /// Resolves the scenario's terms and their wire shapes.
+    /// Resolves the scenario's terms, in wire order.
     pub(crate) fn resolve_all(
         model: &MjModel,
         scenario: &Scenario,
         robots: &[RobotIds],
-    ) -> Result<Vec<(ArraySpec, Self)>, WorldError> {
-        let resolve = |observation: &assay_scenario::Observation| {
+    ) -> Result<Vec<ObservedArray>, WorldError> {
+        let (mut arrays, mut cameras) = (Vec::new(), 0);
+        for observation in &scenario.observations {
             let key = format!("observation {:?}", observation.name);
-            let term = Self::resolve(model, scenario, robots, &observation.kind, &key)?;
-            let dtype = if matches!(term, Self::Image(_)) { Dtype::U8 } else { Dtype::F64 };
-            let shape = scenario.shape(observation);
-            Ok((ArraySpec { name: observation.name.clone(), dtype, shape }, term))
-        };
-        let mut terms = scenario.observations.iter().map(resolve).collect::<Result<Vec<_>, WorldError>>()?;
-        let images = terms.iter_mut().filter_map(|(_, term)| match term {
-            Self::Image(view) => Some(view),
-            _ => None,
-        });
-        images.enumerate().for_each(|(index, view)| *view = index);
-        Ok(terms)
+            let mut term = Self::resolve(model, scenario, robots, &observation.kind, &key)?;
+            if let Self::Image(camera) = &mut term {
+                *camera = cameras;
+                cameras += 1;
+            }
+            let (spec, depth) = scenario.array_specs(observation);
+            arrays.push(ObservedArray { spec, term, noise: observation.noise });
+            arrays.extend(depth.map(|spec| ObservedArray { spec, term: Self::Depth(cameras - 1), noise: 0.0 }));
+        }
+        Ok(arrays)
     }
 
     fn resolve(
@@ -113,7 +122,7 @@ impl Term {
                 let one = one.ok_or_else(|| WorldError::Missing { key: key.to_owned(), what: what() })?;
                 Self::Ranges(Scanner::resolve(model, name, one, key)?)
             }
-            // The index is assigned once all cameras are known.
+            // The caller knows the index.
             ObservationKind::Image { .. } => Self::Image(0),
             ObservationKind::LastAction {} => Self::LastAction,
         })
@@ -121,8 +130,10 @@ impl Term {
 
     /// Appends the term's bytes.
     pub(crate) fn write(&self, from: &mut Sources<'_>, out: &mut Vec<u8>) {
-        if let Self::Image(view) = self {
-            return out.extend_from_slice(from.cameras.image(*view));
+        match self {
+            Self::Image(view) => return out.extend_from_slice(from.cameras.image(*view)),
+            Self::Depth(view) => return out.extend_from_slice(from.cameras.depth(*view)),
+            _ => {}
         }
         let data = &mut *from.data;
         let mut put =
@@ -142,7 +153,7 @@ impl Term {
             Self::Signal(index) => put(&mut [from.sample[*index]].into_iter()),
             Self::BodyRates(frame) => put(&mut frame.own_rates(data).into_iter()),
             Self::Ranges(scanner) => put(&mut scanner.scan(data).into_iter()),
-            Self::Image(_) => {}
+            Self::Image(_) | Self::Depth(_) => {}
             Self::LastAction => put(&mut from.last_action.iter().copied()),
         }
     }

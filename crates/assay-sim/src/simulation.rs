@@ -14,7 +14,7 @@ use crate::actors::Actors;
 use crate::control::Controller;
 use crate::error::{Unstable, WorldError};
 use crate::handle::{self, RobotIds};
-use crate::observe::{Cameras, Sources, Term, add_noise};
+use crate::observe::{Cameras, ObservedArray, Sources, Term, add_noise};
 use crate::opengl::RenderError;
 use crate::push::Pushes;
 use crate::randomise::{self, StartValue};
@@ -48,7 +48,7 @@ pub struct Simulation {
     actors: Actors,
     groups: Groups,
     extractors: Vec<Extractor>,
-    terms: Vec<(ArraySpec, Term)>,
+    arrays: Vec<ObservedArray>,
     cameras: Cameras,
     pushes: Pushes,
     /// Noise of the observation, separate from the draws, so that the number of observations does not affect the world.
@@ -81,7 +81,7 @@ impl Simulation {
         let extractors = scenario.signals.iter().map(extractor).collect::<Result<Vec<_>, _>>()?;
         let controller = Controller::resolve(&model, &scenario, &robots)?;
         let actors = Actors::resolve(&model, &scenario, &groups, &draw.tracks)?;
-        let terms = Term::resolve_all(&model, &scenario, &robots)?;
+        let arrays = Term::resolve_all(&model, &scenario, &robots)?;
         let cameras = Cameras::resolve(&model, &scenario)?;
         let pushes = Pushes::resolve(&model, &draw.pushes)?;
         if let Some(camera) = &scenario.camera {
@@ -106,7 +106,7 @@ impl Simulation {
             actors,
             groups,
             extractors,
-            terms,
+            arrays,
             cameras,
             pushes,
             noise: Generator::new(seed ^ NOISE),
@@ -126,7 +126,7 @@ impl Simulation {
     /// Returns the arrays of an observation, in wire order.
     #[must_use]
     pub fn observation_spec(&self) -> Vec<ArraySpec> {
-        self.terms.iter().map(|(spec, _)| spec.clone()).collect()
+        self.arrays.iter().map(|array| array.spec.clone()).collect()
     }
 
     /// Returns the simulated time in s.
@@ -153,7 +153,8 @@ impl Simulation {
         &self.sample
     }
 
-    /// Appends the observation's arrays: raw little-endian doubles, images as bytes. Updates the kinematics first, so
+    /// Appends the observation's arrays: raw little-endian doubles, images as bytes, depth images as
+    /// little-endian single-precision numbers. Updates the kinematics first, so
     /// that positions belong to the current time and not to the start of the last physics step.
     ///
     /// # Errors
@@ -167,11 +168,11 @@ impl Simulation {
         self.cameras.render_due(&mut self.data)?;
         let Self { data, sample, last_action, cameras, .. } = self;
         let mut from = Sources { data, sample, last_action, cameras };
-        for ((_, term), observation) in self.terms.iter().zip(&self.scenario.observations) {
+        for array in &self.arrays {
             let start = out.len();
-            term.write(&mut from, out);
-            if observation.noise > 0.0 {
-                add_noise(&mut out[start..], observation.noise, &mut self.noise);
+            array.term.write(&mut from, out);
+            if array.noise > 0.0 {
+                add_noise(&mut out[start..], array.noise, &mut self.noise);
             }
         }
         Ok(())

@@ -3,18 +3,19 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use assay_scenario::{IMAGE_SIDE, Mode, Robot, Scenario};
+use assay_scenario::{DEFAULT_IMAGE_SIDE, Mode, ObservedCamera, Robot, Scenario};
 use mujoco_rs::prelude::*;
 
 use crate::error::WorldError;
+use crate::render_profile::RenderProfile;
 use crate::{Simulation, guard};
 
 /// Bit of MuJoCo's `disableflags` that stops it from silently resetting an unstable simulation.
 const DISABLE_AUTORESET: i32 = MjtDisableBit::mjDSBL_AUTORESET as i32;
-/// Samples per pixel of rendered frames. Four would be expensive (113 instead of 43 ms of CPU time per frame with
+/// Samples per pixel of the frames of videos. Four would be expensive (113 instead of 43 ms of CPU time per frame with
 /// Mesa's software renderer, as much again as shadows cost), and H.264 blurs most of the difference.
 const RENDER_SAMPLES: i32 = 0;
-/// Side length of the shadow map in pixels.
+/// Side length of the shadow map of videos in pixels.
 const SHADOW_SIZE: i32 = 1024;
 
 /// A compiled scenario, from which episodes are created.
@@ -26,14 +27,16 @@ pub struct CompiledScenario {
 
 impl CompiledScenario {
     /// Compiles the scenario's MJCF with its robots for simulation. The policy's camera images are rendered from it
-    /// without shadows and reflections, which would cost nine times as much (45 instead of 5 ms of CPU time per image).
+    /// with the scenario's render profile.
     ///
     /// # Errors
     /// [`WorldError`] names the file or key at fault.
     pub fn build(scenario: Arc<Scenario>) -> Result<Self, WorldError> {
-        let mut world = Self::compile(scenario, IMAGE_SIDE, IMAGE_SIDE)?;
-        world.model.vis_mut().quality.shadowsize = 0;
-        world.model.mat_reflectance_mut().fill(0.0);
+        let mut world = Self::compile(scenario)?;
+        let cameras = world.scenario.cameras();
+        let largest = |side: fn(&ObservedCamera) -> u32| cameras.iter().map(side).max().unwrap_or(DEFAULT_IMAGE_SIDE);
+        let size = (largest(|camera| camera.width), largest(|camera| camera.height));
+        RenderProfile::of(world.scenario.render_profile).apply(&mut world.model, size);
         world.check()
     }
 
@@ -42,10 +45,16 @@ impl CompiledScenario {
     /// # Errors
     /// [`WorldError`] names the file or key at fault.
     pub fn build_to_draw(scenario: Arc<Scenario>, width: u32, height: u32) -> Result<Self, WorldError> {
-        Self::compile(scenario, width, height)?.check()
+        let mut world = Self::compile(scenario)?;
+        let visual = world.model.vis_mut();
+        visual.global.offwidth = i32::try_from(width).unwrap_or(i32::MAX);
+        visual.global.offheight = i32::try_from(height).unwrap_or(i32::MAX);
+        visual.quality.offsamples = RENDER_SAMPLES;
+        visual.quality.shadowsize = SHADOW_SIZE;
+        world.check()
     }
 
-    fn compile(scenario: Arc<Scenario>, width: u32, height: u32) -> Result<Self, WorldError> {
+    fn compile(scenario: Arc<Scenario>) -> Result<Self, WorldError> {
         let mut spec = read(&scenario.folder, &scenario.world.scene)?;
         for robot in &scenario.robots {
             attach(&mut spec, robot)?;
@@ -62,11 +71,6 @@ impl CompiledScenario {
             return Err(WorldError::Timestep { scenario_s, scene_s });
         }
         options.disableflags |= DISABLE_AUTORESET;
-        let visual = model.vis_mut();
-        visual.global.offwidth = i32::try_from(width).unwrap_or(i32::MAX);
-        visual.global.offheight = i32::try_from(height).unwrap_or(i32::MAX);
-        visual.quality.offsamples = RENDER_SAMPLES;
-        visual.quality.shadowsize = SHADOW_SIZE;
         guard::check(&model)?;
         Ok(Self { scenario, model })
     }

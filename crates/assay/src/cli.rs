@@ -5,9 +5,9 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    AttestCommand, BackupArgs, CheckArgs, CompletionsArgs, DoctorArgs, InitArgs, KeysCommand, ModelCommand, RenderArgs,
-    ReplayArgs, ReportArgs, RestoreArgs, RuntimeCommand, ScenarioCommand, SeasonCommand, ServeArgs, StlArgs,
-    VerifyArgs,
+    AttestCommand, BackupArgs, CheckArgs, CompletionsArgs, DatasetArgs, DoctorArgs, InitArgs, KeysCommand,
+    ModelCommand, RenderArgs, ReplayArgs, ReportArgs, RestoreArgs, RuntimeCommand, ScenarioCommand, SeasonCommand,
+    ServeArgs, StlArgs, VerifyArgs,
 };
 
 const STYLES: Styles = Styles::styled()
@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Verify(Box<VerifyArgs>),
     /// Run an episode of a report again and compare it with its recording bit for bit
     Replay(ReplayArgs),
+    /// Record demonstrations of a policy as a dataset: LeRobot, Parquet or MCAP
+    Dataset(Box<DatasetArgs>),
     /// Render the missing logs and videos of a results folder or of a service's job
     Render(RenderArgs),
     /// List, describe, check and render scenarios

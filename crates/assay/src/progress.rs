@@ -27,7 +27,12 @@ struct Bars {
 impl Progress {
     /// Creates the bars for `episodes` episodes. If `quiet` (with `--json`), nothing is printed without a terminal.
     pub(crate) fn new(episodes: u32, quiet: bool) -> Self {
-        let bars = std::io::stderr().is_terminal().then(|| Bars::new(episodes));
+        Self::of("verifying", episodes, quiet)
+    }
+
+    /// Creates the bars for `episodes` episodes of this activity.
+    pub(crate) fn of(activity: &'static str, episodes: u32, quiet: bool) -> Self {
+        let bars = std::io::stderr().is_terminal().then(|| Bars::new(activity, episodes));
         Self { bars, quiet, episodes, done: Mutex::new(0) }
     }
 
@@ -41,11 +46,11 @@ impl Progress {
 }
 
 impl Bars {
-    fn new(episodes: u32) -> Self {
+    fn new(activity: &'static str, episodes: u32) -> Self {
         let all = MultiProgress::new();
         let job = all.add(ProgressBar::new(u64::from(episodes)));
         job.set_style(style("{prefix:>12.bold} [{bar:32.green/dim}] {pos}/{len} episodes  {elapsed}"));
-        job.set_prefix("verifying");
+        job.set_prefix(activity);
         job.enable_steady_tick(std::time::Duration::from_millis(100));
         Self { all, job, episodes: Mutex::new(HashMap::new()) }
     }

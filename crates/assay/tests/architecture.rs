@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Crate, and the crates of this workspace that it may use.
-const MAY_USE: [(&str, &[&str]); 13] = [
+const MAY_USE: [(&str, &[&str]); 14] = [
     ("assay-model", &[]),
     ("assay-stl", &[]),
     ("assay-scenario", &["assay-model", "assay-stl"]),
     ("assay-sim", &["assay-model", "assay-scenario"]),
     ("assay-lane", &["assay-model", "assay-scenario", "assay-sim", "assay-stl"]),
+    ("assay-dataset", &["assay-model"]),
     ("assay-jail", &["assay-model"]),
     ("assay-judge", &["assay-model"]),
     ("assay-policy", &["assay-jail", "assay-model"]),
@@ -38,6 +39,7 @@ const MAY_USE: [(&str, &[&str]); 13] = [
         "assay",
         &[
             "assay-api",
+            "assay-dataset",
             "assay-jail",
             "assay-judge",
             "assay-model",

@@ -94,6 +94,7 @@ fn header(id: JobId, now: Timestamp, request: SubmissionRequest, policy: &Stored
         scenario: season.scenario.clone(),
         scenario_version: pins.scenario_version.clone(),
         scenario_digest: pins.scenario_digest,
+        render_profile: request.scenario.render_profile,
         policy_name: request.name,
         policy_sha256: Some(policy.sha256),
         policy_identity: PolicyIdentity::Measured,

@@ -59,6 +59,7 @@ fn header(app: &App, job_id: JobId, request: &VerifyRequest, policy: Option<&Sto
         scenario: request.scenario.id.clone(),
         scenario_version: request.scenario.version.clone(),
         scenario_digest: request.scenario.digest,
+        render_profile: request.scenario.render_profile,
         policy_name: request.policy_name.clone(),
         policy_sha256: policy.map(|policy| policy.sha256),
         policy_identity: if policy.is_some() { PolicyIdentity::Measured } else { PolicyIdentity::Declared },

@@ -43,6 +43,9 @@ pub(crate) struct JobView {
     scenario: ScenarioId,
     scenario_version: String,
     scenario_digest: Sha256Digest,
+    /// Version of the render profile of the policy's images; `null` without images, and in jobs that predate this
+    /// field.
+    render_profile: Option<u32>,
     policy_name: String,
     policy_sha256: Option<Sha256Digest>,
     policy_identity: PolicyIdentity,
@@ -138,6 +141,7 @@ impl JobView {
             scenario: report.scenario,
             scenario_version: report.scenario_version,
             scenario_digest: report.scenario_digest,
+            render_profile: report.render_profile,
             policy_name: report.policy_name,
             policy_sha256: report.policy_sha256,
             policy_identity: report.policy_identity,

@@ -436,6 +436,7 @@ fn found(request: &PreflightRequest) -> Preflight {
         instruction: Some("go".into()),
         control_hz: 50.0,
         time_limit_s: 10,
+        images: None,
         observation: vec![ObservedTerm {
             name: "time".into(),
             dtype: "float64".into(),
@@ -543,5 +544,6 @@ fn card(id: &str) -> ScenarioCard {
         idle_progress: 0.0,
         replan_steps: (id == "tabletop_reach").then_some(8),
         archive_mib: (id == "tabletop_reach").then_some(1),
+        render_profile: None,
     }
 }

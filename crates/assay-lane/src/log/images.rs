@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use assay_scenario::Scenario;
+use assay_scenario::{ObservedCamera, Scenario};
 use foxglove::messages::{CompressedImage, CompressedVideo};
 
 use super::topics::{LogError, Topic, Topics, timestamp};
@@ -31,7 +31,7 @@ impl<'a> ImageLog<'a> {
     ) -> Result<Self, LogError> {
         let mut topics = Topics::create(path)?;
         topics.metadata("assay", &trace.facts)?;
-        let image = |(name, _): &(String, String)| topics.topic(&format!("/images/{name}"), &[]);
+        let image = |camera: &ObservedCamera| topics.topic(&format!("/images/{}", camera.name), &[]);
         let images = seen.cameras.iter().map(image).collect::<Result<_, _>>()?;
         let camera = scenario.camera.as_ref().map_or_else(|| "free".to_owned(), |camera| camera.name.clone());
         Ok(Self { topics, video: None, seen, shown: 0, images, camera })
@@ -42,7 +42,7 @@ impl<'a> ImageLog<'a> {
         while let Some(image) = self.seen.images.get(self.shown).filter(|image| image.time_s <= time_s) {
             let message = CompressedImage {
                 timestamp: Some(timestamp(image.time_s)),
-                frame_id: self.seen.cameras[image.camera].1.clone(),
+                frame_id: self.seen.cameras[image.camera].camera.clone(),
                 data: image.png.clone().into(),
                 format: "png".to_owned(),
             };

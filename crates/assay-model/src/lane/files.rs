@@ -24,7 +24,10 @@ pub const IMAGES: &str = "images.mcap";
 pub const VIDEO_STATEMENT: &str = "video.intoto.json";
 /// Number of frames rendered so far, written by a renderer as text.
 pub const FRAMES: &str = "frames";
-/// Files written by a stepping lane.
+/// Observations and actions, as exchanged with the policy; written on request. See
+/// [`RecordingHeader`](crate::RecordingHeader).
+pub const OBSERVATIONS: &str = "observations.bin";
+/// Files written by every stepping lane that keeps evidence.
 pub const STEPPED: [&str; 6] = [ACTIONS, INPUTS, MODEL, PLOTS, STATE, TRACE];
 /// Result of a check: a [`ScenarioCheck`](super::ScenarioCheck).
 pub const CHECKED: &str = "checked.json";

@@ -46,7 +46,7 @@ impl Episode {
 
     /// Bytes of an observation's payload.
     pub(crate) fn payload_bytes(&self) -> usize {
-        self.specs.iter().map(bytes).fold(TIMES_BYTES, usize::saturating_add)
+        self.specs.iter().map(ArraySpec::size_bytes).fold(TIMES_BYTES, usize::saturating_add)
     }
 
     /// Returns the images among the arrays.
@@ -69,7 +69,7 @@ impl<'a> RemoteObservation<'a> {
     pub(crate) fn arrays(&self) -> impl Iterator<Item = ArrayView<'a>> {
         let mut rest = self.data;
         self.episode.specs.iter().map(move |spec| {
-            let (data, others) = rest.split_at(bytes(spec));
+            let (data, others) = rest.split_at(spec.size_bytes());
             rest = others;
             ArrayView { spec, data }
         })
@@ -81,6 +81,7 @@ impl ArrayView<'_> {
     pub(crate) fn dtype(&self) -> &'static str {
         match self.spec.dtype {
             Dtype::F64 => "<f8",
+            Dtype::F32 => "<f4",
             Dtype::U8 => "|u1",
         }
     }
@@ -94,14 +95,6 @@ impl ArrayView<'_> {
 /// Returns true if the shape is height, width and three colours of one byte each.
 pub(crate) fn is_image(spec: &ArraySpec) -> bool {
     spec.dtype == Dtype::U8 && matches!(spec.shape.as_slice(), [_, _, 3])
-}
-
-fn bytes(spec: &ArraySpec) -> usize {
-    let size = match spec.dtype {
-        Dtype::F64 => 8,
-        Dtype::U8 => 1,
-    };
-    spec.shape.iter().fold(size, |product: usize, n| product.saturating_mul(*n as usize))
 }
 
 #[cfg(test)]

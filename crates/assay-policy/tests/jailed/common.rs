@@ -153,21 +153,23 @@ impl Driver {
     pub(crate) fn begin(&mut self) -> Answer {
         let array = ArraySpec { name: "qpos".to_owned(), dtype: Dtype::F64, shape: vec![8, 8] };
         let image = ArraySpec { name: "images/top".to_owned(), dtype: Dtype::U8, shape: vec![2, 2, 3] };
+        let depth = ArraySpec { name: "depth/top".to_owned(), dtype: Dtype::F32, shape: vec![2, 1] };
         let init = Init {
             seed: 5,
             scenario: "table".to_owned(),
             instruction: Some("reach".to_owned()),
-            observation: vec![array, image],
+            observation: vec![array, image, depth],
             action_dim: ACTION_DIM,
         };
         self.send(FrameKind::Init, 0, &serde_json::to_vec(&init).unwrap());
         self.receive(0, FrameKind::Ready)
     }
 
-    /// Sends observation `seq`: time `seq`, qpos 0.0, 1.0, ... , image bytes 0, 1, ...
+    /// Sends observation `seq`: time `seq`, qpos 0.0, 1.0, ... , image bytes 0, 1, ..., depths 0.5 and 1.5.
     pub(crate) fn step(&mut self, seq: u32) -> Answer {
         let numbers = [f64::from(seq), 10.0].into_iter().chain((0..64).map(f64::from));
-        let payload: Vec<u8> = numbers.flat_map(f64::to_le_bytes).chain(0..12).collect();
+        let depths = [0.5_f32, 1.5].into_iter().flat_map(f32::to_le_bytes);
+        let payload: Vec<u8> = numbers.flat_map(f64::to_le_bytes).chain(0..12).chain(depths).collect();
         self.send(FrameKind::Observation, seq, &payload);
         self.receive(seq, FrameKind::Action)
     }

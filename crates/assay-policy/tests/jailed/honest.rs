@@ -31,6 +31,8 @@ class Policy:
         assert observation['instruction'] == 'reach' and observation['time_remaining'] == 10.0
         image = observation['images/top']
         assert image.shape == (2, 2, 3) and image.dtype == np.uint8 and image.flags.writeable and image[1, 1, 2] == 11
+        depth = observation['depth/top']
+        assert depth.shape == (2, 1) and depth.dtype == np.float32 and depth.flags.writeable and depth[1, 0] == 1.5
         self.kept.append(observation['qpos'])
         observation['qpos'] += 100.0 * len(self.kept)
         assert len({array[0, 0] for array in self.kept}) == len(self.kept), 'a kept array has changed'

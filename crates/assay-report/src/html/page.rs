@@ -159,7 +159,8 @@ fn scores(report: &JobReport) -> Vec<ScoreBar> {
 }
 
 fn facts(report: &JobReport) -> Vec<(&'static str, String)> {
-    vec![
+    let profile = report.render_profile.map(|version| ("Render profile", version.to_string()));
+    let mut facts = vec![
         ("Policy", clean(&report.policy_name)),
         ("Policy identity", clean(&outcome::identity(report))),
         ("Scenario", format!("{} {}", report.scenario, clean(&report.scenario_version))),
@@ -170,7 +171,9 @@ fn facts(report: &JobReport) -> Vec<(&'static str, String)> {
         ("Job", report.job_id.to_string()),
         ("Accepted", report.created_at.to_string()),
         ("Completed", report.completed_at.map_or_else(|| "-".to_owned(), |t| t.to_string())),
-    ]
+    ];
+    facts.extend(profile);
+    facts
 }
 
 fn engine(report: &JobReport) -> Vec<(&'static str, String)> {

@@ -194,6 +194,7 @@ fn header(episodes: u32, target: Option<f64>) -> JobHeader {
         scenario: "tabletop_reach".parse().unwrap(),
         scenario_version: "1.0.0".into(),
         scenario_digest: Sha256Digest::new([0x5f; 32]),
+        render_profile: None,
         policy_name: "my_policy".into(),
         policy_sha256: Some(Sha256Digest::new([0xc3; 32])),
         policy_identity: PolicyIdentity::Measured,

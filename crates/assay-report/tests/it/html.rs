@@ -24,6 +24,7 @@ fn card() -> ScenarioCard {
         idle_progress: 0.0,
         replan_steps: None,
         archive_mib: None,
+        render_profile: None,
     }
 }
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::schema::Document;
-use crate::{IMAGE_PREFIX, MAX_CAMERAS, MAX_IMAGE_HZ, Observation, ObservationKind, Robot, ScenarioError};
+use crate::{IMAGE_PREFIX, ObservationKind, Robot, ScenarioError};
 
-use super::identifiers::{check_robot, is_name};
+use super::identifiers::check_robot;
 use super::signals::check_signals;
 
 /// Checks that names are unique and that references to groups, robots and signals resolve.
@@ -53,11 +53,8 @@ fn check_observations(document: &Document, robots: &[Robot]) -> Result<(), Scena
                     return Err(ScenarioError::value(key, problem));
                 }
             }
-            ObservationKind::Image { rate_hz, .. } => {
-                check_image(observation, *rate_hz)
-                    .map_err(|(part, problem)| ScenarioError::value(format!("{key}.{part}"), problem))?;
-                continue;
-            }
+            // Checked with their cost.
+            ObservationKind::Image { .. } => continue,
             ObservationKind::Signal { signal } if !document.signals.contains_key(signal) => {
                 return Err(ScenarioError::value(key, format!("there is no signal {signal:?}")));
             }
@@ -67,25 +64,6 @@ fn check_observations(document: &Document, robots: &[Robot]) -> Result<(), Scena
             let key = format!("observation {:?}", observation.name);
             return Err(ScenarioError::value(key, "has the prefix of an image's name, but is not an image; rename it"));
         }
-    }
-    let images = document.observation.iter().filter(|o| matches!(o.kind, ObservationKind::Image { .. })).count();
-    if images > MAX_CAMERAS {
-        let problem = format!("{images} images, but at most {MAX_CAMERAS} are allowed; remove some");
-        return Err(ScenarioError::value("observation", problem));
-    }
-    Ok(())
-}
-
-/// Checks an image's settings; an error contains the key and the remedy.
-fn check_image(observation: &Observation, rate_hz: f64) -> Result<(), (&'static str, String)> {
-    if !observation.name.strip_prefix(IMAGE_PREFIX).is_some_and(is_name) {
-        return Err(("name", format!("must be {IMAGE_PREFIX}NAME, NAME of a-z, 0-9, '_' and '-'")));
-    }
-    if !(rate_hz > 0.0 && rate_hz <= MAX_IMAGE_HZ) {
-        return Err(("rate_hz", format!("must be above 0 and at most {MAX_IMAGE_HZ} images per simulated second")));
-    }
-    if observation.noise != 0.0 {
-        return Err(("noise", "is only for numbers, not for images; remove it".to_owned()));
     }
     Ok(())
 }

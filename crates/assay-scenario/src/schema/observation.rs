@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Frame, MAX_IMAGE_HZ};
+use crate::{DEFAULT_IMAGE_SIDE, Frame};
 
 /// A term of the observation.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -23,7 +23,7 @@ pub struct Observation {
     pub description: String,
 }
 
-/// Kind of a term of the observation. All are float64 except images, which are bytes.
+/// Kind of a term of the observation. All are float64 except images, which are bytes, and depth images, float32.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ObservationKind {
@@ -92,20 +92,32 @@ pub enum ObservationKind {
         /// The scanner.
         lidar: String,
     },
-    /// Image of a camera: bytes of red, green and blue, rows from the top, shape `[224, 224, 3]`. Between two updates
-    /// the previous image is repeated. Its name is `images/` followed by a word.
+    /// Image of a camera: bytes of red, green and blue, rows from the top, shape `[height, width, 3]`. Between two
+    /// updates the previous image is repeated. Its name is `images/` followed by a word.
     Image {
         /// A camera of the scene, or `ROBOT/CAMERA` of a robot.
         camera: String,
-        /// Images per simulated second, at most [`MAX_IMAGE_HZ`].
-        #[serde(default = "image_hz")]
-        rate_hz: f64,
+        /// Width of the image in pixels.
+        #[serde(default = "image_side")]
+        #[schemars(range(min = 16, max = 640))]
+        width: u32,
+        /// Height of the image in pixels.
+        #[serde(default = "image_side")]
+        #[schemars(range(min = 16, max = 480))]
+        height: u32,
+        /// Images per simulated second, at most the control rate, which must be a multiple of it; 10 if absent.
+        #[schemars(extend("exclusiveMinimum" = 0))]
+        rate_hz: Option<f64>,
+        /// Adds the observation `depth/NAME`, shape `[height, width]`: distance in m along the camera's optical axis,
+        /// 0 where there is nothing.
+        #[serde(default)]
+        depth: bool,
     },
     /// The action of the previous step (zeros at first), shape `[action_dim]`.
     // The braces are needed because serde rejects unknown keys only in variants with fields.
     LastAction {},
 }
 
-fn image_hz() -> f64 {
-    MAX_IMAGE_HZ
+fn image_side() -> u32 {
+    DEFAULT_IMAGE_SIDE
 }

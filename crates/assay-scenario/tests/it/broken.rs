@@ -61,9 +61,6 @@ const FACTS: &[Mistake] = &[
     ),
 ];
 
-/// The first term of its observation, in whose place images are put.
-const IMAGE_FOR: &str = "name = \"joint_position\"\nkind = \"joint_position\"\njoints = [\"slide\", \"hinge\"]";
-
 /// Mistakes in its action space and observation.
 const TERMS: &[Mistake] = &[
     ("low = -12", "low = 12", &["control.action[0]", "low must be a number below high"]),
@@ -88,29 +85,7 @@ const TERMS: &[Mistake] = &[
     ),
     ("kind = \"joint_position\"", "noise = -1\nkind = \"joint_position\"", &["joint_position\".noise", "0 or more"]),
     ("kind = \"joint_position\"", "noise = nan\nkind = \"joint_position\"", &["joint_position\".noise", "0 or more"]),
-    (IMAGE_FOR, "name = \"front\"\nkind = \"image\"\ncamera = \"overview\"", &["front\".name", "images/NAME"]),
     ("name = \"joint_position\"", "name = \"images/x\"", &["images/x", "rename it"]),
-    (
-        IMAGE_FOR,
-        "name = \"images/a b\"\nkind = \"image\"\ncamera = \"overview\"",
-        &["images/a b\".name", "images/NAME"],
-    ),
-    (
-        IMAGE_FOR,
-        "name = \"images/a\"\nkind = \"image\"\ncamera = \"overview\"\nrate_hz = 11",
-        &["images/a\".rate_hz", "10"],
-    ),
-    (
-        IMAGE_FOR,
-        "name = \"images/a\"\nkind = \"image\"\ncamera = \"overview\"\nrate_hz = nan",
-        &["images/a\".rate_hz", "10"],
-    ),
-    (
-        IMAGE_FOR,
-        "name = \"images/a\"\nkind = \"image\"\ncamera = \"overview\"\nnoise = 1",
-        &["images/a\".noise", "remove it"],
-    ),
-    (IMAGE_FOR, "name = \"images/a\"\nkind = \"image\"\ncamera = \"overview\"\nwidth = 4", &["width is not known"]),
     ("mode = \"actuator\"", "mode = \"actuator\"\nrobot = \"arm\"", &["control.robot", "remove it"]),
     ("mode = \"actuator\"\nactuators = [\"slide_motor\"]", "mode = \"ee_velocity\"", &["control.action", "7 values"]),
     ("kind = \"joint_position\"", "kind = \"joint_angle\"", &["not joint_angle", "joint_position, "]),

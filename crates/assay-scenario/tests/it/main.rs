@@ -4,6 +4,7 @@ mod broken;
 mod digest;
 mod draw;
 mod folder;
+mod images;
 mod library;
 mod schema;
 mod tables;

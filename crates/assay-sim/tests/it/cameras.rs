@@ -3,12 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a failing test should stop")]
 
 use assay_model::frame::Dtype;
-use assay_scenario::IMAGE_SIDE;
+use assay_scenario::DEFAULT_IMAGE_SIDE;
 use assay_sim::{CompiledScenario, Simulation};
 
 use crate::common::Scene;
 
-const SIDE: usize = IMAGE_SIDE as usize;
+const SIDE: usize = DEFAULT_IMAGE_SIDE as usize;
 /// A camera and a lamp above the cart; everything else is black.
 const SEEN: &str = "<camera name='top' pos='0 0 3' fovy='60'/><light pos='0 0 4' dir='0 0 -1'/><!--more-->";
 const LOOKS: &str = "[[observation]]\nname = \"images/top\"\nkind = \"image\"\ncamera = \"top\"\nrate_hz = 5\n\n\

@@ -13,4 +13,6 @@ mod panda;
 mod panda_identified;
 mod quadrotor;
 mod refused;
+mod same_images;
 mod shared_workspace;
+mod views;

@@ -25,6 +25,7 @@ fn version(account: &str, name: &str, version: &str, second: i64) -> NewVersion 
             max_violation_probability: 0.1,
             replan_steps: None,
             archive_mib: None,
+            render_profile: None,
             arena_episodes: 20,
             idle_progress: 0.0,
             id,

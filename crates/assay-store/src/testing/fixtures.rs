@@ -30,6 +30,7 @@ pub fn job(number: u64, account: &str, episodes: u32, shard: u32) -> NewJob {
             scenario: "cartpole_keepin".parse().unwrap(),
             scenario_version: "1.0.0".into(),
             scenario_digest: Sha256Digest::new([0; 32]),
+            render_profile: None,
             policy_name: format!("policy {number}"),
             policy_sha256: Some(Sha256Digest::new([0x11; 32])),
             policy_identity: PolicyIdentity::Measured,

@@ -182,6 +182,7 @@ impl LaneSession<'_> {
             import_ends_at_ns: policy.import_ends_at().map(nanos),
             evidence: destination.as_ref().map(|_| folder.clone()),
             plain: events.packs(),
+            observations: destination.as_ref().and(job.max_observation_bytes),
             probe: None,
         };
         let seed = random_number().map_err(LaneError::Io)?;
@@ -210,8 +211,12 @@ impl LaneSession<'_> {
             cost = %serde_json::to_string(&done.cost).unwrap_or_default(),
             "episode ended"
         );
-        let written =
-            destination.map(|destination| LaneOutput { scratch: lane.scratch(), inside: folder, destination });
+        let written = destination.map(|destination| LaneOutput {
+            scratch: lane.scratch(),
+            inside: folder,
+            destination,
+            observations: done.observations,
+        });
         self.lane = Some(lane);
         let ended = EndedEpisode { episode, world_seed: seeds.world, result: done.result, written, policy };
         Ok(ended.judge(ended_by, wall_budget))

@@ -20,6 +20,10 @@ use crate::rendering::drawing;
 use crate::rendering::video;
 use crate::{Cancel, Job, SessionError};
 
+/// Note about a recording that its lane removed.
+const TOO_MANY_OBSERVATIONS: &str =
+    "observations were not kept: they would take more than half of the episode's share of the evidence";
+
 /// An episode that has run.
 pub(crate) struct Finished {
     pub(crate) result: EpisodeResult,
@@ -47,6 +51,8 @@ pub(crate) struct LaneOutput {
     pub(crate) inside: String,
     /// The destination folder.
     pub(crate) destination: PathBuf,
+    /// Whether the requested recording of observations is complete; `None` if none was requested.
+    pub(crate) observations: Option<bool>,
 }
 
 impl LaneOutput {
@@ -61,8 +67,14 @@ impl LaneOutput {
         };
         let panicked = |_| Err(SessionError::internal("the thread that copies evidence panicked"));
         thread::scope(|scope| {
-            for file in files::STEPPED.map(|name| scope.spawn(move || take(name))) {
+            let observations = (self.observations == Some(true)).then_some(files::OBSERVATIONS);
+            let names = files::STEPPED.into_iter().chain(observations);
+            let copies: Vec<_> = names.map(|name| scope.spawn(move || take(name))).collect();
+            for file in copies {
                 result.evidence.push(file.join().unwrap_or_else(panicked)?);
+            }
+            if self.observations == Some(false) {
+                result.evidence_notes.push(TOO_MANY_OBSERVATIONS.to_owned());
             }
             Ok(())
         })

@@ -115,9 +115,17 @@ fn try_once(
     let stream = policy.take_stream().ok_or_else(|| SessionError::internal("the policy has no stream"))?;
     let (nonce, policy_pid) = (policy.nonce(), policy.pid());
     let import_ends_at_ns = policy.import_ends_at().map(nanos);
-    let (evidence, plain) = (None, false);
-    let run =
-        RunEpisode { episode: 0, seeds, nonce, policy_pid, import_ends_at_ns, evidence, plain, probe: Some(probe) };
+    let run = RunEpisode {
+        episode: 0,
+        seeds,
+        nonce,
+        policy_pid,
+        import_ends_at_ns,
+        evidence: None,
+        plain: false,
+        observations: None,
+        probe: Some(probe),
+    };
     let slow = Cancel::new();
     let done = thread::scope(|scope| {
         let (ended, running) = channel::<()>();

@@ -30,6 +30,7 @@ pub(super) fn preflight(job: &PreflightJob, tries: &Tries, findings: Vec<Finding
         control_hz: scenario.world.control_hz,
         time_limit_s: scenario.time_limit_s,
         observation: observation(scenario),
+        images: scenario.image_cost(),
         action: action(scenario, &probed.actions),
         budget: budget(scenario),
         steps: u32::try_from(probed.actions.len()).unwrap_or(u32::MAX),

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use assay_model::EpisodeError;
-use assay_model::frame::Dtype;
 use assay_model::lane::Probed;
 use assay_policy::remote::AnswerCounts;
 
@@ -28,7 +27,7 @@ impl Tried {
     }
 
     pub(super) fn sees_images(&self) -> bool {
-        self.probed.observation.iter().any(|spec| spec.dtype == Dtype::U8)
+        self.probed.observation.iter().any(|spec| spec.dtype.is_picture())
     }
 }
 

@@ -234,6 +234,7 @@ impl WorkerShared {
             record: header.record,
             folder: Some(workspace.evidence().to_owned()),
             max_episode_bytes: episode_share(self.options.max_evidence_bytes, header.episodes_to_run()),
+            max_observation_bytes: None,
         })
     }
 }

@@ -124,6 +124,9 @@ fn write_observation(text: &mut String, found: &Preflight) {
         rows.push(text.to_vec());
     }
     text.push_str(&screen::layout().table(&["name", "type", "shape", "unit", "meaning"], &rows, 2));
+    if let Some(cost) = &found.images {
+        text.push_str(&screen::layout().paragraph(&format!("Images: {}", cost.summary()), 2));
+    }
 }
 
 /// Describes the numbers of an action, and the values received.

@@ -3,8 +3,8 @@
 use clap::{ArgMatches, CommandFactory};
 
 use super::{
-    attest, backup, check, completions, doctor, init, keys, model, render, replay, report, restore, runtime, scenario,
-    season, serve, stl, verify,
+    attest, backup, check, completions, dataset, doctor, init, keys, model, render, replay, report, restore, runtime,
+    scenario, season, serve, stl, verify,
 };
 use crate::cli::{Cli, Command};
 use crate::exit::{ExitStatus, Failure};
@@ -15,6 +15,7 @@ pub(crate) fn run(command: Command, matches: &ArgMatches) -> Result<ExitStatus, 
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
+        Command::Dataset(arguments) => dataset::run(&arguments),
         Command::Render(arguments) => render::run(&arguments),
         Command::Scenario(command) => scenario::run(&command),
         Command::Runtime(command) => runtime::run(&command),

@@ -84,6 +84,7 @@ pub(crate) fn run(arguments: &ReplayArgs) -> Result<ExitStatus, Failure> {
         record: Record::None,
         folder: None,
         max_episode_bytes: 0,
+        max_observation_bytes: None,
     };
     let progress = Progress::new(1, true);
     let outcome = replay(&engine, job, recorded, &recording, &cancel, &progress);

@@ -6,7 +6,7 @@ mod render;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use assay_scenario::{Clause, Library, Scenario};
+use assay_scenario::{CameraSpec, Clause, Library, Scenario};
 use clap::Subcommand;
 use serde_json::json;
 
@@ -123,8 +123,15 @@ fn show(scenario: &Scenario) -> String {
         ("actions", format!("{} per second", scenario.world.control_hz)),
         ("physics", format!("steps of {} s", scenario.world.timestep_s)),
     ];
-    let facts = facts.map(|(label, fact)| (label.to_owned(), fact));
+    let images = scenario.image_cost().map(|cost| ("images", cost.summary()));
+    let facts: Vec<_> = facts.into_iter().chain(images).map(|(label, fact)| (label.to_owned(), fact)).collect();
     let _ = write!(text, "\n{}{}", screen.heading("Facts"), screen.facts(&facts, 2));
+    let cameras = scenario.spec().cameras;
+    if !cameras.is_empty() {
+        let rows: Vec<_> = cameras.into_iter().map(camera).collect();
+        let table = screen.table(&["image", "camera", "pixels", "per second", "depth"], &rows, 2);
+        let _ = write!(text, "\n{}{table}", screen.heading("Cameras"));
+    }
     let clause = |clause: &Clause| {
         let limit = format!("{}{}", clause.limit, super::stdout::unit(&clause.unit)).replace(' ', NO_BREAK);
         let cells = [clause.id.as_str(), clause.level.as_str(), &limit, &clause.title, &clause.standard];
@@ -134,6 +141,13 @@ fn show(scenario: &Scenario) -> String {
     let table = screen.table(&["clause", "level", "limit", "what", "standard"], &rows, 2);
     let _ = write!(text, "\n{}{table}", screen.heading("Safety clauses"));
     text
+}
+
+/// Returns the row of a camera.
+fn camera(camera: CameraSpec) -> Vec<String> {
+    let CameraSpec { image, depth, camera, width, height, rate_hz } = camera;
+    let size = format!("{width} x {height}").replace(' ', NO_BREAK);
+    vec![image, camera, size, rate_hz.to_string(), depth.unwrap_or_default()]
 }
 
 /// Returns the facts that `list --json` has, and the machine-readable description.

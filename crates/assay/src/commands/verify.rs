@@ -96,6 +96,7 @@ fn prepare(arguments: &VerifyArgs, engine: &Engine, work: &Path, is_judged: bool
         engine.runs_policies().or_internal()?;
         header.warnings.extend(engine.isolation_warning());
     }
+    let share = episode_share(arguments.evidence.max_evidence_bytes(), header.plan.episodes);
     let job = Job {
         scenario: Arc::new(scenario),
         policy: policy.source,
@@ -103,7 +104,8 @@ fn prepare(arguments: &VerifyArgs, engine: &Engine, work: &Path, is_judged: bool
         record: arguments.record,
         // A judge needs recordings even if no evidence is kept.
         folder: arguments.out.clone().or_else(|| is_judged.then(|| work.join("evidence"))),
-        max_episode_bytes: episode_share(arguments.evidence.max_evidence_bytes(), header.plan.episodes),
+        max_episode_bytes: share,
+        max_observation_bytes: arguments.record_observations.then_some(share / 2),
     };
     Ok(Prepared { header, job })
 }

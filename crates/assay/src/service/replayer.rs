@@ -190,6 +190,7 @@ pub(crate) fn replay_episode(
         record: Record::None,
         folder: None,
         max_episode_bytes: 0,
+        max_observation_bytes: None,
     };
     let outcome = replay(engine, repeated, episode, trace, cancel, &NoEvents).map_err(failure)?;
     let recorded_fingerprint = job.conclusion().map(|(_, fingerprint)| fingerprint);

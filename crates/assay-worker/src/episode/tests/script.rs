@@ -488,5 +488,5 @@ fn done(run: &RunEpisode, end: &End) -> Done {
         let message = "the policy did not act".to_owned();
         result.error = Some(EpisodeError { code, message, log_tail: String::new() });
     }
-    Done { result, cost: Cost::default(), probed: None }
+    Done { result, cost: Cost::default(), probed: None, observations: None }
 }

@@ -171,5 +171,6 @@ pub(super) fn job(folder: Option<PathBuf>) -> Job {
         record: Record::None,
         folder,
         max_episode_bytes: 1 << 20,
+        max_observation_bytes: None,
     }
 }

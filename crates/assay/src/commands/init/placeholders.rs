@@ -89,12 +89,13 @@ fn actions(spec: &Spec) -> Vec<String> {
 /// Returns the names of the arrays that a network usually sees, and the total length of these arrays: everything but
 /// images and the last action.
 fn state(scenario: &Scenario, spec: &Spec) -> (Vec<String>, u32) {
-    let arrays = scenario.observations.iter().zip(&spec.observation);
-    let chosen = arrays.filter(|(observation, array)| {
-        array.dtype == "float64" && !matches!(observation.kind, ObservationKind::LastAction {})
-    });
+    let is_last_action = |name: &str| {
+        let mut found = scenario.observations.iter().filter(|observation| observation.name == name);
+        found.any(|observation| matches!(observation.kind, ObservationKind::LastAction {}))
+    };
+    let chosen = spec.observation.iter().filter(|array| array.dtype == "float64" && !is_last_action(&array.name));
     let (names, lengths): (Vec<_>, Vec<u32>) =
-        chosen.map(|(_, array)| (array.name.clone(), array.shape.iter().product::<u32>())).unzip();
+        chosen.map(|array| (array.name.clone(), array.shape.iter().product::<u32>())).unzip();
     (names, lengths.iter().sum())
 }
 

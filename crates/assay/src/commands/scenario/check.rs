@@ -1,8 +1,8 @@
 //! `assay scenario check`: checks that a scenario can be used.
 
-use assay_model::Isolation;
 use assay_model::lane::{Figures, ScenarioCheck};
-use assay_scenario::Library;
+use assay_model::{ImageCost, Isolation};
+use assay_scenario::{Library, Scenario};
 use assay_worker::Installation;
 use serde_json::json;
 
@@ -15,23 +15,30 @@ pub(super) fn run(installation: &Installation, path: &str, json: bool) -> Result
     let engine = super::super::machine::engine(installation, Some(1), Isolation::Namespaces)?;
     let checked = assay_worker::check(&engine, &folder, &installation.robots()).or_internal()?;
     let ok = checked.fault.is_none();
+    let images = Scenario::load(&folder, &installation.robots()).ok().and_then(|scenario| scenario.image_cost());
     if json {
-        let answer = json!({ "ok": ok, "path": path, "fault": checked.fault, "figures": checked.figures });
+        let answer = json!({ "ok": ok, "path": path, "fault": checked.fault, "figures": checked.figures,
+                             "images": images });
         super::super::stdout::print(&serde_json::to_string_pretty(&answer).or_internal()?);
     } else {
-        super::super::stdout::print(&text(path, &checked));
+        super::super::stdout::print(&text(path, &checked, images));
     }
     Ok(if ok { ExitStatus::Success } else { ExitStatus::Unsafe })
 }
 
-fn text(path: &str, checked: &ScenarioCheck) -> String {
+fn text(path: &str, checked: &ScenarioCheck, images: Option<ImageCost>) -> String {
     let screen = screen::layout();
     if let Some(fault) = &checked.fault {
         let key = fault.key.as_ref().map(|key| format!(": {key}")).unwrap_or_default();
         let fault = screen.paragraph(&format!("{}{key}: {}", fault.file, fault.problem), 2);
         return format!("{path}: can't be used\n{fault}");
     }
-    let lines = checked.figures.as_ref().map(figures).unwrap_or_default();
+    let mut lines: Vec<String> = checked.figures.iter().flat_map(figures).collect();
+    lines.extend(images.map(|cost| {
+        let measured = checked.figures.map_or(0.0, |figures| figures.observation_cpu_s_per_s);
+        let cost = cost.summary();
+        format!("images: {cost}; measured here: {measured:.2} s of CPU time for all observations of a second")
+    }));
     let lines: String = lines.iter().map(|line| screen.paragraph(line, 2)).collect();
     format!("{path}: ok\n{lines}")
 }

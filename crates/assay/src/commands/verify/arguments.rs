@@ -53,6 +53,9 @@ pub(crate) struct VerifyArgs {
     /// Episodes that get a log and a video, after the verdict: all, violations (and the first), none
     #[arg(long, default_value = "violations")]
     pub(super) record: Record,
+    /// Keep all observations and actions as the policy exchanged them, for `assay dataset --from`; large with images
+    #[arg(long, requires = "out")]
+    pub(super) record_observations: bool,
     /// Exit after the verdict; `assay render` renders logs and videos later
     #[arg(long)]
     pub(super) no_wait_video: bool,

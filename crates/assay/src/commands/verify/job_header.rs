@@ -34,6 +34,7 @@ pub(super) fn header(arguments: &VerifyArgs, plan: Plan, scenario: &Scenario, po
         scenario: scenario.id.clone(),
         scenario_version: scenario.version.clone(),
         scenario_digest: scenario.digest,
+        render_profile: scenario.card().render_profile,
         policy_name: policy.name.clone(),
         policy_sha256: policy.sha256,
         policy_identity: policy.identity,

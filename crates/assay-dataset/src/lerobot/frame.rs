@@ -1,0 +1,12 @@
+//! A frame of a LeRobot dataset: one control step.
+
+use bytes::Bytes;
+
+/// A row to write.
+pub(super) struct TrainingFrame<'a> {
+    pub(super) state: Vec<f32>,
+    pub(super) environment: Vec<f32>,
+    pub(super) action: Vec<f32>,
+    /// PNG of each image, and its pixels if it is another one than in the frame before.
+    pub(super) images: Vec<(Bytes, Option<&'a [u8]>)>,
+}
