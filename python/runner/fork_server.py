@@ -7,10 +7,11 @@ that no other thread runs in between.
 
 A request is one message: the name of a folder below SLOTS, with the descriptors 0, 1 and 2 of the child, and that of a
 Landlock ruleset if the kernel has Landlock. The answer is one message too: "pid N" with the child's process as a
-descriptor, or "errno N" if the kernel refuses another process. A child that can't make its jail says why in its log, and ends with NO_JAIL.
+descriptor, or "errno N" if the kernel refuses another process. A child that can't make its jail says why in its log, and ends with NO_JAIL or SHORTAGE.
 """
 
 import ctypes
+import errno
 import gc
 import json
 import os
@@ -30,6 +31,9 @@ SOCKET, PROC = 40, 41
 RULESET = 3
 MAX_REQUEST_BYTES = 256
 NO_JAIL = 70
+# The exit status where the kernel was short of something, which may pass.
+SHORTAGE = 71
+PASSING = (errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EMFILE, errno.ENFILE)
 # The longest time that a thread which was waited for takes to disappear, in s.
 SETTLING_S = 1.0
 
@@ -80,8 +84,8 @@ class Filter:
 
 def serve() -> None:
     """Start children until the host closes its socket, which ends this process. Return in each child."""
-    given = [int(word) for word in os.environ.pop(VARIABLE).split(",")]
-    files = json.loads(os.environ.pop(FILES_VARIABLE))
+    given = [int(word) for word in taken(VARIABLE).split(",")]
+    files = json.loads(taken(FILES_VARIABLE))
     filters = [Filter(descriptor) for descriptor in given[2:]]
     # Their numbers are the host's, and may be those that they will get: first to numbers that are low and free.
     low = [os.dup(descriptor) for descriptor in given[:2]]
@@ -113,6 +117,16 @@ def serve() -> None:
             os.close(process)
         for descriptor in descriptors:
             os.close(descriptor)
+
+
+def taken(variable: str) -> str:
+    """Remove a variable from the environment and return its value. It is overwritten where the kernel put it, since the
+    children have a copy of that memory."""
+    libc.getenv.restype = ctypes.c_void_p
+    place, value = libc.getenv(variable.encode()), os.environ[variable]
+    ctypes.memset(place, 0, len(value.encode()))
+    del os.environ[variable]
+    return value
 
 
 def settled_threads() -> int:
@@ -171,7 +185,7 @@ def become_policy(slot: str, files: list[str], descriptors: list[int], filters: 
             filter_.load()
     except BaseException as error:  # noqa: BLE001
         os.write(2, f"could not {doing}: {error}".encode())
-        os._exit(NO_JAIL)
+        os._exit(SHORTAGE if isinstance(error, OSError) and error.errno in PASSING else NO_JAIL)
     if has_ruleset:
         os.environ["ASSAY_SEAL_FD"] = str(RULESET)
 

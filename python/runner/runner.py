@@ -137,6 +137,22 @@ REFUSED_CALLS = (
     (ANSWER, 0, 0, ALLOW),
     (ANSWER, 0, 0, ERRNO | errno.ENOSYS),
 )
+# What a policy with models may not map: address space is granted for them, and this memory would count as nothing else.
+# Anonymous memory that could be shared is hidden by MADV_DONTNEED, and memory that grows downwards counts as a stack.
+# (The fourth argument has the flags.)
+MMAP, SHARED_ANONYMOUS, GROWS_DOWN = 9, 0x21, 0x100
+REFUSED_MAPS = (
+    (FETCH, 0, 0, 0),
+    (IF_EQUAL, 0, 6, MMAP),
+    (FETCH, 0, 0, 40),
+    (AND, 0, 0, SHARED_ANONYMOUS),
+    (IF_EQUAL, 4, 0, SHARED_ANONYMOUS),
+    (FETCH, 0, 0, 40),
+    (AND, 0, 0, GROWS_DOWN),
+    (IF_EQUAL, 1, 0, GROWS_DOWN),
+    (ANSWER, 0, 0, ALLOW),
+    (ANSWER, 0, 0, ERRNO | errno.ENOMEM),
+)
 
 
 class HostGone(Exception):
@@ -430,11 +446,11 @@ def seal() -> bool:
     return False
 
 
-def refuse_calls() -> None:
-    """Load the filter REFUSED_CALLS, which the policy cannot remove; raise OSError if it fails."""
-    code = b"".join(struct.pack("=HBBI", *line) for line in REFUSED_CALLS)
+def refuse(lines: tuple[tuple[int, int, int, int], ...]) -> None:
+    """Load a filter, which the policy cannot remove; raise OSError if it fails."""
+    code = b"".join(struct.pack("=HBBI", *line) for line in lines)
     place = ctypes.create_string_buffer(code, len(code))
-    program = ctypes.create_string_buffer(struct.pack("@HP", len(REFUSED_CALLS), ctypes.addressof(place)))
+    program = ctypes.create_string_buffer(struct.pack("@HP", len(lines), ctypes.addressof(place)))
     libc = ctypes.CDLL(None, use_errno=True)
     words = (SECCOMP, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC)
     if libc.syscall(*map(ctypes.c_long, words), ctypes.byref(program)) != 0:
@@ -450,7 +466,10 @@ def main() -> None:
     lower(resource.RLIMIT_CPU, message["cpu_s"])
     lower(resource.RLIMIT_AS, message["memory_bytes"] + message["model_bytes"])
     lower(resource.RLIMIT_DATA, message["memory_bytes"])
-    refuse_calls()
+    if message["model_bytes"]:
+        refuse(REFUSED_MAPS)
+    # The last filter, since it refuses to load others.
+    refuse(REFUSED_CALLS)
     start = time.process_time()
     try:
         found = load(message["seed"])

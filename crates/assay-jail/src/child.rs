@@ -103,12 +103,6 @@ impl Child {
         clocks::activity(self.program)
     }
 
-    /// Returns its memory in bytes, without pages of files; `None` after its end.
-    #[must_use]
-    pub fn own_memory(&self) -> Option<u64> {
-        clocks::own_memory(self.program)
-    }
-
     /// Returns the end of its output, at most [`crate::TAIL_BYTES`]: untrusted bytes.
     #[must_use]
     pub fn output_tail(&self) -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! Reads the state of a process from outside: its CPU clock, its memory, and the activity of its threads.
+//! Reads the state of a process from outside: its CPU clock and the activity of its threads.
 
 #![expect(unsafe_code, reason = "process clocks have no safe wrapper")]
 
@@ -82,16 +82,6 @@ fn is_frozen(pid: Pid) -> bool {
         Some(("freezer", group)) => read(format!("{CGROUPS}/freezer{group}/freezer.state")).trim() == "FROZEN",
         _ => false,
     })
-}
-
-/// Returns the memory of `pid` in bytes that is not a page of a file: its own, shared with its threads only, and
-/// anonymous memory that could be shared. `None` after its end.
-pub(crate) fn own_memory(pid: Pid) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).ok()?;
-    let kib = |name: &str| {
-        text.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_suffix(" kB")?.parse::<u64>().ok())
-    };
-    ["RssAnon:", "RssShmem:", "VmSwap:"].into_iter().map(kib).sum::<Option<u64>>().map(|kib| kib << 10)
 }
 
 /// Pins every thread of `pid` to `core`.

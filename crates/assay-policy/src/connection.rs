@@ -33,11 +33,6 @@ pub trait PolicyConnection: Send {
     }
     /// Returns the current activity of its threads, seen from outside; `None` for a policy server, and after its end.
     fn activity(&self) -> Option<Activity>;
-    /// Returns true if it uses more memory than its budget, which the kernel's limits do not prevent in all cases if it
-    /// has models.
-    fn is_over_memory(&self) -> bool {
-        false
-    }
     /// Kills its process, if it has one; [`Self::finish`] returns how it ended.
     fn kill(&mut self);
     /// Ends it after CLOSE was sent: waits briefly for it to end by itself, then kills it.

@@ -52,9 +52,13 @@ impl PolicyFailure {
             let message = format!("the policy printed more than {limit} MiB and was stopped");
             return Self::observed(PolicyErrorCode::LogFlood, message);
         }
+        if exit.reason == ExitReason::Killed {
+            let message = "the policy's process closed its connection to its runner and did not end";
+            return Self::observed(PolicyErrorCode::Exited, message);
+        }
         let how = match (exit.signal, exit.code) {
             (Some(SIGSYS), _) => "the policy made a forbidden system call and was stopped".to_owned(),
-            (Some(SIGSEGV), _) => "the policy's process crashed (segmentation fault)".to_owned(),
+            (Some(SIGSEGV), _) => "the policy's process crashed (segmentation fault, or abort)".to_owned(),
             (Some(SIGKILL), _) => killed_from_outside(exit, cpu_limit).unwrap_or_else(|| {
                 format!(
                     "the policy's process was killed, as the kernel does at its limit of {} s of CPU time, counted in ticks; it \

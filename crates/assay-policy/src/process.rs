@@ -30,8 +30,6 @@ pub(crate) struct ImportedPolicy {
     pub(crate) ends_at: Duration,
     /// CPU time after which the kernel ends the process.
     pub(crate) cpu_limit: Duration,
-    /// Maximum memory of its own, in bytes, if its limit of address space allows more.
-    pub(crate) memory_limit: Option<u64>,
 }
 
 impl PolicyProcess {
@@ -89,11 +87,6 @@ impl PolicyConnection for PolicyProcess {
 
     fn activity(&self) -> Option<Activity> {
         self.member.child.activity()
-    }
-
-    fn is_over_memory(&self) -> bool {
-        let limit = self.import.memory_limit.unwrap_or(u64::MAX);
-        limit < u64::MAX && self.member.child.own_memory().is_some_and(|bytes| bytes > limit)
     }
 
     fn kill(&mut self) {

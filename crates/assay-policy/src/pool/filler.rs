@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use assay_jail::SpawnError;
 
 use super::member::start;
-use super::models::PolicyModel;
+use super::models::{PolicyModel, removed};
 use super::shared::{PolicyServerProcess, PoolShared, StartOrder, Warm};
 
 /// Pause after a failed start, so as not to load a machine in trouble further.
@@ -85,7 +85,8 @@ fn start_one(
 /// Starts a process for a caller that waits for it.
 fn start_ordered(shared: &Arc<PoolShared>, (number, forks): (u64, bool), order: StartOrder) {
     let started = match start_one(shared, (number, forks), &order.models) {
-        Err(error) if forks && !error.is_passing() => {
+        // A removed model says nothing about forking.
+        Err(error) if forks && !error.is_passing() && removed(&order.models).is_none() => {
             shared.stop_forking(&assay_model::ErrorChain(&error).to_string());
             start_one(shared, (number, false), &order.models)
         }

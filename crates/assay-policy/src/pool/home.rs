@@ -1,11 +1,12 @@
 //! The fork server of one policy, shared by the loads of all its episodes.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use assay_jail::ForkError;
 
 use super::error::TakeError;
-use super::models::{PolicyModel, total_bytes};
+use super::models::{PolicyModel, removed, total_bytes};
 use super::shared::{IdleMember, PolicyServerProcess, PoolShared, Warm};
 use crate::failure::killed_from_outside;
 
@@ -43,6 +44,11 @@ impl PolicyHome {
     /// Returns the size of its models, in bytes.
     pub(super) fn model_bytes(&self) -> u64 {
         total_bytes(&self.0.models)
+    }
+
+    /// Returns the path of a model whose file was removed or replaced.
+    pub(super) fn removed_model(&self) -> Option<PathBuf> {
+        removed(&self.0.models)
     }
 
     /// Returns the process id of its fork server, if it has one.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use assay_jail::Child;
+use assay_jail::{Child, SpawnError};
 use assay_model::PolicyErrorCode;
 use assay_model::frame::{FrameKind, Hello, Load, PROTOCOL, PolicyFault};
 
@@ -21,6 +21,8 @@ use crate::{PolicyFailure, PolicyProcess, SleepWatch};
 const MAX_DEAD: usize = 3;
 /// Exit status of a forked process that could not make its jail (see `python/runner/fork_server.py`).
 const NO_JAIL: i32 = 70;
+/// The same for a shortage that may pass.
+const SHORTAGE: i32 = 71;
 /// Time for a process that closed its stream to end before it is killed.
 const EXIT_LIMIT: Duration = Duration::from_secs(1);
 
@@ -78,10 +80,7 @@ pub(super) fn take(
     let cpu = import.cpu(&idle.member.child);
     let failure = match answer {
         Ok((header, _)) if header.nonce == nonce && header.kind == FrameKind::Loaded => {
-            // Without models, the limit of address space bounds the memory too.
-            let memory_limit = Some(memory_bytes).filter(|_| model_bytes > 0);
-            let ends_at = import.cpu_at_start + import_cpu;
-            let imported = ImportedPolicy { cpu, ends_at, cpu_limit, memory_limit };
+            let imported = ImportedPolicy { cpu, ends_at: import.cpu_at_start + import_cpu, cpu_limit };
             return Ok(LoadOutcome::Ready(Box::new(PolicyProcess::new(idle.stream, nonce, imported, idle.member))));
         }
         Ok((header, payload)) if header.nonce == nonce && header.kind == FrameKind::Error => PolicyFault::of_runner(
@@ -152,7 +151,14 @@ fn warm(shared: &Arc<PoolShared>, home: &PolicyHome, is_cancelled: &dyn Fn() -> 
                 disturbed = killed_from_outside(&exit, None);
                 log = crate::failure::log_text(&idle.member.child.output_tail());
                 if idle.is_forked && exit.code == Some(NO_JAIL) {
+                    // A removed model says nothing about forking.
+                    if let Some(path) = home.removed_model() {
+                        return Err(SpawnError::NoSource { path }.into());
+                    }
                     shared.stop_forking(log.trim());
+                }
+                if idle.is_forked && exit.code == Some(SHORTAGE) {
+                    disturbed = Some(format!("the machine was short of something: {}", log.trim()));
                 }
                 log = format!("{exit} {}", log.trim());
             }

@@ -154,3 +154,24 @@ fn a_process_with_many_open_files_can_fork() {
     assert_eq!(act(bench.pool(), &order), act(bench.pool(), &order));
     assert_eq!(bench.pool().cannot_fork(), None);
 }
+
+/// Acts by the number of variables of the fork server whose values are in the memory that the kernel filled at the start.
+const INITIAL: &str = "
+import ctypes, os, re
+libc = ctypes.CDLL(None)
+libc.getenv.restype = ctypes.c_void_p
+pages = {libc.getenv(name.encode()) & ~4095 for name in os.environ if libc.getenv(name.encode())}
+# The highest page is that of the stack.
+found = re.findall(rb'ASSAY_FORK_SERVER[A-Z_]*=[^\\0]', ctypes.string_at(max(pages), 4096))
+
+def policy(observation):
+    return [float(len(found)), float(len(pages))] + [0.0] * 5
+";
+
+#[test]
+fn a_forked_policy_cannot_read_the_settings_of_its_fork_server() {
+    let bench = Bench::new(1, |_| {});
+    let seen = act(bench.pool(), &order(&bench, "initial", INITIAL, 1));
+    assert!(seen[0] == 0.0 && seen[1] > 0.0, "{seen:?}");
+    assert_eq!(bench.pool().cannot_fork(), None);
+}

@@ -173,33 +173,78 @@ def policy(observation):
     assert!(about.metadata().unwrap().len() > 2048 * MIB);
 }
 
-#[test]
-fn memory_beyond_the_budget_is_noticed_even_if_no_limit_of_the_kernel_counts_it() {
-    let bench = Bench::new(1, |_| {});
-    let big = array(&bench, "big", &[7.0]);
-    fs::set_permissions(&big, fs::Permissions::from_mode(0o644)).unwrap();
-    File::options().write(true).open(&big).unwrap().set_len(2 << 30).unwrap();
-    // Own memory is refused; anonymous memory that could be shared counts as address space only.
-    let fills = "
-import mmap
+/// Tries to get more memory than its budget in every way that the address space of its models would allow. Acts by the
+/// number of attempts that succeeded, and that number without models.
+const HOARDS: &str = "
+import ctypes, mmap
+MIB = 1 << 20
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+PRIVATE, SHARED, ANONYMOUS, GROWS_DOWN = 2, 1, 0x20, 0x100
+
+def maps(flags):
+    return libc.mmap(None, ctypes.c_size_t(700 * MIB), 3, flags, -1, ctypes.c_long(0)) != ctypes.c_void_p(-1).value
+
+got = [maps(PRIVATE | ANONYMOUS), maps(SHARED | ANONYMOUS), maps(SHARED | 2 | ANONYMOUS)]
+got += [maps(PRIVATE | ANONYMOUS | GROWS_DOWN), maps(PRIVATE | ANONYMOUS | 0x20000 | GROWS_DOWN)]
 try:
-    own = bytearray(700 << 20)
+    kept = bytearray(700 * MIB)
+    got.append(True)
 except MemoryError:
-    own = b''
-kept = []
+    pass
+small = libc.mmap(None, ctypes.c_size_t(MIB), 3, SHARED | ANONYMOUS, -1, ctypes.c_long(0)) != ctypes.c_void_p(-1).value
 
 def policy(observation):
-    if observation['time'] > 0.0:
-        kept.append(mmap.mmap(-1, 600 << 20))
-        for page in range(0, 600 << 20, 4096):
-            kept[0][page] = 1
-    return [float(len(own))] * 7
+    return [float(sum(got)), float(small)] + [0.0] * 5
 ";
-    let mut order = request(&bench, "fills", fills, vec![model("net.npy", &big)]);
-    order.allowance.memory_bytes = 512 * MIB;
-    let mut driver = started(&bench, &order);
-    assert_eq!(driver.step(0), Answer::Action(vec![0.0; 7]));
-    assert!(!driver.process.is_over_memory());
-    assert_eq!(driver.step(1), Answer::Action(vec![0.0; 7]));
-    assert!(driver.process.is_over_memory());
+
+#[test]
+fn the_address_space_of_models_is_no_memory_for_anything_else() {
+    for forks in [true, false] {
+        let bench = Bench::new(1, |config| config.forks = forks);
+        let big = array(&bench, "big", &[7.0]);
+        fs::set_permissions(&big, fs::Permissions::from_mode(0o644)).unwrap();
+        File::options().write(true).open(&big).unwrap().set_len(2 << 30).unwrap();
+        let mut order = request(&bench, "hoards", HOARDS, vec![model("net.npy", &big)]);
+        order.allowance.memory_bytes = 512 * MIB;
+        assert_eq!(act(&bench, &order)[..2], [0.0, 0.0], "forks: {forks}");
+        let mut without = request(&bench, "without", HOARDS, Vec::new());
+        without.allowance.memory_bytes = 512 * MIB;
+        assert_eq!(act(&bench, &without)[..2], [0.0, 1.0], "the limit of address space counts all of it");
+    }
+}
+
+#[test]
+fn a_removed_model_ends_its_policy_and_not_the_forking_of_others() {
+    let bench = Bench::new(1, |_| {});
+    let counts = "def policy(observation):\n    return [1.0] * 7\n";
+    let (gone, kept) = (array(&bench, "gone", &[1.0]), array(&bench, "kept", &[2.0]));
+    let order = request(&bench, "running", counts, vec![model("net.npy", &gone)]);
+    let waiting = request(&bench, "waiting", counts, vec![model("net.npy", &gone)]);
+    assert_eq!(act(&bench, &order)[0], 1.0);
+    fs::remove_file(&gone).unwrap();
+    for order in [&order, &waiting] {
+        let found = bench.pool().prepare(order.clone()).unwrap().wait();
+        assert!(found.is_err(), "a policy without its model was loaded");
+    }
+    assert_eq!(bench.pool().cannot_fork(), None);
+    assert_eq!(act(&bench, &request(&bench, "other", counts, vec![model("net.npy", &kept)]))[0], 1.0);
+    assert_eq!(bench.pool().cannot_fork(), None);
+}
+
+#[test]
+fn a_model_is_read_into_memory_before_a_policy_sees_it() {
+    let bench = Bench::new(1, |_| {});
+    let big = array(&bench, "big", &vec![1.0; 6 << 20]);
+    let file = File::open(&big).unwrap();
+    file.sync_all().unwrap();
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    let resident = || {
+        let run = std::process::Command::new("fincore").args(["-b", "-n", "-o", "RES"]).arg(&big).output().unwrap();
+        String::from_utf8(run.stdout).unwrap().trim().parse::<u64>().unwrap()
+    };
+    assert!(resident() < 40 * MIB, "the file was not evicted");
+    let counts = "def policy(observation):\n    return [1.0] * 7\n";
+    act(&bench, &request(&bench, "reads", counts, vec![model("net.npy", &big)]));
+    assert!(resident() >= 48 * MIB, "{} bytes", resident());
 }

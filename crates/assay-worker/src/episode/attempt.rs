@@ -61,8 +61,6 @@ enum EndedBy {
     WallBudget,
     /// It was stopped from outside.
     Stop,
-    /// It uses more memory than its budget.
-    Memory,
 }
 
 /// The worker's view of a running episode.
@@ -98,7 +96,6 @@ impl LaneEvents for Supervisor<'_> {
         let policy = &*self.policy;
         self.sleep.sample(self.host.now(), || policy.activity());
         self.end_if_over();
-        self.end_if_large();
         self.sleep.due_in(self.host.now()).unwrap_or(TICK)
     }
 
@@ -111,14 +108,6 @@ impl LaneEvents for Supervisor<'_> {
 }
 
 impl Supervisor<'_> {
-    /// Kills the policy's process if it uses too much memory.
-    fn end_if_large(&mut self) {
-        if self.ended_by.is_none() && self.policy.is_over_memory() {
-            self.ended_by = Some(EndedBy::Memory);
-            self.policy.kill();
-        }
-    }
-
     /// Kills the policy's process once it has slept, or has been stopped, for too long.
     fn end_if_over(&mut self) {
         let now = self.host.now();
@@ -269,12 +258,6 @@ impl EndedEpisode {
                      answers; an episode allows no more"
                 );
                 time_out(&mut self.result, PolicyErrorCode::WallBudget, message);
-                self.finished(PolicyState::Running)
-            }
-            Some(EndedBy::Memory) => {
-                let message = "the policy used more memory than its budget, besides its models".to_owned();
-                let error = EpisodeError { code: PolicyErrorCode::Memory, message, log_tail: String::new() };
-                self.result.error = Some(error);
                 self.finished(PolicyState::Running)
             }
             None => {

@@ -38,7 +38,13 @@ impl ModelArgs {
         let found = models.iter().map(|model| {
             let file = files.iter().find(|(sha256, _)| *sha256 == model.sha256).ok_or_else(|| missing(model));
             let (_, file) = file.or_usage()?;
-            let file = readable(file, folder).with_context(|| format!("--model {}", file.display())).or_internal()?;
+            let given = || format!("--model {}", file.display());
+            let bytes = fs::metadata(file).with_context(given).or_usage()?.len();
+            if let Some(declared) = model.size_bytes.filter(|declared| *declared != bytes) {
+                let error = anyhow!("has {bytes} bytes, but policy.toml declares {declared}");
+                return Err(Failure::Usage(error.context(given())));
+            }
+            let file = readable(file, folder).with_context(given).or_internal()?;
             PolicyModel::new(&model.path, &file).context("--model").or_usage()
         });
         Ok(PolicyHome::with_models(found.collect::<Result<_, _>>()?))

@@ -35,30 +35,34 @@ impl Preflights for EnginePreflights {
         let scenario = self.engine.scenario(&request.scenario, request.scenario_digest);
         let scenario = scenario.map_err(|e| internal(&e))?;
         let work = self.engine.scratch("preflight").map_err(IntakeFailure::Broken)?;
-        let (policy, policy_sha256) = self.policy(request, &work.path().join("policy"))?;
+        let (policy, policy_sha256, models) = self.policy(request, &work.path().join("policy"))?;
         let policy_name = request.policy_name.clone();
         let job = PreflightJob { scenario, policy, policy_name, policy_sha256 };
         preflight(&self.engine, &job, &self.stopping).map_err(|error| match error {
             SessionError::Cancelled => PreflightFailure::Stopping,
-            // The cause is kept to distinguish a full disk from other failures.
-            SessionError::Outage(error) => IntakeFailure::Broken(io::Error::other(error)).into(),
-            other => internal(&other),
+            // No job keeps the models of a preflight.
+            error => match (self.models.resolve(&request.account, &models), error) {
+                (Err(ModelFileError::Missing(sha256)), _) => IntakeFailure::MissingModel(sha256).into(),
+                // The cause is kept to distinguish a full disk from other failures.
+                (_, SessionError::Outage(error)) => IntakeFailure::Broken(io::Error::other(error)).into(),
+                (_, other) => internal(&other),
+            },
         })
     }
 }
 
 impl EnginePreflights {
-    /// Returns the source of the policy, and its digest if it is an archive.
+    /// Returns the source of the policy, its digest if it is an archive, and its models.
     fn policy(
         &self,
         request: &PreflightRequest,
         folder: &Path,
-    ) -> Result<(PolicySource, Option<Sha256Digest>), PreflightFailure> {
+    ) -> Result<(PolicySource, Option<Sha256Digest>, Vec<DeclaredModel>), PreflightFailure> {
         if let Some((call, replan_steps)) = &request.server {
             let endpoint = ServerEndpoint::parse(call.url.reveal());
             let endpoint = endpoint.map_err(|error| PreflightFailure::Broken(error.to_string()))?;
             let server = PolicyServer { endpoint, api_key: call.api_key.clone(), replan_steps: *replan_steps };
-            return Ok((PolicySource::Server { server, concurrency: 1 }, None));
+            return Ok((PolicySource::Server { server, concurrency: 1 }, None, Vec::new()));
         }
         if self.engine.runs_policies().is_err() {
             return Err(IntakeFailure::NotRun(NOT_RUN).into());
@@ -69,7 +73,7 @@ impl EnginePreflights {
         let runtime = Some(runtime(&self.engine, &taken.declaration)?);
         let home = self.home(request, &taken.models)?;
         let policy = PolicyFolder { path: folder.to_owned(), runtime, home };
-        Ok((PolicySource::Folder(policy), Some(taken.sha256)))
+        Ok((PolicySource::Folder(policy), Some(taken.sha256), taken.models))
     }
 }
 

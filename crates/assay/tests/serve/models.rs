@@ -191,6 +191,26 @@ fn a_policy_uses_models_of_its_account_and_those_in_its_archive() {
 }
 
 #[test]
+fn a_model_that_is_deleted_during_a_preflight_is_the_clients_error() {
+    let assay = assay();
+    let (server, client) = start(&assay);
+    let [script, toml] = declaring(b"weights");
+    let (zip, file) = (zipped(&[script, toml]), assay.write("net.bin", b"weights"));
+    let path = format!("/models/{}", Sha256Digest::of("weights"));
+    for wait_ms in [0, 5, 10, 20, 40] {
+        assert_eq!(model(&assay, &server, &["upload", file.to_str().unwrap()]).code, 0);
+        let answer = std::thread::scope(|scope| {
+            let preflight =
+                scope.spawn(|| client.try_form("/preflight", Some(&zip), &[("scenario", CARTPOLE)]).unwrap());
+            std::thread::sleep(Duration::from_millis(wait_ms));
+            assert_eq!(client.delete(&path).status, 204);
+            preflight.join().unwrap()
+        });
+        assert!([200, 422].contains(&answer.status), "after {wait_ms} ms: {}", answer.body);
+    }
+}
+
+#[test]
 fn a_policy_on_the_command_line_uses_models_that_are_given() {
     let assay = assay();
     let [script, toml] = declaring(b"weights");
