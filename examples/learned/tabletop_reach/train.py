@@ -1,4 +1,4 @@
-"""Trains a network to imitate demonstrations of `tabletop_reach`, and writes it for numpy and for ONNX.
+"""Trains a network to imitate demonstrations of `tabletop_reach`, and writes it for numpy, PyTorch and ONNX.
 
     pip install numpy onnx
     python3 examples/learned/tabletop_reach/record.py one.npz --episodes 200
@@ -8,9 +8,9 @@
     python3 examples/learned/tabletop_reach/train.py one.npz two.npz
 
 Takes a few minutes. The network is a multilayer perceptron: the 29 numbers of STATE in record.py, normalised, then
-hidden layers with tanh, then the 7 numbers of an action, normalised. `numpy/weights.npz` and `onnx/model.onnx` get the
-same weights, `onnx/statistics.npz` the normalisation. The folder `onnx` has no code: its policy.toml declares what the
-network sees and returns.
+hidden layers with tanh, then the 7 numbers of an action, normalised. `numpy/weights.npz`, `torch/weights.npz`
+and `onnx/model.onnx` get the same weights, `onnx/statistics.npz` the normalisation. The folder `onnx` has no code: its
+policy.toml declares what the network sees and returns.
 """
 
 import argparse
@@ -131,7 +131,8 @@ def main():
     files = [np.load(path) for path in parser.parse_args().demonstrations]
     states, actions = (np.concatenate([file[name] for file in files]) for name in ("states", "actions"))
     network = train(states, actions, np.random.default_rng(0))
-    network.save(HERE / "numpy" / "weights.npz")
+    for form in ("numpy", "torch"):
+        network.save(HERE / form / "weights.npz")
     write_onnx(network, HERE / "onnx" / "model.onnx")
     numbers = {"state_mean": network.state[0], "state_std": network.state[1]}
     numbers |= {"action_mean": network.action[0], "action_std": network.action[1]}

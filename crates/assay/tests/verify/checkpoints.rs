@@ -150,6 +150,31 @@ fn a_map_that_does_not_fit_names_the_feature_both_shapes_and_the_remedy() {
     assay.assert_clean();
 }
 
+/// The network of `examples/learned/tabletop_reach` in PyTorch gets the verdict of the same network in numpy, where
+/// there is a runtime with PyTorch; elsewhere it is refused with what is offered.
+#[test]
+fn a_network_in_pytorch_is_judged_like_the_same_network_in_numpy() {
+    let runtimes = std::env::var(RUNTIMES).ok();
+    let run = |form: &str, episodes: &str, lanes: &str| {
+        // The runtimes of the set-up have numpy only.
+        let assay = match runtimes.as_ref().filter(|_| form == "torch") {
+            Some(folder) => assay().with_variable("ASSAY_RUNTIMES", folder),
+            None => assay(),
+        };
+        let policy = home().join("examples/learned/tabletop_reach").join(form);
+        let words = ["verify", policy.to_str().unwrap(), "--scenario", "tabletop_reach", "--seed", "3", "--json"];
+        let more = ["--record", "none", "--policy-key", KEY, "--episodes", episodes, "--lanes", lanes];
+        assay.run(&[&words[..], &more].concat())
+    };
+    let (torch, numpy) = (run("torch", "4", "2"), run("numpy", "4", "2"));
+    if runtimes.is_none() {
+        return assert_refused(&torch, &["no runtime here has torch>=2.2", "offered are base"]);
+    }
+    let (torch, numpy, again) = (report(&torch), report(&numpy), report(&run("torch", "2", "1")));
+    assert_eq!((torch.verdict, torch.success_rate), (numpy.verdict, numpy.success_rate));
+    assert_eq!(hashes(&torch)[..2], hashes(&again)[..]);
+}
+
 #[test]
 fn a_damaged_or_unsafe_checkpoint_is_refused_with_its_file() {
     let assay = assay();
