@@ -88,7 +88,8 @@ mod tests {
     use clap::{Command, CommandFactory};
 
     /// Help headings, and the prefixes of their options' names.
-    const GROUPS: [(&str, &[&str]); 3] = [
+    const GROUPS: [(&str, &[&str]); 4] = [
+        ("Options for a checkpoint", &["adapter", "map"]),
         ("Options for a policy server", &["policy_", "replan_steps"]),
         ("Options for machines without user namespaces", &["accept_", "run_untrusted_"]),
         ("Options for a second judge", &["judge_"]),

@@ -39,11 +39,11 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    models: ModelArgs,
+    #[command(flatten)]
     adapter: AdapterArgs,
     #[command(flatten)]
     policy_server: PolicyServerArgs,
-    #[command(flatten)]
-    models: ModelArgs,
     #[command(flatten)]
     isolation: IsolationArgs,
 }

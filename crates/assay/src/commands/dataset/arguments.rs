@@ -67,9 +67,9 @@ pub(crate) struct DatasetArgs {
     #[command(flatten)]
     pub(super) policy_server: PolicyServerArgs,
     #[command(flatten)]
-    pub(super) adapter: AdapterArgs,
-    #[command(flatten)]
     pub(super) models: ModelArgs,
+    #[command(flatten)]
+    pub(super) adapter: AdapterArgs,
     #[command(flatten)]
     pub(super) isolation: IsolationArgs,
 }

@@ -76,11 +76,11 @@ pub(crate) struct VerifyArgs {
     #[command(flatten)]
     pub(super) signing: SigningArgs,
     #[command(flatten)]
+    pub(super) models: ModelArgs,
+    #[command(flatten)]
     pub(super) adapter: AdapterArgs,
     #[command(flatten)]
     pub(super) policy_server: PolicyServerArgs,
-    #[command(flatten)]
-    pub(super) models: ModelArgs,
     #[command(flatten)]
     pub(super) isolation: IsolationArgs,
     #[command(flatten)]
