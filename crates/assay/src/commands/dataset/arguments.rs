@@ -65,11 +65,11 @@ pub(crate) struct DatasetArgs {
     #[arg(long)]
     pub(super) json: bool,
     #[command(flatten)]
-    pub(super) policy_server: PolicyServerArgs,
-    #[command(flatten)]
     pub(super) models: ModelArgs,
     #[command(flatten)]
     pub(super) adapter: AdapterArgs,
+    #[command(flatten)]
+    pub(super) policy_server: PolicyServerArgs,
     #[command(flatten)]
     pub(super) isolation: IsolationArgs,
 }
