@@ -2,7 +2,8 @@
 
 The host trusts nothing that is said here: whatever runs in this process can forge any frame, which gives it no more
 than returning an action does. What this file owes is speed, fair errors for honest authors, and that no file of theirs
-stands in for a library.
+stands in for a library. It is longer than other files because everything that runs in the process before the policy, and
+around it, is to be read in one place; what only some policies need is beside it (fork_server.py, assay_adapters).
 
 A frame is a 24-byte little-endian header and a payload:
     magic "ASY1" | kind u8 | flags u8 | reserved u16 | seq u32 | length u32 | nonce u64

@@ -13,7 +13,7 @@ pub struct DatasetEpisode {
     pub episode: u32,
     /// Seed that the policy received.
     pub seed: u64,
-    /// Whether the task was done.
+    /// True if the episode succeeded at its task.
     pub success: bool,
     /// The recording.
     #[serde(skip)]

@@ -20,7 +20,7 @@ pub struct RecordedArray {
     pub spec: ArraySpec,
     /// Its bytes, little-endian, in C order.
     pub bytes: Vec<u8>,
-    /// Whether it differs from the step before; true in the first step.
+    /// True in the first step, and in each step whose value differs from that of the step before.
     pub is_new: bool,
 }
 

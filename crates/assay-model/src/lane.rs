@@ -139,7 +139,7 @@ pub struct Done {
     /// Recording of the first steps; only in a trial run.
     #[serde(default)]
     pub probed: Option<Probed>,
-    /// Whether the requested recording of observations is complete: false if it was larger than permitted, and removed.
+    /// True if the requested recording of observations is complete, false if it was removed for its size.
     #[serde(default)]
     pub observations: Option<bool>,
 }

@@ -32,7 +32,7 @@ pub struct ObservedCamera {
     /// of at most [`DEFAULT_IMAGE_HZ`]: their images are drawn at the first control step at which they are due, which
     /// is how every release has drawn them.
     pub every_steps: Option<u32>,
-    /// Whether a depth image accompanies each image.
+    /// True if a depth image accompanies each image.
     pub depth: bool,
 }
 

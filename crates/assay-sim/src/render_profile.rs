@@ -25,7 +25,7 @@ pub(crate) struct RenderProfile {
     samples: i32,
     /// Side length of the shadow map in pixels; 0 draws no shadows.
     shadow_size: i32,
-    /// Whether materials reflect.
+    /// True if materials reflect the scene.
     reflections: bool,
     /// Depth of a pixel that shows nothing, in m.
     no_depth: f32,

@@ -51,7 +51,7 @@ pub(crate) struct LaneOutput {
     pub(crate) inside: String,
     /// The destination folder.
     pub(crate) destination: PathBuf,
-    /// Whether the requested recording of observations is complete; `None` if none was requested.
+    /// True if the requested recording of observations is complete; `None` if none was requested.
     pub(crate) observations: Option<bool>,
 }
 
