@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use assay_model::{JobStatus, Verdict};
 use assay_testkit::{example, wait_for, zip_folder};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::process::Signal;
 
 use crate::{CARTPOLE, STOP_LIMIT, assay};
@@ -27,12 +28,12 @@ fn evidence_that_can_not_be_stored_is_not_a_failure() {
     wait_for("more claims than retries", LIMIT, || (lines("claimed") > CLAIMS).then_some(()));
     let waiting = client.job(&id);
     assert!([JobStatus::Queued, JobStatus::Running].contains(&waiting.status), "{:?}", waiting.status);
-    fs::remove_file(&blobs).unwrap();
-    fs::rename(&away, &blobs).unwrap();
+    // At once: a worker that stores a file in between would report a second outage.
+    renameat_with(CWD, &away, CWD, &blobs, RenameFlags::EXCHANGE).unwrap();
     let job = client.ended_job(&id, LIMIT);
     assert_eq!((job.status, job.verdict), (JobStatus::Completed, Some(Verdict::Safe)), "{:?}", job.error_message);
-    // Independent of the number of attempts.
-    assert_eq!((lines(" ERROR "), lines(" WARN ")), (1, 1), "{}", server.log());
+    // Independent of the number of attempts. A busy machine may add warnings about episodes that run again.
+    assert_eq!(lines(" ERROR "), 1, "{}", server.log());
     assert_eq!((lines("files cannot be stored"), lines("files are stored again")), (1, 1), "{}", server.log());
     assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
     assay.assert_clean();
