@@ -4,7 +4,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 linked = if [ "$(TARGET)" != target ]; then mkdir -p target/$(1) && \
   ln -sf $(abspath $(TARGET))/$(1)/assay $(abspath $(TARGET))/$(1)/assay-lane target/$(1)/; fi
 
-.PHONY: help setup build dist demo test test-long fuzz bench fmt clean
+.PHONY: help setup build dist programs demo test test-long fuzz bench fmt clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -18,10 +18,13 @@ build: setup ## build the optimised programs target/release/assay and target/rel
 	cargo build --release --locked -p assay -p assay-lane
 	@$(call linked,release)
 
-dist: setup ## build the programs for distribution in target/dist: smaller and faster, slow to link
-	@echo "dist: about 12 minutes the first time on 2 cores; whole-program optimisation is half of it"
-	cargo build --profile dist --locked -p assay -p assay-lane
+dist: setup ## build what is given to users, into target/packages: wheel, archive, Debian package, image
+	@tools/dist
+
+programs: setup ## build only the programs of these packages, target/dist/assay and target/dist/assay-lane
+	@tools/dist programs
 	@$(call linked,dist)
+	@if [ "$(TARGET)" != target ]; then ln -sfn $(CURDIR)/vendor $(TARGET)/vendor; fi
 
 # The demonstration uses the profile of the tests, which compiles and links in about half the time of a release.
 demo: setup ## verify an example policy on tabletop_reach; the report goes to out/demo
@@ -40,7 +43,7 @@ test-long: ## random kills, hours of load, fuzzing: about six hours
 fuzz: setup ## fuzz every parser of untrusted input, 10 minutes each
 	@tools/fuzz
 
-bench: dist ## run the benchmarks
+bench: programs ## run the benchmarks
 	bench/run
 
 fmt: ## format the Rust sources

@@ -5,7 +5,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    AttestCommand, BackupArgs, CheckArgs, CompletionsArgs, DatasetArgs, DoctorArgs, InitArgs, KeysCommand,
+    AttestCommand, BackupArgs, CheckArgs, CompletionsArgs, DatasetArgs, DemoArgs, DoctorArgs, InitArgs, KeysCommand,
     ModelCommand, RenderArgs, ReplayArgs, ReportArgs, RestoreArgs, RuntimeCommand, ScenarioCommand, SeasonCommand,
     ServeArgs, StlArgs, VerifyArgs,
 };
@@ -37,6 +37,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Verify an example policy, to see a verdict
+    Demo(DemoArgs),
     /// Try a policy for a few seconds: its observations, its actions, and problems with it
     Check(Box<CheckArgs>),
     /// Evaluate a policy on a scenario and print the verdict

@@ -5,6 +5,13 @@ use std::path::{Path, PathBuf};
 use assay_jail::default_cache_root;
 use assay_policy::RuntimeLibrary;
 
+/// The source tree, for programs that run from it. Programs that are installed elsewhere (`tools/dist`) are built with
+/// `ASSAY_RELOCATABLE`, and contain no path of the machine that built them.
+const SOURCE_TREE: Option<&str> = match option_env!("ASSAY_RELOCATABLE") {
+    Some(_) => None,
+    None => Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")),
+};
+
 /// The folders and programs that evaluations need.
 #[derive(Debug, Clone)]
 pub struct Installation {
@@ -32,7 +39,7 @@ pub enum InstallationError {
 
 impl Installation {
     /// Finds the installation: `home` if given (`ASSAY_HOME`), else the nearest folder above the program, the current
-    /// folder, `/usr/share/assay`, or the source tree that the program was built from.
+    /// folder, `/usr/share/assay`, or the source tree if the program was built for it.
     ///
     /// # Errors
     /// [`InstallationError`] names the missing file.
@@ -63,10 +70,10 @@ impl Installation {
     fn nearest(program: &Path, here: Option<PathBuf>) -> Option<PathBuf> {
         let is_home = |path: &Path| path.join("scenarios/collections.toml").is_file();
         let above = program.ancestors().skip(1).map(Path::to_owned);
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         above
             .chain(here)
-            .chain([PathBuf::from("/usr/share/assay"), source])
+            .chain([PathBuf::from("/usr/share/assay")])
+            .chain(SOURCE_TREE.map(PathBuf::from))
             .find(|path| is_home(path))
             .and_then(|path| path.canonicalize().ok())
     }

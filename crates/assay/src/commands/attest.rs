@@ -25,7 +25,7 @@ use self::lines::{line, refuse, signer};
 use self::renderings::{RenderingsCheck, verify_rendering};
 use self::signed_file::read;
 use crate::exit::{ExitStatus, Failure, OrFail};
-use crate::options::SigningArgs;
+use crate::options::{SigningArgs, result_file};
 use crate::output::REPORT_JSON;
 use crate::screen;
 
@@ -58,7 +58,8 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct AttestVerifyArgs {
-    /// The statement: report.intoto.json
+    /// The statement: report.intoto.json, or the results folder that contains it
+    #[arg(value_parser = result_file(STATEMENT_FILE))]
     file: PathBuf,
     /// The policy that the statement should be about: a zip archive, a folder, or a single .py file
     #[arg(long, value_name = "PATH")]

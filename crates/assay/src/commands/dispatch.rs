@@ -3,8 +3,8 @@
 use clap::{ArgMatches, CommandFactory};
 
 use super::{
-    attest, backup, check, completions, dataset, doctor, init, keys, model, render, replay, report, restore, runtime,
-    scenario, season, serve, stl, verify,
+    attest, backup, check, completions, dataset, demo, doctor, init, keys, model, render, replay, report, restore,
+    runtime, scenario, season, serve, stl, verify,
 };
 use crate::cli::{Cli, Command};
 use crate::exit::{ExitStatus, Failure};
@@ -21,6 +21,7 @@ pub(crate) fn run(command: Command, matches: &ArgMatches) -> Result<ExitStatus, 
         Command::Runtime(command) => runtime::run(&command),
         Command::Model(command) => model::run(&command),
         Command::Stl(arguments) => stl::run(&arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
         Command::Init(arguments) => init::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Serve(arguments) => {

@@ -16,8 +16,8 @@ use clap::Args;
 use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 use crate::kept_policy;
-use crate::options::{IsolationArgs, ModelArgs};
-use crate::output::{EPISODES, POLICIES, ROBOTS, SCENARIO};
+use crate::options::{IsolationArgs, ModelArgs, result_file};
+use crate::output::{EPISODES, POLICIES, REPORT_JSON, ROBOTS, SCENARIO};
 use crate::progress::Progress;
 use crate::screen;
 
@@ -30,7 +30,8 @@ Examples:
   assay replay out/run1/report.json --episode 2 --policy policy.zip --json"
 )]
 pub(crate) struct ReplayArgs {
-    /// The report.json of a results folder
+    /// The report: report.json, or the results folder that contains it
+    #[arg(value_parser = result_file(REPORT_JSON))]
     report: PathBuf,
     /// Index of the episode
     #[arg(long, default_value_t = 0, value_name = "K")]

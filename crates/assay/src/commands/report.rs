@@ -11,7 +11,8 @@ use assay_worker::drawn_in;
 use clap::Args;
 
 use crate::exit::{ExitStatus, Failure, OrFail};
-use crate::output::EPISODES;
+use crate::options::result_file;
+use crate::output::{EPISODES, REPORT_JSON};
 use crate::screen;
 
 /// Maximum size of a file with an episode's plots, in bytes.
@@ -31,8 +32,8 @@ Examples:
   assay report out/run1/report.json --markdown >> $GITHUB_STEP_SUMMARY"
 )]
 pub(crate) struct ReportArgs {
-    /// The report: report.json
-    #[arg(required_unless_present = "schema")]
+    /// The report: report.json, or the results folder that contains it
+    #[arg(required_unless_present = "schema", value_parser = result_file(REPORT_JSON))]
     file: Option<PathBuf>,
     /// Print the JSON Schema of report.json
     #[arg(long, conflicts_with_all = ["file", "form"])]

@@ -1,6 +1,8 @@
 //! Parsers of option values.
 
-use clap::builder::TypedValueParser;
+use std::path::PathBuf;
+
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::value_parser;
 
 use crate::settings::{MAX_EVIDENCE_MIB, MAX_LANES, Network};
@@ -18,6 +20,11 @@ pub(crate) fn mebibytes() -> impl TypedValueParser<Value = u64> {
 /// Returns a parser of numbers of lanes.
 pub(crate) fn lanes() -> impl TypedValueParser<Value = u16> {
     value_parser!(u16).range(1..=i64::from(MAX_LANES))
+}
+
+/// Returns a parser of paths to the file `name` of a results folder; the folder stands for the file in it.
+pub(crate) fn result_file(name: &'static str) -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().map(move |path| if path.is_dir() { path.join(name) } else { path })
 }
 
 /// Parses a number strictly between 0 and 1.

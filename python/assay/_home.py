@@ -1,0 +1,58 @@
+"""The installation inside this package: the programs, MuJoCo, the scenarios, and the runtime of policies."""
+
+import fcntl
+import os
+import pathlib
+import platform
+import shutil
+import sys
+import tarfile
+
+HOME = pathlib.Path(__file__).resolve().parent / "_home"
+RUNTIMES = HOME / "vendor" / "runtimes"
+PROGRAM = HOME / "bin" / "assay"
+
+
+class InstallationError(RuntimeError):
+    """The package cannot run on this machine, or was not completely installed."""
+
+
+def program() -> pathlib.Path:
+    """Returns the path of the command line program of this package, ready to run.
+
+    The first call unpacks the runtime of policies, which takes about two seconds.
+
+    Raises:
+        InstallationError: the machine is not supported, or the package's folder cannot be written.
+    """
+    if (sys.platform, platform.machine()) != ("linux", "x86_64"):
+        raise InstallationError(f"assay needs Linux on x86-64; this is {sys.platform} on {platform.machine()}")
+    if not PROGRAM.is_file():
+        raise InstallationError(f"{PROGRAM} is missing: install the wheel, which contains it")
+    unpack("base")
+    return PROGRAM
+
+
+def unpack(name: str) -> None:
+    """Unpacks a runtime, unless that was done before."""
+    target, packed = RUNTIMES / name, RUNTIMES / f"{name}.tar.xz"
+    if target.is_dir() or not packed.is_file():
+        return
+    try:
+        with open(RUNTIMES / ".lock", "w") as lock:  # another process may do the same
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not target.is_dir():
+                extract(packed, RUNTIMES / f".{name}.new", target)
+    except OSError as error:
+        raise InstallationError(
+            f"cannot unpack the runtime of policies ({error}): run `assay --version` once as the user that installed the "
+            "package, or install it into a virtual environment of your own"
+        ) from error
+
+
+def extract(packed: pathlib.Path, new: pathlib.Path, target: pathlib.Path) -> None:
+    shutil.rmtree(new, ignore_errors=True)
+    with tarfile.open(packed) as archive:
+        archive.extractall(new, filter="tar")
+    os.rename(new / target.name, target)
+    new.rmdir()

@@ -1,0 +1,1 @@
+"""The parts of `tools/dist`, a file for each kind of package."""
