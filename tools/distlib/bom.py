@@ -1,7 +1,8 @@
-"""Reads components from standard input and writes a bill of materials. Runs in the environment of requirements/dist.txt."""
+"""Reads components from standard input and writes a bill of materials to a file. Runs in the environment of requirements/dist.txt."""
 
 import datetime
 import json
+import pathlib
 import sys
 import uuid
 
@@ -31,7 +32,7 @@ def main() -> None:
     # Equal components give an equal document.
     content = json.dumps(given["components"], sort_keys=True)
     bom.serial_number = uuid.uuid5(uuid.NAMESPACE_URL, content)
-    print(JsonV1Dot6(bom).output_as_string(indent=2))
+    pathlib.Path(sys.argv[1]).write_text(JsonV1Dot6(bom).output_as_string(indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -14,5 +14,5 @@ def build(_home: pathlib.Path, out: pathlib.Path) -> pathlib.Path:
     file = out / f"assay-{version()}.cdx.json"
     found = [dataclasses.asdict(component) | {"texts": []} for component in components()]
     document = {"version": version(), "summary": SUMMARY, "epoch": epoch(), "components": found}
-    file.write_text(environment.python(environment.here("bom.py"), input=json.dumps(document)))
+    environment.python(environment.here("bom.py"), file, input=json.dumps(document))
     return file

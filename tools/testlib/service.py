@@ -88,13 +88,12 @@ class Client:
 class Service:
     """A running `assay serve`; its log goes to a file."""
 
-    def __init__(self, assay: pathlib.Path, data: pathlib.Path, log: pathlib.Path, options=(), environment=None):
+    def __init__(self, assay: pathlib.Path, data: pathlib.Path, log: pathlib.Path, options=(), listen="127.0.0.1:0"):
         self.log = log
-        command = [assay, "serve", "--listen", "127.0.0.1:0", "--data", data, *map(str, options)]
+        command = [assay, "serve", "--listen", listen, "--data", data, *map(str, options)]
         with open(log, "ab") as output:
             begin = output.tell()
-            variables = os.environ | (environment or {})
-            self.child = subprocess.Popen(command, stderr=output, env=variables, start_new_session=True)
+            self.child = subprocess.Popen(command, stderr=output, start_new_session=True)
         self.address = self._wait_for_address(begin)
         self.key = (data / "bootstrap-key").read_text().strip()
 

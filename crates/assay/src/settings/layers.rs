@@ -8,7 +8,7 @@ use super::keys::{SettingKey, SettingKind};
 use super::sources::SettingSources;
 
 /// Environment variables that are not settings of the service.
-const OTHER_VARIABLES: [&str; 12] = [
+const OTHER_VARIABLES: [&str; 13] = [
     "ASSAY_CONFIG",
     "ASSAY_HOME",
     "ASSAY_LOG",
@@ -18,6 +18,8 @@ const OTHER_VARIABLES: [&str; 12] = [
     // Of commands that talk to a service.
     "ASSAY_KEY",
     "ASSAY_URL",
+    // Of the Python package.
+    "ASSAY_PROGRAM",
     "ASSAY_SEAL_FD",
     // Without effect since 0.1.0, and still set in existing installations.
     "ASSAY_PYTHON_RUNTIME",
