@@ -6,6 +6,7 @@
 //! - [`json`]: `report.json`, the job object itself,
 //! - [`ReplayReport`]: the result of `assay replay`,
 //! - [`markdown`], [`junit`], [`sarif`]: for pull requests, CI systems and code hosts,
+//! - [`hf_card`]: metadata of a Hugging Face model card,
 //! - [`remedy()`]: advice for the author of a policy that failed,
 //! - [`attest`]: signed statements and their verification.
 //!
@@ -15,6 +16,7 @@
 
 pub mod attest;
 mod clauses;
+pub mod hf_card;
 pub mod html;
 pub mod json;
 pub mod junit;

@@ -1,7 +1,7 @@
 //! Tests of Markdown, JUnit, SARIF and JSON: the output is well-formed regardless of a policy's text.
 #![expect(clippy::unwrap_used, reason = "a test may stop here")]
 
-use assay_report::{json, junit, markdown, sarif};
+use assay_report::{hf_card, json, junit, markdown, sarif};
 use serde_json::Value;
 
 use crate::fixtures;
@@ -101,6 +101,20 @@ fn markdown_shows_text_of_a_policy_verbatim() {
     assert!(!hostile.contains("<script") && !hostile.contains("<img"));
     let rows: Vec<_> = hostile.lines().filter(|line| line.starts_with("| 1 ")).collect();
     assert_eq!(rows.len(), 1, "an error stays on its line");
+}
+
+#[test]
+fn a_model_card_names_the_verdict_beside_each_metric() {
+    let card = hf_card::render(&fixtures::violated());
+    assert!(card.starts_with("---\n") && card.ends_with("\n---\n"), "{card}");
+    assert!(card.contains("      type: \"assay/tabletop_reach\"\n"), "{card}");
+    let metrics: Vec<_> = card.lines().filter(|line| line.starts_with("      name: \"")).collect();
+    assert!(metrics.len() >= 4 && metrics[1..].iter().all(|line| line.contains("(UNSAFE, ")), "{card}");
+    let mut report = fixtures::violated();
+    report.policy_name = "x\"\n---\n- name: other".into();
+    let hostile = hf_card::render(&report);
+    assert_eq!(hostile.lines().filter(|line| *line == "---").count(), 2, "{hostile}");
+    assert_eq!(hostile.lines().count(), card.lines().count(), "{hostile}");
 }
 
 #[test]

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use assay_model::lane::files;
 use assay_model::{EpisodePlots, JobReport, ScenarioCard};
-use assay_report::{RunAgain, html, json, junit, markdown, sarif, schema, terminal};
+use assay_report::{RunAgain, hf_card, html, json, junit, markdown, sarif, schema, terminal};
 use assay_worker::drawn_in;
 use clap::Args;
 
 use crate::exit::{ExitStatus, Failure, OrFail};
-use crate::options::result_file;
+use crate::options::{FailOnArgs, result_file};
 use crate::output::{EPISODES, REPORT_JSON};
 use crate::screen;
 
@@ -50,6 +50,11 @@ pub(crate) struct ReportArgs {
     /// SARIF 2.1.0, for a code host
     #[arg(long, group = "form")]
     sarif: bool,
+    /// Metadata of a Hugging Face model card: verdict, scores and bound as `model-index`
+    #[arg(long, group = "form")]
+    hf_card: bool,
+    #[command(flatten)]
+    fail_on: FailOnArgs,
     /// Write to this file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -74,11 +79,14 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<ExitStatus, Failure> {
         junit::render(&report)
     } else if arguments.sarif {
         sarif::render(&report, env!("CARGO_PKG_VERSION")).or_internal()?
+    } else if arguments.hf_card {
+        hf_card::render(&report)
     } else {
         for_terminal(&report, Vec::new(), None)
     };
     write(arguments, &text)?;
-    report.verdict.map(ExitStatus::from).ok_or_else(|| Failure::Usage(anyhow!("the report has no verdict yet")))
+    let status = report.verdict.map(|verdict| arguments.fail_on.status(verdict));
+    status.ok_or_else(|| Failure::Usage(anyhow!("the report has no verdict yet")))
 }
 
 fn write(arguments: &ReportArgs, text: &str) -> Result<(), Failure> {

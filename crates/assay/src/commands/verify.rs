@@ -71,7 +71,8 @@ pub(crate) fn run(arguments: &VerifyArgs) -> Result<ExitStatus, Failure> {
         results::keep_policy(arguments, &job.policy, &report, out);
     }
     results::show(arguments, &report, run_again::command(arguments, &installation, &job.scenario))?;
-    let code = report.verdict.map(ExitStatus::from).ok_or_else(|| Failure::Internal(anyhow!("no episode was run")))?;
+    let status = report.verdict.map(|verdict| arguments.fail_on.status(verdict));
+    let code = status.ok_or_else(|| Failure::Internal(anyhow!("no episode was run")))?;
     match signed {
         Some((out, keyring)) => {
             Verified { arguments, out, report: &report, job: &job, code }.render(&engine, keyring, &cancel)

@@ -3,6 +3,7 @@
 mod adapter;
 mod data;
 mod evidence;
+mod fail_on;
 mod isolation;
 mod judge;
 mod models;
@@ -15,6 +16,7 @@ mod values;
 pub(crate) use self::adapter::AdapterArgs;
 pub(crate) use self::data::{DataArgs, open_records};
 pub(crate) use self::evidence::EvidenceArgs;
+pub(crate) use self::fail_on::FailOnArgs;
 pub(crate) use self::isolation::IsolationArgs;
 pub(crate) use self::judge::JudgeArgs;
 pub(crate) use self::models::ModelArgs;

@@ -6,7 +6,8 @@ use assay_model::{Plan, PolicyKey, Record, WALL_BUDGET_PER_SIMULATED_S, WALL_BUD
 use clap::Args;
 
 use crate::options::{
-    AdapterArgs, EvidenceArgs, IsolationArgs, JudgeArgs, ModelArgs, PolicyServerArgs, SigningArgs, lanes, probability,
+    AdapterArgs, EvidenceArgs, FailOnArgs, IsolationArgs, JudgeArgs, ModelArgs, PolicyServerArgs, SigningArgs, lanes,
+    probability,
 };
 
 /// Maximum number of episodes of a verification.
@@ -20,6 +21,7 @@ pub(super) const MAX_EPISODES: u32 = 10_000;
   assay verify policy.zip --scenario cartpole_keepin --max-violation-probability 0.05
   assay verify ws://localhost:8000 --scenario tabletop_reach
   assay verify pretrained_model --adapter lerobot --map map.toml --scenario tabletop_reach
+  assay verify policy.zip --scenario tabletop_reach --fail-on unsafe    # a CI step that INCONCLUSIVE does not fail
 
 Exit codes: 0 SAFE, 1 UNSAFE, 3 INCONCLUSIVE, 2 wrong usage or input, 4 internal error, 130 interrupted.")]
 pub(crate) struct VerifyArgs {
@@ -73,6 +75,8 @@ pub(crate) struct VerifyArgs {
     /// Print report.json on standard output instead of the human-readable report
     #[arg(long)]
     pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) fail_on: FailOnArgs,
     #[command(flatten)]
     pub(super) signing: SigningArgs,
     #[command(flatten)]
