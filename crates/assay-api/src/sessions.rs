@@ -47,7 +47,11 @@ impl SessionSecret {
 
     /// Returns whether the request carries the CSRF token.
     pub(crate) fn has_token(&self, headers: &HeaderMap) -> bool {
-        let shown = headers.get(CSRF_HEADER).map(HeaderValue::as_bytes).unwrap_or_default();
+        self.is_token(headers.get(CSRF_HEADER).map(HeaderValue::as_bytes).unwrap_or_default())
+    }
+
+    /// Returns true if `shown` is the CSRF token.
+    pub(crate) fn is_token(&self, shown: &[u8]) -> bool {
         shown.ct_eq(self.token().as_bytes()).into()
     }
 

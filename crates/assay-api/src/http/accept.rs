@@ -23,15 +23,28 @@ pub(crate) fn accepts_encoding(headers: &HeaderMap, coding: &str) -> bool {
 
 /// Returns whether the client accepts this media type.
 pub(crate) fn accepts(headers: &HeaderMap, kind: &str) -> bool {
-    let mut ranges = headers.get_all(header::ACCEPT).iter().filter_map(|v| v.to_str().ok()).peekable();
-    // The most specific range decides (RFC 9110, 12.5.1); without the header, every type is accepted.
-    if ranges.peek().is_none() {
-        return true;
-    }
-    let offers: Vec<&str> = ranges.flat_map(|value| value.split(',')).collect();
+    let offers = media_ranges(headers);
+    // Without the header, every type is accepted.
+    offers.is_empty() || quality_of_kind(&offers, kind) > 0.0
+}
+
+/// Returns true if the client names HTML and values it above JSON, as browsers do.
+pub(super) fn prefers_html(headers: &HeaderMap) -> bool {
+    let offers = media_ranges(headers);
+    let html = offers.iter().find_map(|offer| quality_of(offer, "text/html")).unwrap_or_default();
+    html > quality_of_kind(&offers, "application/json")
+}
+
+fn media_ranges(headers: &HeaderMap) -> Vec<&str> {
+    let values = headers.get_all(header::ACCEPT).iter().filter_map(|v| v.to_str().ok());
+    values.flat_map(|value| value.split(',')).collect()
+}
+
+/// Returns the quality of a media type; the most specific range decides (RFC 9110, 12.5.1).
+fn quality_of_kind(offers: &[&str], kind: &str) -> f64 {
     let quality = |wanted: &str| offers.iter().find_map(|offer| quality_of(offer, wanted));
     let family = kind.split_once('/').map(|(family, _)| format!("{family}/*")).unwrap_or_default();
-    [kind, &family, "*/*"].into_iter().find_map(quality).is_some_and(|q| q > 0.0)
+    [kind, &family, "*/*"].into_iter().find_map(quality).unwrap_or_default()
 }
 
 fn quality_of(offer: &str, wanted: &str) -> Option<f64> {
@@ -80,5 +93,23 @@ mod tests {
             assert_eq!(super::accepts(&headers, "application/json"), takes, "{accept:?}");
         }
         assert!(super::accepts(&HeaderMap::new(), "application/json"));
+    }
+
+    #[test]
+    fn only_clients_that_name_html_prefer_it() {
+        for (accept, prefers) in [
+            ("text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8", true),
+            ("text/html", true),
+            ("text/html;q=0.5, application/json", false),
+            ("text/html, application/json", false),
+            ("text/html;q=0", false),
+            ("text/*, */*;q=0.1", false),
+            ("*/*", false),
+            ("", false),
+        ] {
+            let headers = [(header::ACCEPT, accept.parse().unwrap())].into_iter().collect();
+            assert_eq!(prefers_html(&headers), prefers, "{accept:?}");
+        }
+        assert!(!prefers_html(&HeaderMap::new()));
     }
 }

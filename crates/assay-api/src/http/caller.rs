@@ -20,7 +20,7 @@ impl Caller {
         self.key.scopes.has(scope)
     }
 
-    pub(super) fn require(&self, scope: Scope) -> Result<(), ApiError> {
+    pub(crate) fn require(&self, scope: Scope) -> Result<(), ApiError> {
         if self.has(scope) {
             return Ok(());
         }

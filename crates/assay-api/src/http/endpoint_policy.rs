@@ -8,12 +8,13 @@ use assay_model::Scope;
 use axum::extract::Request;
 use axum::http::{HeaderValue, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use utoipa::openapi::path::Paths;
 
 use super::caller::Caller;
 use super::error::ApiError;
 use super::{accept, cacheable, envelope, unknown_query};
+use crate::ApiSettings;
 use crate::routes::{Endpoint, query_parameters};
 
 /// The policy of an endpoint, from the list.
@@ -25,13 +26,16 @@ pub(super) struct EndpointPolicy {
     cacheable: bool,
     /// Query parameters that the endpoint knows; `None` if the OpenAPI document does not list them.
     query: Option<Arc<BTreeSet<String>>>,
+    /// Path of the page for clients that prefer HTML.
+    page: Option<Arc<str>>,
 }
 
 impl EndpointPolicy {
-    pub(super) fn of(endpoint: &Endpoint, declared: &Paths) -> Self {
+    pub(super) fn of(endpoint: &Endpoint, declared: &Paths, settings: &ApiSettings) -> Self {
         let query = query_parameters(endpoint, declared).map(Arc::new);
         let Endpoint { scope, needs_key, json, cacheable, .. } = *endpoint;
-        Self { scope, needs_key, json, cacheable, query }
+        let page = endpoint.page.map(|path| format!("{}{path}", settings.base_path()).into());
+        Self { scope, needs_key, json, cacheable, query, page }
     }
 
     /// Checks the request. Returns whether the response is to be wrapped in an envelope.
@@ -51,6 +55,10 @@ impl EndpointPolicy {
 }
 
 pub(super) async fn apply_endpoint_policy(policy: EndpointPolicy, request: Request, next: Next) -> Response {
+    let page = policy.page.as_deref().filter(|_| accept::prefers_html(request.headers()));
+    if let Some(page) = page {
+        return ([(header::VARY, "accept")], Redirect::to(page)).into_response();
+    }
     let wraps = match policy.check(&request) {
         Ok(wraps) => wraps,
         Err(error) => return error.into_response(),
@@ -67,6 +75,9 @@ pub(super) async fn apply_endpoint_policy(policy: EndpointPolicy, request: Reque
     }
     if let Some((known, uri)) = asked {
         unknown_query::warn(&mut response, &uri, &known);
+    }
+    if policy.page.is_some() {
+        response.headers_mut().append(header::VARY, HeaderValue::from_static("accept"));
     }
     if policy.cacheable { cacheable::with_etag(response, &known).await } else { response }
 }

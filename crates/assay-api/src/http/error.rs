@@ -147,6 +147,10 @@ pub(crate) struct ApiError {
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
+/// Marks an error response whose body is not to be replaced by JSON: a page.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnBody;
+
 impl ApiError {
     pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), details: None, headers: Vec::new() }
@@ -224,6 +228,16 @@ impl ApiError {
     /// Returns whether the error is the server's fault.
     pub(crate) fn is_server_error(&self) -> bool {
         self.code.status_and_name().0.is_server_error()
+    }
+
+    /// Returns the status of the response.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.code.status_and_name().0
+    }
+
+    /// Returns the public message.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
     }
 
     /// Returns the machine-readable code.

@@ -25,7 +25,7 @@ pub(crate) use accept::{accepts, accepts_encoding};
 pub(crate) use auth::{authenticate_key, authenticate_session, csrf_rejection};
 pub(crate) use cacheable::{etag_matches, not_modified, set_etag, tag};
 pub(crate) use caller::Caller;
-pub(crate) use error::{ApiError, ErrorCode, ErrorResponse, OverLimit};
+pub(crate) use error::{ApiError, ErrorCode, ErrorResponse, OverLimit, OwnBody};
 pub(crate) use idempotency::{IdempotencyGuard, RedactedBody, stored_response};
 pub(crate) use json::{Json, json_body, no_body, optional_json_body, read_body};
 pub use rate::RateWindows;

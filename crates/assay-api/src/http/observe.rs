@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::caller::Caller;
 use super::drain::drain;
-use super::error::ApiError;
+use super::error::{ApiError, OwnBody};
 use super::request_metrics::RequestMetrics;
 use crate::state::App;
 
@@ -61,7 +61,8 @@ fn client_request_id(headers: &HeaderMap) -> Option<Uuid> {
 /// Writes the body of an error response, including one created by a library.
 fn with_error_body(response: Response, id: Uuid) -> Response {
     let status = response.status();
-    if !(status.is_client_error() || status.is_server_error()) {
+    let is_error = status.is_client_error() || status.is_server_error();
+    if !is_error || response.extensions().get::<OwnBody>().is_some() {
         return response;
     }
     let own = response.extensions().get::<Arc<ApiError>>().cloned();

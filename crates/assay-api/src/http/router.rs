@@ -40,9 +40,9 @@ pub fn router(state: AppState) -> Router {
         } else {
             handler
         };
-        // The endpoints that serve the document are the only ones that it does not describe.
+        // The endpoints that serve the document are among those that it does not describe.
         let handler = if endpoint.documented { handler } else { handler.layer(Extension(Arc::clone(&declared))) };
-        let policy = EndpointPolicy::of(&endpoint, &declared.document.paths);
+        let policy = EndpointPolicy::of(&endpoint, &declared.document.paths, &app.settings);
         let handler = handler.route_layer(from_fn(move |request: Request, next: Next| {
             apply_endpoint_policy(policy.clone(), request, next)
         }));

@@ -19,7 +19,7 @@ pub struct EndpointInfo {
     pub needs_key: bool,
     /// The rate limit that requests count against.
     pub rate: RateClass,
-    /// True if the OpenAPI document describes it. Only the endpoints that serve the document itself are left out.
+    /// True if the OpenAPI document describes it. The pages, and the endpoints that serve the document, are left out.
     pub documented: bool,
     /// True if responses have an `ETag`, so that a client that has the current version gets 304.
     pub cacheable: bool,
@@ -38,6 +38,8 @@ pub(crate) struct Endpoint {
     /// True if responses have an entity tag.
     pub(crate) cacheable: bool,
     pub(crate) documented: bool,
+    /// Path of the page that clients which prefer HTML are redirected to.
+    pub(crate) page: Option<&'static str>,
     pub(crate) handler: fn() -> MethodRouter<App>,
 }
 
@@ -52,6 +54,7 @@ impl Endpoint {
             json: true,
             cacheable: false,
             documented: true,
+            page: None,
             handler,
         }
     }
@@ -99,6 +102,17 @@ impl Endpoint {
     /// Adds entity tags to the responses.
     pub(super) const fn cacheable(self) -> Self {
         Self { cacheable: true, ..self }
+    }
+
+    /// Redirects clients that prefer HTML to the page at this path.
+    pub(super) const fn or_page(self, page: &'static str) -> Self {
+        Self { page: Some(page), ..self }
+    }
+
+    /// Turns the endpoint into a page: HTML, counted as such, outside the OpenAPI document. It identifies the browser
+    /// itself, because a stranger is shown the way in instead of an error.
+    pub(super) const fn into_page(self) -> Self {
+        Self { documented: false, json: false, rate: RateClass::Pages, ..self }
     }
 
     /// Returns the description of the endpoint for documents and tests.

@@ -13,15 +13,20 @@ const DEFAULT_LIMIT: u32 = 20;
 const MAX_LIMIT: u32 = 100;
 
 /// The requested page.
-pub(super) struct Wanted {
-    pub(super) limit: u32,
-    pub(super) offset: u32,
+pub(crate) struct WantedJobs {
+    pub(crate) limit: u32,
+    pub(crate) offset: u32,
     /// `None` if a filter has an unknown value, which matches nothing but is not an error.
-    pub(super) filter: Option<JobFilter>,
+    pub(crate) filter: Option<JobFilter>,
 }
 
 /// Parses the query for the caller's own jobs of this kind, in the state published by `now`.
-pub(super) fn parse(query: Option<&str>, kind: JobKind, caller: &Caller, now: Timestamp) -> Result<Wanted, ApiError> {
+pub(crate) fn parse(
+    query: Option<&str>,
+    kind: JobKind,
+    caller: &Caller,
+    now: Timestamp,
+) -> Result<WantedJobs, ApiError> {
     let query = Query::parse(query);
     let limit = query.number("limit", DEFAULT_LIMIT, 1, MAX_LIMIT)?;
     let offset = query.number("offset", 0, 0, i32::MAX.unsigned_abs())?;
@@ -42,7 +47,7 @@ pub(super) fn parse(query: Option<&str>, kind: JobKind, caller: &Caller, now: Ti
     let mut known = set(&query, "scenario", |text| ScenarioId::from_str(text).ok(), &mut filter.scenario)?;
     known &= set(&query, "status", JobStatus::parse, &mut filter.status)?;
     known &= set(&query, "verdict", Verdict::parse, &mut filter.verdict)?;
-    Ok(Wanted { limit, offset, filter: known.then_some(filter) })
+    Ok(WantedJobs { limit, offset, filter: known.then_some(filter) })
 }
 
 /// Reads one parameter into the filter. Returns false if its value is unknown.

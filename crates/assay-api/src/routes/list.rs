@@ -1,4 +1,4 @@
-//! The list of endpoints. The router, the OpenAPI document, the scopes and the rate classes all come from it.
+//! The list of endpoints and pages. The router, the OpenAPI document, the scopes and the rate classes come from it.
 
 use assay_model::Scope;
 use utoipa::OpenApi;
@@ -10,6 +10,7 @@ use super::{
     arena, collections, community, evidence, keys, models, openapi, runtimes, scenarios, service, session, submissions,
     verify, webhooks,
 };
+use crate::ui;
 
 /// Returns all endpoints.
 #[must_use]
@@ -28,6 +29,7 @@ macro_rules! endpoints {
     (
         documented { $($method:ident($path:literal, $($handler:ident)::+) $(.$set:ident($($value:expr)?))* ;)* }
         undocumented { $($hidden:ident($hidden_path:literal, $($hidden_handler:ident)::+) $(.$hidden_set:ident($($hidden_value:expr)?))* ;)* }
+        pages { $($shown:ident($shown_path:literal, $($shown_handler:ident)::+);)* }
     ) => {
         /// Returns the list of endpoints, the documented ones in the order of the OpenAPI document.
         pub(crate) fn list() -> Vec<Endpoint> {
@@ -38,6 +40,7 @@ macro_rules! endpoints {
                     ..Endpoint::$hidden($hidden_path, || axum::routing::$hidden($($hidden_handler)::+))
                         $(.$hidden_set($($hidden_value)?))*
                 },)*
+                $(Endpoint::$shown($shown_path, || axum::routing::$shown($($shown_handler)::+)).into_page(),)*
             ]
         }
 
@@ -114,7 +117,7 @@ documented {
     post("/session", session::create::handle);
     get("/session", session::create::show);
     delete("/session", session::delete::handle);
-    get("/", service::index::handle);
+    get("/", service::index::handle).or_page("/ui");
     get("/healthz", service::health::alive);
     get("/readyz", service::health::ready);
     get("/metrics", service::metrics::handle).not_json();
@@ -125,5 +128,14 @@ undocumented {
     get("/docs", service::docs::index).rate(RateClass::Pages).not_json();
     get("/docs/", service::docs::folder).rate(RateClass::Pages).not_json();
     get("/docs/{file}", service::docs::file).rate(RateClass::Pages).not_json();
+}
+pages {
+    get("/ui", ui::start::handle);
+    get("/ui/", ui::start::folder);
+    get("/ui/jobs", ui::jobs::handle);
+    get("/ui/sign-in", ui::sign_in::form);
+    post("/ui/sign-in", ui::sign_in::submit);
+    post("/ui/sign-out", ui::sign_out::submit);
+    get("/ui/{file}", ui::files::handle);
 }
 }

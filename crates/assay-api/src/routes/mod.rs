@@ -29,6 +29,7 @@ mod webhooks;
 pub(crate) use self::access::AccessRules;
 pub(crate) use self::endpoint::Endpoint;
 pub use self::endpoint::EndpointInfo;
+pub(crate) use self::job_filter::{WantedJobs, parse as wanted_jobs};
 pub use self::list::endpoints;
 pub(crate) use self::list::{declared_api, list};
 pub(crate) use self::openapi::document::query_parameters;

@@ -15,7 +15,8 @@ pub enum RateClass {
     Models,
     /// All other changing requests.
     Write,
-    /// HTML pages with their scripts, styles and pictures. Only requests with a key or a session are counted.
+    /// HTML pages (`/ui`, `/docs`) with their scripts, styles and pictures. Only requests with a key or a session are
+    /// counted.
     Pages,
 }
 

@@ -93,6 +93,14 @@ impl ApiSettings {
         }
     }
 
+    /// Returns the path below which the service is reached, without a final slash; empty unless a proxy adds one.
+    #[must_use]
+    pub(crate) fn base_path(&self) -> &str {
+        let url = self.public_url.as_deref().and_then(|url| url.split_once("://"));
+        let path = url.and_then(|(_, rest)| rest.find('/').and_then(|start| rest.get(start..)));
+        path.unwrap_or_default().trim_end_matches('/')
+    }
+
     /// Returns the number of episodes per shard for a job of `episodes`.
     #[must_use]
     pub fn shard_episodes(&self, episodes: u32) -> NonZeroU32 {
@@ -117,8 +125,13 @@ mod tests {
     #[test]
     fn address_prepends_the_public_url() {
         let mut settings = ApiSettings::default();
-        assert_eq!(settings.address("/verify"), "/verify");
+        assert_eq!((&*settings.address("/verify"), settings.base_path()), ("/verify", ""));
         settings.public_url = Some("https://x.org/assay/".into());
         assert_eq!(settings.address("/verify"), "https://x.org/assay/verify");
+        assert_eq!(settings.base_path(), "/assay");
+        for without in ["https://x.org", "https://x.org/"] {
+            settings.public_url = Some(without.into());
+            assert_eq!(settings.base_path(), "", "{without}");
+        }
     }
 }

@@ -19,7 +19,7 @@ pub struct RateLimits {
     pub models_per_minute: u32,
     /// All other changes.
     pub write_per_minute: u32,
-    /// HTML pages (`/docs`) and their resources, for signed-in users.
+    /// HTML pages (`/ui`, `/docs`) and their resources, for signed-in users.
     pub pages_per_minute: u32,
 }
 

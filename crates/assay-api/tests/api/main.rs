@@ -27,5 +27,6 @@ mod serve;
 mod sessions;
 mod shape;
 mod submissions;
+mod ui;
 mod verify;
 mod webhooks;

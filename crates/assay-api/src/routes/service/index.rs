@@ -25,7 +25,7 @@ pub(in crate::routes) struct Index {
 ///
 /// Returns the name and version of the service, and the URLs of its documentation, its scenarios and its health checks.
 /// Needs no key.
-#[utoipa::path(get, path = "/", operation_id = "index", tag = "service", responses((status = 200, body = ref(schema_of::<Index>()))))]
+#[utoipa::path(get, path = "/", operation_id = "index", tag = "service", responses((status = 200, body = ref(schema_of::<Index>())), (status = 303, description = "The client prefers HTML to JSON: `Location` is the address of the pages for people")))]
 pub(in crate::routes) async fn handle(State(app): State<App>) -> Json<Index> {
     let at = |path| app.settings.address(path);
     Json(Index {

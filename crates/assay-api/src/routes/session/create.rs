@@ -4,13 +4,13 @@ use assay_model::{AccountId, Scope};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Response};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::http::{ApiError, Caller, Json, authenticate_key, authenticate_session, json_body, read_body};
-use crate::keys::KeyText;
+use crate::http::{ApiError, Caller, Json, authenticate_session, json_body, read_body};
 use crate::routes::openapi::body::schema_of;
 use crate::sessions::SessionSecret;
+use crate::sign_in::{SignedIn, sign_in};
 use crate::state::App;
 
 /// Credentials for signing in.
@@ -49,19 +49,8 @@ pub(in crate::routes) struct Session {
 pub(in crate::routes) async fn handle(State(app): State<App>, request: Request) -> Result<Response, ApiError> {
     let value = json_body(&app, request).await?;
     let wish: SignIn = read_body(&value, true)?;
-    // A malformed key is rejected like an unknown one.
-    let key: KeyText = wish.key.trim().parse().map_err(|_| ApiError::unauthorized("not a valid API key"))?;
-    let (caller, expiry) = authenticate_key(&app, key.into()).await?;
-    let now = app.clock.now();
-    let lasts = SignedDuration::try_from(app.settings.browsers.session_s.get()).unwrap_or(SignedDuration::MAX);
-    let end = now.saturating_add(lasts).unwrap_or(Timestamp::MAX);
-    let expires_at = expiry.map_or(end, |expiry| expiry.min(end));
-    let secret = SessionSecret::new(&*app.entropy);
-    let record =
-        assay_store::SessionRecord { hash: secret.hash(), key: caller.key.id.clone(), created_at: now, expires_at };
-    app.records.create_session(record).await?;
-    let seconds = expires_at.duration_since(now).as_secs().max(0).unsigned_abs();
-    let cookie = secret.cookie(&app.settings, seconds).map(|cookie| (header::SET_COOKIE, cookie));
+    let SignedIn { caller, secret, expires_at, cookie } = sign_in(&app, &wish.key).await?;
+    let cookie = cookie.map(|cookie| (header::SET_COOKIE, cookie));
     let session = shown(&caller, &secret, expires_at);
     Ok((StatusCode::CREATED, AppendHeaders(cookie), Json(session)).into_response())
 }

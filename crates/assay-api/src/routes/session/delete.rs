@@ -6,6 +6,7 @@ use axum::response::{AppendHeaders, IntoResponse, Response};
 
 use crate::http::{ApiError, csrf_rejection};
 use crate::sessions::{SessionSecret, expired_cookie};
+use crate::sign_in::sign_out;
 use crate::state::App;
 
 /// Sign out
@@ -22,8 +23,7 @@ pub(in crate::routes) async fn handle(State(app): State<App>, headers: HeaderMap
         if !secret.has_token(&headers) {
             return Err(csrf_rejection());
         }
-        app.records.end_session(&secret.hash()).await?;
-        app.events.recheck_streams();
+        sign_out(&app, &secret).await?;
     }
     let cookie = expired_cookie(&app.settings).map(|cookie| (header::SET_COOKIE, cookie));
     Ok((StatusCode::NO_CONTENT, AppendHeaders(cookie)).into_response())

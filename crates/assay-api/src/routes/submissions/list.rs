@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::http::{ApiError, Caller, Json};
 use crate::published::PublishedSubmission;
-use crate::routes::job_filter::{self, Wanted};
+use crate::routes::job_filter::{self, WantedJobs};
 use crate::routes::openapi::body::schema_of;
 use crate::routes::submissions::view::{self, SubmissionEntry};
 use crate::state::App;
@@ -44,7 +44,7 @@ pub(in crate::routes) async fn handle(
 ) -> Result<Json<SubmissionPage>, ApiError> {
     // A single time for the filter and the entries, so that every entry matches the filter.
     let now = app.clock.now();
-    let Wanted { limit, offset, filter } = job_filter::parse(query.as_deref(), JobKind::Submission, &caller, now)?;
+    let WantedJobs { limit, offset, filter } = job_filter::parse(query.as_deref(), JobKind::Submission, &caller, now)?;
     let (mut submissions, mut total) = (Vec::new(), 0);
     if let Some(filter) = filter {
         let (records, matching) = app.records.jobs(&filter).await?;

@@ -6,7 +6,7 @@ use axum::extract::{RawQuery, State};
 use serde::Serialize;
 
 use crate::http::{ApiError, Caller, Json};
-use crate::routes::job_filter::{self, Wanted};
+use crate::routes::job_filter::{self, WantedJobs};
 use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 use crate::views::JobView;
@@ -42,7 +42,7 @@ pub(in crate::routes) async fn handle(
     RawQuery(query): RawQuery,
 ) -> Result<Json<JobPage>, ApiError> {
     let now = app.clock.now();
-    let Wanted { limit, offset, filter } = job_filter::parse(query.as_deref(), JobKind::Verify, &caller, now)?;
+    let WantedJobs { limit, offset, filter } = job_filter::parse(query.as_deref(), JobKind::Verify, &caller, now)?;
     let (mut jobs, mut total) = (Vec::new(), 0);
     if let Some(filter) = filter {
         let (records, matching) = app.records.jobs(&filter).await?;

@@ -1,0 +1,17 @@
+//! The pages for people, under `/ui`: HTML made on the server, complete without JavaScript. They use the operations of
+//! the API, with the rights of the key that the browser is signed in with.
+//!
+//! Where to begin: the section `pages` of `routes/list.rs`, then `start.rs`. Templates are in `templates/ui`; they are
+//! checked when the program is compiled, and escape every value.
+
+pub(crate) mod files;
+mod form;
+mod job_line;
+pub(crate) mod jobs;
+mod origin;
+mod page;
+pub(crate) mod sign_in;
+pub(crate) mod sign_out;
+pub(crate) mod start;
+mod style;
+mod viewer;
