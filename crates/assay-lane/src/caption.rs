@@ -1,97 +1,53 @@
 //! Captions of frames: time, outcome, and the current or latest violated clause.
 
 use assay_model::{EpisodeResult, Violation};
-use embedded_graphics::mono_font::iso_8859_1::{FONT_9X15, FONT_9X15_BOLD};
-use embedded_graphics::mono_font::{MonoFont, MonoTextStyle};
-use embedded_graphics::pixelcolor::Rgb888;
-use embedded_graphics::prelude::*;
-use embedded_graphics::primitives::Rectangle;
-use embedded_graphics::text::{Baseline, Text};
 
-/// Height of a line of text with its margin, in pixels.
-const LINE: i32 = 20;
-/// Margin of the text, in pixels.
-const MARGIN: i32 = 8;
-/// Share of the picture's brightness that remains behind a text.
-const SHADE: u16 = 90;
-/// Maximum length of a caption in characters.
-const MAX_CHARACTERS: usize = 68;
-const WHITE: Rgb888 = Rgb888::new(240, 242, 245);
-const RED: Rgb888 = Rgb888::new(255, 96, 84);
-const GREEN: Rgb888 = Rgb888::new(116, 220, 140);
+use crate::lettering::{Canvas, LetterStyle, Lettering};
 
-/// An RGB picture that text can be drawn on.
-struct Canvas<'a> {
-    rgb: &'a mut [u8],
-    size: Size,
-}
+/// Height of a line of text with its margin, as a share of the picture's height.
+const LINE: f32 = 1.0 / 20.0;
+/// Least height of a line in pixels: smaller letters cannot be read.
+const MIN_LINE: f32 = 18.0;
+/// Height of the letters, as a share of a line.
+const LETTERS: f32 = 0.78;
+/// Share of the picture's brightness that remains behind a text, in 1/256: white on it has a contrast of at least 7.
+const SHADE: u16 = 70;
+const WHITE: [u8; 3] = [240, 242, 245];
+const RED: [u8; 3] = [255, 160, 150];
+const GREEN: [u8; 3] = [116, 220, 140];
 
-impl OriginDimensions for Canvas<'_> {
-    fn size(&self) -> Size {
-        self.size
-    }
-}
-
-impl DrawTarget for Canvas<'_> {
-    type Color = Rgb888;
-    type Error = std::convert::Infallible;
-
-    fn draw_iter<I: IntoIterator<Item = Pixel<Rgb888>>>(&mut self, pixels: I) -> Result<(), Self::Error> {
-        for Pixel(point, colour) in pixels {
-            if let Some(slot) = self.pixel(point) {
-                slot.copy_from_slice(&[colour.r(), colour.g(), colour.b()]);
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Canvas<'_> {
-    fn pixel(&mut self, point: Point) -> Option<&mut [u8]> {
-        let (x, y) = (u32::try_from(point.x).ok()?, u32::try_from(point.y).ok()?);
-        if x >= self.size.width || y >= self.size.height {
-            return None;
-        }
-        let start = (y as usize * self.size.width as usize + x as usize) * 3;
-        self.rgb.get_mut(start..start + 3)
-    }
-
-    /// Darkens a band, so that text on it is readable.
-    fn shade(&mut self, band: Rectangle) {
-        for point in band.points() {
-            if let Some(slot) = self.pixel(point) {
-                slot.iter_mut().for_each(|c| *c = u8::try_from(u16::from(*c) * SHADE / 256).unwrap_or(*c));
-            }
-        }
-    }
-
-    fn write(&mut self, line: i32, font: &MonoFont<'_>, colour: Rgb888, text: &str) {
-        let text: String = text.chars().take(MAX_CHARACTERS).collect();
-        let at = Point::new(MARGIN, line * LINE + (LINE - 15) / 2);
-        let Ok(_) = Text::with_baseline(&text, at, MonoTextStyle::new(font, colour), Baseline::Top).draw(self);
-    }
-}
-
-/// Draws the caption for simulated time `time_s` onto a `width` x `height` RGB picture.
+/// Writes the caption for simulated time `time_s` onto a `width` x `height` RGB picture.
 pub(crate) fn caption(
-    rgb: &mut [u8],
-    (width, height): (u32, u32),
+    lettering: &Lettering,
+    (rgb, width, height): (&mut [u8], u32, u32),
     scenario: &str,
     result: &EpisodeResult,
     time_s: f64,
 ) {
-    let mut canvas = Canvas { rgb, size: Size::new(width, height) };
     let violation = current(&result.violations, time_s);
-    let lines = if violation.is_some() { 2 } else { 1 };
-    canvas.shade(Rectangle::new(Point::zero(), Size::new(width, lines * LINE.unsigned_abs())));
-    let head = format!("{scenario}  episode {}  {time_s:6.2} s", result.episode);
-    canvas.write(0, &FONT_9X15, WHITE, &head);
+    #[expect(clippy::cast_precision_loss, reason = "a picture's height")]
+    let line = (height as f32 * LINE).max(MIN_LINE);
+    let lines = if violation.is_some() { 2.0 } else { 1.0 };
+    shade(&mut rgb[..], (width, height), line * lines);
+    let mut canvas = Canvas { rgb, width, height };
+    let style = |bold, colour| LetterStyle { bold, size: line * LETTERS, colour };
+    let (margin, top) = (line * 0.4, line * (1.0 - LETTERS) / 2.0);
+    let head = format!("{scenario}   episode {}   {time_s:.2} s", result.episode);
+    let end = lettering.write(&mut canvas, (margin, top), style(false, WHITE), &head);
     if let Some(violation) = violation {
-        canvas.write(1, &FONT_9X15_BOLD, RED, &describe(violation, time_s));
+        lettering.write(&mut canvas, (margin, line + top), style(true, RED), &describe(violation, time_s));
     } else if result.success && time_s >= result.sim_time_s - 0.5 {
-        let tail = format!("{head}   SUCCESS");
-        canvas.write(0, &FONT_9X15, GREEN, &tail);
-        canvas.write(0, &FONT_9X15, WHITE, &head);
+        lettering.write(&mut canvas, (end + line, top), style(true, GREEN), "SUCCESS");
+    }
+}
+
+/// Darkens the upper `depth` pixels, so that text on them is readable.
+fn shade(rgb: &mut [u8], (width, height): (u32, u32), depth: f32) {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is bounded")]
+    let rows = (depth.ceil() as u32).min(height);
+    let bytes = (rows as usize * width as usize * 3).min(rgb.len());
+    for channel in &mut rgb[..bytes] {
+        *channel = u8::try_from(u16::from(*channel) * SHADE / 256).unwrap_or(*channel);
     }
 }
 
@@ -107,4 +63,52 @@ fn describe(violation: &Violation, time_s: f64) -> String {
     let unit = if violation.unit == "1" { String::new() } else { format!(" {}", violation.unit) };
     let value = violation.value.map(|value| format!("{value:.3}{unit} against ")).unwrap_or_default();
     format!("{tense} {} at {:.2} s: {value}{}{unit}", violation.clause, violation.start_s, violation.limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{GREEN, RED, SHADE, WHITE, shade};
+    use crate::lettering::{Canvas, LetterStyle, Lettering};
+
+    /// Relative luminance (WCAG 2).
+    fn luminance(colour: [u8; 3]) -> f64 {
+        let linear = |channel: u8| {
+            let c = f64::from(channel) / 255.0;
+            if c <= 0.040_45 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * linear(colour[0]) + 0.7152 * linear(colour[1]) + 0.0722 * linear(colour[2])
+    }
+
+    #[test]
+    fn every_colour_contrasts_even_with_a_white_scene() {
+        let mut white = vec![255; 3 * 4];
+        shade(&mut white, (2, 2), 2.0);
+        assert!(white.iter().all(|channel| u16::from(*channel) <= SHADE));
+        let behind = luminance([white[0], white[1], white[2]]);
+        for colour in [WHITE, RED, GREEN] {
+            let contrast = (luminance(colour) + 0.05) / (behind + 0.05);
+            assert!(contrast >= 4.5, "{colour:?}: {contrast:.1}");
+        }
+    }
+
+    #[test]
+    fn letters_have_smooth_edges_and_stay_inside_any_picture() {
+        let lettering = Lettering::open().expect("the font is part of the program");
+        let style = LetterStyle { bold: false, size: 28.0, colour: WHITE };
+        let mut rgb = vec![0; 3 * 200 * 40];
+        let mut canvas = Canvas { rgb: &mut rgb, width: 200, height: 40 };
+        let narrow = lettering.write(&mut canvas, (4.0, 4.0), style, "illi");
+        let wide = lettering.write(&mut canvas, (4.0, 4.0), style, "WMWM");
+        assert!(wide > 2.0 * narrow, "proportional: {narrow} and {wide}");
+        lettering.write(
+            &mut canvas,
+            (-20.0, 30.0),
+            style,
+            "\u{1b}[31m\u{202e}\u{10ffff} hostile text, longer than the picture",
+        );
+        let grey = rgb.iter().filter(|channel| (40..200).contains(*channel)).count();
+        assert!(grey > 50, "{grey} channels between background and letter");
+        let mut tiny = vec![0; 3];
+        lettering.write(&mut Canvas { rgb: &mut tiny, width: 1, height: 1 }, (0.0, 0.0), style, "x");
+    }
 }

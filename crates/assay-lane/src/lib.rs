@@ -14,10 +14,12 @@ mod cpu_clock;
 mod episode;
 mod episode_events;
 mod evidence;
+mod framed;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod inputs;
 mod latency;
+mod lettering;
 mod load;
 mod log;
 mod meter;

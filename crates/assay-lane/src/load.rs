@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use assay_scenario::{Scenario, ScenarioError};
-use assay_sim::{CompiledScenario, WorldError};
+use assay_sim::{CompiledScenario, Quality, WorldError};
 
 use crate::Places;
 
@@ -23,7 +23,11 @@ pub(crate) fn load(places: &Places) -> Result<CompiledScenario, LoadError> {
 }
 
 /// Reads and compiles the scenario for rendering frames of `width` x `height` pixels.
-pub(crate) fn load_to_draw(places: &Places, width: u32, height: u32) -> Result<CompiledScenario, LoadError> {
+pub(crate) fn load_to_draw(
+    places: &Places,
+    (width, height): (u32, u32),
+    quality: Quality,
+) -> Result<CompiledScenario, LoadError> {
     let scenario = Scenario::load(&places.scenario, &places.robots)?;
-    Ok(CompiledScenario::build_to_draw(Arc::new(scenario), width, height)?)
+    Ok(CompiledScenario::build_to_draw(Arc::new(scenario), width, height, quality)?)
 }

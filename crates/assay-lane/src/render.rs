@@ -4,9 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use assay_model::lane::{RenderJob, RenderPart, Rendered, files};
-use assay_sim::{CompiledScenario, Simulation};
+use assay_sim::{CompiledScenario, Framing, Quality, Simulation};
 
 use crate::caption::caption;
+use crate::framed::framed;
+use crate::lettering::Lettering;
 use crate::load::{load, load_to_draw};
 use crate::log::{EpisodeLog, ImageLog};
 use crate::observed_images::ObservedImages;
@@ -38,7 +40,7 @@ pub fn render(places: &Places) -> Result<(), EpisodeRenderError> {
 }
 
 fn images(places: &Places, job: &RenderJob, trace: &Trace) -> Result<Rendered, EpisodeRenderError> {
-    let world = load_to_draw(places, job.width, job.height)?;
+    let world = load_to_draw(places, (job.width, job.height), Quality::Frame)?;
     let (seen, mut cameras_dropped) = observed_images(places, job, trace)?;
     let mut drawn = draw(&world, job, trace, &places.scratch, &seen);
     if matches!(drawn, Ok(false)) && !seen.images.is_empty() {
@@ -117,7 +119,8 @@ fn draw(
     seen: &ObservedImages,
 ) -> Result<bool, EpisodeRenderError> {
     let mut rerun = Rerun::new(world, job.world_seed, trace)?;
-    let mut drawing = Drawing::start(&mut rerun.simulation, world, job, folder)?;
+    let framing = framed(world, job.world_seed, trace, f64::from(job.width) / f64::from(job.height))?;
+    let mut drawing = Drawing::start(&mut rerun.simulation, (world, framing), job, folder)?;
     let mut log = ImageLog::create(&folder.join(files::IMAGES), world.scenario(), trace, seen)?;
     for row in 0..trace.rows() {
         rerun.step(row)?;
@@ -145,6 +148,7 @@ fn draw(
 /// Renders frames at the video's rate.
 struct Drawing<'a> {
     renderer: assay_sim::Renderer,
+    lettering: Lettering,
     video: VideoWriter,
     job: &'a RenderJob,
     scenario: String,
@@ -155,13 +159,14 @@ struct Drawing<'a> {
 impl<'a> Drawing<'a> {
     fn start(
         simulation: &mut Simulation,
-        world: &CompiledScenario,
+        (world, framing): (&CompiledScenario, Framing),
         job: &'a RenderJob,
         folder: &Path,
     ) -> Result<Self, EpisodeRenderError> {
-        let renderer = assay_sim::Renderer::new(simulation, job.width, job.height)?;
+        let renderer = assay_sim::Renderer::framed(simulation, job.width, job.height, framing)?;
         let video = VideoWriter::create(&folder.join(files::VIDEO), job.width, job.height, job.fps)?;
-        Ok(Self { renderer, video, job, scenario: world.scenario().id.to_string(), next_s: 0.0, frames: 0 })
+        let lettering = Lettering::open()?;
+        Ok(Self { renderer, lettering, video, job, scenario: world.scenario().id.to_string(), next_s: 0.0, frames: 0 })
     }
 
     /// Renders and encodes the frame at `time_s`, if one is due; the last row is always rendered.
@@ -175,7 +180,8 @@ impl<'a> Drawing<'a> {
             return Ok(None);
         }
         let mut frame = self.renderer.draw(simulation)?;
-        caption(&mut frame, (self.job.width, self.job.height), &self.scenario, &self.job.result, time_s);
+        let picture = (frame.as_mut_slice(), self.job.width, self.job.height);
+        caption(&self.lettering, picture, &self.scenario, &self.job.result, time_s);
         self.next_s += 1.0 / f64::from(self.job.fps);
         self.frames += 1;
         Ok(Some(self.video.add(&frame)?))
@@ -193,7 +199,7 @@ impl<'a> Drawing<'a> {
 /// [`EpisodeRenderError`]; a picture of a single colour is an error too.
 pub fn draw_once(places: &Places) -> Result<(), EpisodeRenderError> {
     const SIZE: (u32, u32) = (320, 240);
-    let world = load_to_draw(places, SIZE.0, SIZE.1)?;
+    let world = load_to_draw(places, SIZE, Quality::Frame)?;
     let mut simulation = world.simulation(0).map_err(|e| EpisodeRenderError::Scenario(e.to_string()))?;
     let mut renderer = assay_sim::Renderer::new(&mut simulation, SIZE.0, SIZE.1)?;
     let frame = renderer.draw(&mut simulation)?;

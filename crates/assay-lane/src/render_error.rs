@@ -30,6 +30,9 @@ pub enum EpisodeRenderError {
     /// The log could not be written.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// The font of the captions is invalid.
+    #[error("the font of the captions is invalid")]
+    Font(#[from] ab_glyph::InvalidFont),
     /// Encoding failed.
     #[error(transparent)]
     Video(#[from] VideoError),

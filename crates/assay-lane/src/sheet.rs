@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 
 use assay_model::lane::{SheetJob, files};
+use assay_sim::Quality;
 
 use crate::load::load_to_draw;
 use crate::png_image::write_png;
@@ -28,7 +29,7 @@ pub fn sheet(places: &Places) -> Result<(), EpisodeRenderError> {
     if !sides || pixels == 0 || pixels > MAX_PIXELS {
         return Err(EpisodeRenderError::Senseless(format!("{count} pictures of {}x{}", job.width, job.height)));
     }
-    let world = load_to_draw(places, job.width, job.height)?;
+    let world = load_to_draw(places, (job.width, job.height), Quality::Still)?;
     let line = columns as usize * job.width as usize * 3;
     let mut picture = vec![0xff; line * rows as usize * job.height as usize];
     for (index, seed) in job.worlds.iter().enumerate() {

@@ -4,7 +4,9 @@ use std::fs;
 use std::io;
 
 use assay_model::lane::{StillsJob, files};
+use assay_sim::Quality;
 
+use crate::framed::framed;
 use crate::load::load_to_draw;
 use crate::png_image::write_png;
 use crate::rerun::Rerun;
@@ -28,9 +30,10 @@ pub fn stills(places: &Places) -> Result<(), EpisodeRenderError> {
         return Err(EpisodeRenderError::Senseless(message));
     }
     let trace = Trace::read(&places.scratch.join(files::TRACE))?;
-    let world = load_to_draw(places, job.width, job.height)?;
+    let world = load_to_draw(places, (job.width, job.height), Quality::Still)?;
     let mut rerun = Rerun::new(&world, job.world_seed, &trace)?;
-    let mut renderer = assay_sim::Renderer::new(&mut rerun.simulation, job.width, job.height)?;
+    let framing = framed(&world, job.world_seed, &trace, f64::from(job.width) / f64::from(job.height))?;
+    let mut renderer = assay_sim::Renderer::framed(&mut rerun.simulation, job.width, job.height, framing)?;
     let rows: Vec<usize> = job.times_s.iter().map(|time_s| row_at(&trace, *time_s)).collect();
     for row in 0..=rows.iter().copied().max().unwrap_or(0).min(trace.rows().saturating_sub(1)) {
         rerun.step(row)?;

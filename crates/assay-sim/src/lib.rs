@@ -17,6 +17,7 @@ mod handle;
 mod inputs;
 mod observe;
 mod opengl;
+mod present;
 mod push;
 mod randomise;
 mod render;
@@ -29,6 +30,8 @@ mod world;
 
 pub use error::{Unstable, WorldError};
 pub use opengl::RenderError;
+pub use present::framing::Framing;
+pub use present::look::Quality;
 pub use render::{Renderer, RgbImage};
 pub use scene::{Body, BodyPose, Contact, Form, Joint, Shape};
 pub use simulation::Simulation;

@@ -282,6 +282,11 @@ impl Simulation {
         self.scenario.camera.as_ref().map(|camera| camera.name.clone())
     }
 
+    /// Returns the names of the robots, which are the prefixes `NAME/` of their bodies.
+    pub(crate) fn robot_names(&self) -> impl Iterator<Item = &str> {
+        self.scenario.robots.iter().map(|robot| robot.name.as_str())
+    }
+
     pub(crate) fn model(&self) -> &MjModel {
         self.data.model()
     }

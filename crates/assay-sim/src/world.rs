@@ -7,16 +7,12 @@ use assay_scenario::{DEFAULT_IMAGE_SIDE, Mode, ObservedCamera, Robot, Scenario};
 use mujoco_rs::prelude::*;
 
 use crate::error::WorldError;
+use crate::present::look::{self, Quality};
 use crate::render_profile::RenderProfile;
 use crate::{Simulation, guard};
 
 /// Bit of MuJoCo's `disableflags` that stops it from silently resetting an unstable simulation.
 const DISABLE_AUTORESET: i32 = MjtDisableBit::mjDSBL_AUTORESET as i32;
-/// Samples per pixel of the frames of videos. Four would be expensive (113 instead of 43 ms of CPU time per frame with
-/// Mesa's software renderer, as much again as shadows cost), and H.264 blurs most of the difference.
-const RENDER_SAMPLES: i32 = 0;
-/// Side length of the shadow map of videos in pixels.
-const SHADOW_SIZE: i32 = 1024;
 
 /// A compiled scenario, from which episodes are created.
 #[derive(Debug)]
@@ -44,13 +40,14 @@ impl CompiledScenario {
     ///
     /// # Errors
     /// [`WorldError`] names the file or key at fault.
-    pub fn build_to_draw(scenario: Arc<Scenario>, width: u32, height: u32) -> Result<Self, WorldError> {
+    pub fn build_to_draw(
+        scenario: Arc<Scenario>,
+        width: u32,
+        height: u32,
+        quality: Quality,
+    ) -> Result<Self, WorldError> {
         let mut world = Self::compile(scenario)?;
-        let visual = world.model.vis_mut();
-        visual.global.offwidth = i32::try_from(width).unwrap_or(i32::MAX);
-        visual.global.offheight = i32::try_from(height).unwrap_or(i32::MAX);
-        visual.quality.offsamples = RENDER_SAMPLES;
-        visual.quality.shadowsize = SHADOW_SIZE;
+        look::apply(&mut world.model, width, height, quality);
         world.check()
     }
 

@@ -11,6 +11,7 @@ mod motion;
 mod motions;
 mod panda;
 mod panda_identified;
+mod pictures;
 mod quadrotor;
 mod refused;
 mod same_images;

@@ -16,7 +16,7 @@ use crate::{Cancel, Engine};
 /// Frames per simulated second.
 const FPS: u32 = 25;
 /// Width and height of a frame in pixels.
-const SIZE: (u32, u32) = (640, 480);
+const SIZE: (u32, u32) = (1280, 720);
 /// Maximum number of frames of a video: 200 s at [`FPS`]. A longer episode has a lower frame rate, so that its end is
 /// shown too.
 const MAX_FRAMES: u32 = 5001;

@@ -1,0 +1,142 @@
+//! The camera of a video: it looks as the scenario's camera does, from where everything that matters fits into the
+//! picture, or beside a robot that drives or flies.
+
+use mujoco_rs::prelude::*;
+
+use crate::present::shot::{Fit, Lens};
+use crate::present::subjects::Subjects;
+use crate::{RenderError, Simulation, handle};
+
+/// Half the height of a picture that follows a robot, in radii of the robot.
+const FOLLOWED_RADII: f64 = 8.0;
+/// Greatest distance of a followed robot from the middle, as a share of half the picture's height.
+const LEASH: f64 = 0.3;
+/// Time constant in s with which a following camera comes to rest.
+const SETTLES_S: f64 = 0.4;
+/// Greatest enlargement of the distance for what moves during the episode: what is flung away may leave the picture.
+const MAX_WIDENING: f64 = 1.6;
+/// Angle of view in degrees: narrower pictures look flat, wider ones distorted.
+const FOVY_DEG: std::ops::RangeInclusive<f64> = 25.0..=48.0;
+/// Elevation of a camera in degrees: from above, never along the ground.
+const ELEVATION_DEG: std::ops::RangeInclusive<f64> = -60.0..=-12.0;
+
+/// The framing of an episode: created at its start, and widened by [`Framing::include`] for what happens later.
+#[derive(Debug, Clone)]
+pub struct Framing {
+    subjects: Subjects,
+    lens: Lens,
+    /// Azimuth, elevation and vertical angle of view in degrees.
+    angles: [f64; 3],
+    start: Fit,
+    all: Fit,
+    /// Point in the middle of a picture that follows, and the time for which it was computed.
+    watched: Option<([f64; 3], f64)>,
+}
+
+impl Framing {
+    /// Creates the framing of pictures with `aspect` = width / height.
+    ///
+    /// # Errors
+    /// [`RenderError::Camera`] if the scenario's camera does not exist.
+    pub fn new(simulation: &Simulation, aspect: f64) -> Result<Self, RenderError> {
+        let angles = angles(simulation)?;
+        let [azimuth, elevation, fovy] = angles.map(f64::to_radians);
+        let lens = Lens::new(azimuth, elevation, fovy, aspect);
+        let mut framing = Self {
+            subjects: Subjects::of(simulation),
+            lens,
+            angles,
+            start: Fit::new(lens),
+            all: Fit::new(lens),
+            watched: None,
+        };
+        framing.include(simulation);
+        framing.start = framing.all;
+        Ok(framing)
+    }
+
+    /// Returns true if the picture follows a robot that drives or flies.
+    #[must_use]
+    pub fn follows(&self) -> bool {
+        self.subjects.follows()
+    }
+
+    /// Widens the picture for the current state of the world.
+    pub fn include(&mut self, simulation: &Simulation) {
+        for corner in self.subjects.corners(simulation) {
+            self.all.include(corner);
+        }
+    }
+
+    /// Returns the position to look at and the distance of the camera, in m.
+    fn place(&mut self, simulation: &Simulation) -> Option<([f64; 3], f64)> {
+        match self.subjects.subject(simulation) {
+            Some((middle, radius)) if self.subjects.follows() => {
+                let half = FOLLOWED_RADII * radius;
+                let time_s = simulation.time_s();
+                let watched = match self.watched {
+                    Some((from, before_s)) => approach(from, middle, time_s - before_s, LEASH * half),
+                    None => middle,
+                };
+                self.watched = Some((watched, time_s));
+                Some((watched, self.lens.distance(half)))
+            }
+            _ => {
+                let (start, all) = (self.start.eye()?, self.all.eye()?);
+                let (eye, distance) = if all.1 <= start.1 * MAX_WIDENING { all } else { start };
+                Some(([0, 1, 2].map(|i| eye[i] + distance * self.lens.forward[i]), distance))
+            }
+        }
+    }
+
+    /// Returns the camera for the current state, and sets its angle of view.
+    pub(crate) fn camera(&mut self, simulation: &mut Simulation) -> MjvCamera {
+        let [azimuth, elevation, fovy] = self.angles;
+        let mut camera = MjvCamera::new_free(simulation.model());
+        (camera.azimuth, camera.elevation) = (azimuth, elevation);
+        if let Some((lookat, distance)) = self.place(simulation) {
+            (camera.lookat, camera.distance) = (lookat, distance);
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "an angle of view")]
+        let fovy = fovy as f32;
+        simulation.data_mut().model_vis_mut().global.fovy = fovy;
+        camera
+    }
+
+    /// Returns where a point (m, world axes) is in the picture of the current state: from -1 (left, bottom) to 1;
+    /// `None` behind the camera.
+    #[must_use]
+    pub fn project(&mut self, simulation: &Simulation, point: [f64; 3]) -> Option<[f64; 2]> {
+        let (lookat, distance) = self.place(simulation)?;
+        let eye = [0, 1, 2].map(|i| lookat[i] - distance * self.lens.forward[i]);
+        self.lens.project(eye, point)
+    }
+}
+
+/// Moves `from` towards `to` for `elapsed_s`, and as far as necessary to be within `leash` of it.
+fn approach(from: [f64; 3], to: [f64; 3], elapsed_s: f64, leash: f64) -> [f64; 3] {
+    let rest = (-elapsed_s.max(0.0) / SETTLES_S).exp();
+    let behind = [0, 1, 2].map(|i| (from[i] - to[i]) * rest);
+    let length = behind.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let kept = if length > leash { leash / length } else { 1.0 };
+    [0, 1, 2].map(|i| to[i] + behind[i] * kept)
+}
+
+/// Returns the azimuth, elevation and angle of view of the scenario's camera, or of MuJoCo's free camera, in degrees.
+fn angles(simulation: &Simulation) -> Result<[f64; 3], RenderError> {
+    let model = simulation.model();
+    let bound = |range: &std::ops::RangeInclusive<f64>, x: f64| x.clamp(*range.start(), *range.end());
+    let Some(name) = simulation.camera() else {
+        let free = MjvCamera::new_free(model);
+        let fovy = f64::from(model.vis().global.fovy);
+        return Ok([free.azimuth, bound(&ELEVATION_DEG, free.elevation), bound(&FOVY_DEG, fovy)]);
+    };
+    let id = handle::camera(model, &name, "camera.name").map_err(|e| RenderError::Camera(e.to_string()))?;
+    let turn = simulation.data().cam_xmat()[id];
+    let forward = [-turn[2], -turn[5], -turn[8]];
+    let elevation = forward[2].clamp(-1.0, 1.0).asin().to_degrees();
+    // Straight down, the picture's upper edge tells where the camera looks.
+    let level = if forward[0].hypot(forward[1]) > 1e-3 { [forward[0], forward[1]] } else { [turn[1], turn[4]] };
+    let azimuth = level[1].atan2(level[0]).to_degrees();
+    Ok([azimuth, bound(&ELEVATION_DEG, elevation), bound(&FOVY_DEG, model.cam_fovy()[id])])
+}

@@ -1,0 +1,95 @@
+//! Videos show what matters, and the way in which they are drawn changes nothing else.
+
+#![expect(clippy::unwrap_used, reason = "a failing test should stop")]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use assay_scenario::{Library, Scenario};
+use assay_sim::{CompiledScenario, Framing, Quality, Simulation};
+
+const ASPECT: f64 = 16.0 / 9.0;
+
+fn scenarios() -> Vec<Arc<Scenario>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let library = Library::open(&root.join("scenarios"), &root.join("robots")).unwrap();
+    library.scenarios().iter().map(|scenario| Arc::new(scenario.clone())).collect()
+}
+
+fn drawn(scenario: &Arc<Scenario>) -> CompiledScenario {
+    CompiledScenario::build_to_draw(Arc::clone(scenario), 1280, 720, Quality::Frame).unwrap()
+}
+
+/// Executes one control step with this share (0 to 1) of each action's range.
+fn act(world: &CompiledScenario, simulation: &mut Simulation, share: f64) {
+    let action: Vec<f64> = world.scenario().control.action.iter().map(|a| a.low + share * (a.high - a.low)).collect();
+    simulation.act(&action);
+    (0..world.scenario().decimation()).for_each(|_| simulation.step().unwrap());
+}
+
+#[test]
+fn drawing_changes_no_physics() {
+    for scenario in scenarios() {
+        let stepped = CompiledScenario::build(Arc::clone(&scenario)).unwrap();
+        let states = [stepped, drawn(&scenario)].map(|world| {
+            let mut simulation = world.simulation(5).unwrap();
+            (0..10).for_each(|_| act(&world, &mut simulation, 0.55));
+            let bits: Vec<u64> = simulation.integration_state().iter().map(|x| x.to_bits()).collect();
+            bits
+        });
+        assert!(states[0] == states[1], "{}", scenario.id);
+    }
+}
+
+#[test]
+fn what_matters_is_in_the_picture() {
+    let mut followed = 0;
+    for scenario in scenarios() {
+        let world = drawn(&scenario);
+        let mut simulation = world.simulation(5).unwrap();
+        let mut framing = Framing::new(&simulation, ASPECT).unwrap();
+        let shown: Vec<usize> = simulation
+            .bodies()
+            .iter()
+            .enumerate()
+            .filter(|(index, body)| *index > 0 && !body.shapes.is_empty())
+            .map(|(index, _)| index)
+            .collect();
+        if framing.follows() {
+            followed += 1;
+            continue;
+        }
+        for _ in 0..25 {
+            act(&world, &mut simulation, 0.55);
+            framing.include(&simulation);
+            for body in &shown {
+                let [x, y] = framing.project(&simulation, simulation.body_pose(*body).position).unwrap();
+                assert!(x.abs() < 1.0 && (-1.0..0.9).contains(&y), "{}, body {body}: {x:.2}, {y:.2}", scenario.id);
+            }
+        }
+    }
+    assert_eq!(followed, 3, "a quadrotor and two mobile bases");
+}
+
+#[test]
+fn a_robot_that_moves_far_stays_near_the_middle() {
+    for scenario in scenarios() {
+        let world = drawn(&scenario);
+        let mut simulation = world.simulation(5).unwrap();
+        let mut framing = Framing::new(&simulation, ASPECT).unwrap();
+        if !framing.follows() {
+            continue;
+        }
+        let prefix = format!("{}/", scenario.robots[0].name);
+        let robot = simulation.bodies().iter().position(|body| body.name.starts_with(&prefix)).unwrap();
+        let start = simulation.body_pose(robot).position;
+        for _ in 0..50 {
+            act(&world, &mut simulation, 0.8);
+            let [x, y] = framing.project(&simulation, simulation.body_pose(robot).position).unwrap();
+            assert!(x.abs() < 0.5 && y.abs() < 0.5, "{}: {x:.2}, {y:.2}", scenario.id);
+        }
+        let end = simulation.body_pose(robot).position;
+        let moved = (0..3).map(|axis| (end[axis] - start[axis]).powi(2)).sum::<f64>().sqrt();
+        assert!(moved > 0.2, "{}: it moved only {moved:.2} m", scenario.id);
+    }
+}
