@@ -14,12 +14,13 @@ use crate::scenario_check::examine_limits::ExamineLimits;
 use crate::{Cancel, Engine};
 
 /// Frames per simulated second.
-const FPS: u32 = 25;
-/// Width and height of a frame in pixels.
-const SIZE: (u32, u32) = (1280, 720);
+const FPS: u32 = 20;
+/// Width and height of a frame in pixels. Larger or more frames take more than two CPU seconds per second of video with
+/// a software renderer.
+const SIZE: (u32, u32) = (960, 540);
 /// Maximum number of frames of a video: 200 s at [`FPS`]. A longer episode has a lower frame rate, so that its end is
 /// shown too.
-const MAX_FRAMES: u32 = 5001;
+const MAX_FRAMES: u32 = 4001;
 /// Maximum wall-clock time of a short process that examines a scenario or a recording.
 const LIMIT: Duration = Duration::from_secs(300);
 /// A renderer has no wall-clock limit, since it has the lowest priority; it is killed as hung after using no CPU time
@@ -261,7 +262,7 @@ mod tests {
 
     #[test]
     fn frames_are_bounded_and_reach_the_end() {
-        assert_eq!(frames(10.0), (FPS, 251));
+        assert_eq!(frames(10.0), (FPS, 201));
         assert_eq!(frames(200.0), (FPS, MAX_FRAMES));
         assert_eq!(frames(0.0), (FPS, 1));
         for seconds in [201.0, 500.0, 4999.0] {
