@@ -3,6 +3,7 @@
 - `verify`: verifies a policy on this machine, in one call;
 - `serve`: serves a policy over HTTP or WebSocket, for `assay verify` and services;
 - `Client`, `AsyncClient`: use a service;
+- `assay.envs`: the scenarios as Gymnasium environments;
 - `errors`: the errors, each of which says what to do next.
 
 >>> import assay

@@ -129,6 +129,8 @@ def start_http(episodes: Episodes, host: str, port: int) -> PolicyServer:
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        # Head and body are two packets; the second must not wait until the first is acknowledged.
+        disable_nagle_algorithm = True
 
         def do_GET(self) -> None:
             self.answer(200, {}) if self.path == "/health" else self.answer(404, {"error": "no such path"})

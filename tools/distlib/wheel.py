@@ -26,6 +26,8 @@ Summary: {summary}
 License: Apache-2.0
 Requires-Python: >=3.11
 Requires-Dist: numpy>=1.26
+Provides-Extra: envs
+Requires-Dist: gymnasium>=1.0; extra == 'envs'
 Provides-Extra: openpi
 Requires-Dist: msgpack>=1.0; extra == 'openpi'
 Requires-Dist: websockets>=13; extra == 'openpi'
@@ -35,6 +37,9 @@ Classifier: Typing :: Typed
 """
 ENTRY_POINTS = """[console_scripts]
 assay = assay.__main__:main
+
+[gymnasium.envs]
+__root__ = assay.envs:register
 """
 TAG = re.compile(r'"(manylinux_2_\d+_x86_64)"')
 # The oldest glibc that policies' runtimes and MuJoCo are built for anyway.

@@ -147,6 +147,14 @@ impl<'a> TaskWatch<'a> {
         self.success_since.is_some_and(|since| held(now, since, self.scenario.success.hold_s))
     }
 
+    /// Returns the share of the stages' points reached so far, 0 to 1; 0 without stages.
+    pub(crate) fn progress(&self) -> f64 {
+        let stages = self.scenario.stages.iter().zip(&self.reached);
+        let reached: f64 = stages.filter(|(_, time_s)| time_s.is_some()).map(|(stage, _)| stage.points).sum();
+        let total: f64 = self.scenario.stages.iter().map(|stage| stage.points).sum();
+        if total > 0.0 { reached / total } else { 0.0 }
+    }
+
     pub(crate) fn stages(&self) -> Vec<StageResult> {
         let result = |(stage, time_s): (&assay_scenario::Stage, &Option<f64>)| StageResult {
             name: stage.name.clone(),

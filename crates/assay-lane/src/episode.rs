@@ -14,6 +14,7 @@ use crate::Trace;
 use crate::assess::{Assessment, TaskWatch, assess};
 use crate::episode_events::EpisodeEvents;
 use crate::evidence::EvidenceError;
+use crate::feedback::Feedback;
 use crate::inputs::InputRecorder;
 use crate::latency::Latencies;
 use crate::meter::{Meter, Part, ms};
@@ -50,6 +51,7 @@ struct EpisodeRun<'a> {
     recorder: Option<ObservationRecorder>,
     probe: Option<Probe>,
     probed: Probed,
+    feedback: Option<Feedback>,
 }
 
 /// Runs one episode with the policy behind `link`, which stays open; `recorder` receives its observations and actions.
@@ -74,6 +76,8 @@ pub(crate) fn run(
     };
     let rows = scenario.control_steps() as usize * scenario.decimation() as usize;
     let trace = Trace::new(&simulation, &scenario.signal_names(), rows);
+    let environment = link.environment();
+    let feedback = environment.map(|wanted| Feedback::start(scenario, &mut simulation, wanted.pictures)).transpose()?;
     let mut running = EpisodeRun {
         watch: TaskWatch::new(scenario),
         hash: simulation.start_hash(),
@@ -90,11 +94,16 @@ pub(crate) fn run(
         recorder,
         probe: run.probe,
         probed: Probed { observation: init.observation.clone(), ..Probed::default() },
+        feedback,
     };
     let ready = link.start(&init, events);
     running.meter.lap(Part::Policy);
     let ending = match ready {
-        Ok(()) => running.play(link, events)?,
+        Ok(()) => {
+            let ending = running.play(link, events)?;
+            running.send_last(&ending, link, events)?;
+            ending
+        }
         Err(LinkError::Policy(fault)) => Ending::Policy(fault),
         Err(LinkError::Control(error)) => return Err(error.into()),
     };
@@ -110,15 +119,8 @@ impl EpisodeRun<'_> {
     fn play(&mut self, link: &mut PolicyLink, events: &mut dyn EpisodeEvents) -> Result<Ending, StepError> {
         let mut observation = Vec::new();
         let mut action = vec![0.0; self.scenario.control.action.len()];
-        let period_s = 1.0 / self.scenario.world.control_hz;
         for step in 0..self.scenario.control_steps() {
-            observation.clear();
-            let time_s = f64::from(step) * period_s;
-            let remaining_s = f64::from(self.scenario.time_limit_s) - time_s;
-            observation.extend_from_slice(&time_s.to_le_bytes());
-            observation.extend_from_slice(&remaining_s.to_le_bytes());
-            self.simulation.observe(&mut observation)?;
-            self.blacken(&mut observation);
+            self.observe(step, &mut observation)?;
             self.meter.lap(Part::Observation);
             let answer = link.ask(&observation, &mut action, events);
             self.meter.lap(Part::Policy);
@@ -147,6 +149,40 @@ impl EpisodeRun<'_> {
             }
         }
         Ok(Ending::TimeLimit)
+    }
+
+    /// Writes the observation before control step `step`, between the parts of an environment's feedback.
+    fn observe(&mut self, step: u32, observation: &mut Vec<u8>) -> Result<(), StepError> {
+        observation.clear();
+        let period_s = 1.0 / self.scenario.world.control_hz;
+        let time_s = f64::from(step) * period_s;
+        let remaining_s = f64::from(self.scenario.time_limit_s) - time_s;
+        if let Some(feedback) = &self.feedback {
+            feedback.write_numbers(&self.watch, self.simulation.sample()[0], observation);
+        }
+        observation.extend_from_slice(&time_s.to_le_bytes());
+        observation.extend_from_slice(&remaining_s.to_le_bytes());
+        self.simulation.observe(observation)?;
+        self.blacken(observation);
+        if let Some(feedback) = &mut self.feedback {
+            feedback.write_picture(&mut self.simulation, observation)?;
+        }
+        Ok(())
+    }
+
+    /// Sends an environment the observation after its last action, unless it left.
+    fn send_last(
+        &mut self,
+        ending: &Ending,
+        link: &mut PolicyLink,
+        events: &mut dyn EpisodeEvents,
+    ) -> Result<(), StepError> {
+        if self.feedback.is_some() && !matches!(ending, Ending::Policy(_)) {
+            let mut observation = Vec::new();
+            self.observe(self.steps, &mut observation)?;
+            link.send_last(&observation, events);
+        }
+        Ok(())
     }
 
     /// Makes the images of an observation black, and their depths zero, if requested.
@@ -185,6 +221,9 @@ impl EpisodeRun<'_> {
         self.clipped += u32::from(self.simulation.act(action));
         let control_step = i32::try_from(self.steps).unwrap_or(i32::MAX);
         let mut terminal = false;
+        if let Some(feedback) = &mut self.feedback {
+            feedback.begin_step();
+        }
         for _ in 0..self.scenario.decimation() {
             let outcome = self.simulation.advance();
             self.meter.lap(Part::Physics);
@@ -195,6 +234,9 @@ impl EpisodeRun<'_> {
             self.meter.lap(Part::Signals);
             self.trace.push(&self.simulation, control_step);
             self.inputs.push(&self.simulation);
+            if let Some(feedback) = &mut self.feedback {
+                feedback.push(self.simulation.sample());
+            }
             if self.clauses.push(self.simulation.sample()) {
                 terminal |= self.clauses.ends_episode();
                 self.clauses.report(events)?;

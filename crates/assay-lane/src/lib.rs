@@ -11,9 +11,11 @@ mod chunk_budget;
 mod compare;
 mod control_socket;
 mod cpu_clock;
+mod environment;
 mod episode;
 mod episode_events;
 mod evidence;
+mod feedback;
 mod framed;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -48,6 +50,7 @@ mod whole_file;
 
 pub use check::check;
 pub use compare::{CompareError, compare};
+pub use environment::environment;
 pub use evidence::EvidenceError;
 pub use inputs::Inputs;
 pub use log::LogError;

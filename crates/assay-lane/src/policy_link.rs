@@ -98,6 +98,14 @@ pub(crate) struct PolicyLink {
     cpu_at_start: Duration,
     buffer: Vec<u8>,
     chunks: ChunkBudget,
+    environment: Option<EnvironmentLink>,
+}
+
+/// The counterpart is a Python environment, which waits for its user.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EnvironmentLink {
+    /// True if each observation carries a picture.
+    pub(crate) pictures: bool,
 }
 
 /// An answered observation.
@@ -130,7 +138,24 @@ impl PolicyLink {
             cpu_at_start,
             buffer: Vec::new(),
             chunks: ChunkBudget::new(run.replan_steps),
+            environment: None,
         })
+    }
+
+    /// Makes this the link of an environment: it receives feedback, and its answers may take any time.
+    pub(crate) fn of_environment(mut self, pictures: bool) -> Self {
+        self.environment = Some(EnvironmentLink { pictures });
+        self
+    }
+
+    /// Returns what the environment asked for; `None` for a policy.
+    pub(crate) fn environment(&self) -> Option<EnvironmentLink> {
+        self.environment
+    }
+
+    /// Sends an environment its last observation. An environment that is gone does not need it.
+    pub(crate) fn send_last(&mut self, observation: &[u8], events: &mut dyn WaitEvents) {
+        let _ = self.send(FrameKind::Last, self.seq, observation, self.budget.hard_cpu_ms, events);
     }
 
     /// Returns the number of control steps, or of chunks of them, over the budget so far.
@@ -298,7 +323,7 @@ impl PolicyLink {
             Some(now) if now.saturating_sub(self.cpu_at_answer).as_secs_f64() * 1e3 > hard_ms => {
                 Err(self.over_budget(hard_ms).into())
             }
-            _ if self.clock.is_none() && wait.began.elapsed() > RELAY_WATCHDOG => {
+            _ if self.clock.is_none() && self.environment.is_none() && wait.began.elapsed() > RELAY_WATCHDOG => {
                 let message = format!("the policy gave no answer for {} s", RELAY_WATCHDOG.as_secs());
                 Err(termination(PolicyErrorCode::Timeout, &message, "").into())
             }

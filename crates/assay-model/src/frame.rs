@@ -42,6 +42,9 @@ pub enum FrameKind {
     Error = 8,
     /// L to R: the episode has ended.
     Close = 9,
+    /// L to a Python environment: the feedback and the observation after the last action, laid out as those before it.
+    /// No policy receives it.
+    Last = 10,
 }
 
 impl FrameKind {
@@ -56,6 +59,7 @@ impl FrameKind {
             7 => Self::Action,
             8 => Self::Error,
             9 => Self::Close,
+            10 => Self::Last,
             _ => return None,
         })
     }

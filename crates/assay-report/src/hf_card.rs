@@ -1,7 +1,8 @@
 //! The metadata of a Hugging Face model card, as its `model-index`: the results of the policy on the scenario.
 //!
-//! Format: the front matter of a `README.md`, between lines of three dashes; see "Evaluation Results" in the documentation
-//! of model cards. Strings are written as JSON, which is YAML, so nothing that a policy or scenario contains can end them.
+//! Format: the front matter of a `README.md`, between lines of three dashes; see "Evaluation Results" in the
+//! documentation of model cards. Strings are written as JSON, which is YAML, so nothing that a policy or scenario
+//! contains can end them.
 
 use std::fmt::Write;
 

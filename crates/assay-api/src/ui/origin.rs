@@ -14,7 +14,7 @@ pub(super) fn is_own(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     match text(header::ORIGIN) {
         None => !headers.contains_key(header::ORIGIN),
-        Some(origin) => origin.split_once("://").map(|(_, host)| host) == text(header::HOST),
+        Some(origin) => origin.split_once("://").is_some_and(|(_, host)| text(header::HOST) == Some(host)),
     }
 }
 

@@ -77,7 +77,8 @@ fn ask(stream: &mut PolicyStream, nonce: u64, seq: u32, wanted: FrameKind, patie
         | FrameKind::Ready
         | FrameKind::Observation
         | FrameKind::Action
-        | FrameKind::Close => Some(AttackAnswer::Protocol),
+        | FrameKind::Close
+        | FrameKind::Last => Some(AttackAnswer::Protocol),
     }
 }
 

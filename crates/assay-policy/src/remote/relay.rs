@@ -92,6 +92,7 @@ impl Relay {
                 | FrameKind::Loaded
                 | FrameKind::Ready
                 | FrameKind::Action
+                | FrameKind::Last
                 | FrameKind::Error => Err(ServerFault::protocol("the lane sent an unexpected frame")),
             };
             match answer {
