@@ -94,7 +94,7 @@ fn a_recorded_episode_has_a_video_that_plays() {
     let report = kept(&out, &verify(&assay, &policy, &arguments), 3);
     assert_eq!(videos(&out), [0], "the first one only: nothing was violated");
     let (codec, width, height, seconds) = probe(&out.join("episodes/000/video.mp4"));
-    assert_eq!((codec.as_str(), width.as_str(), height.as_str()), ("h264", "640", "480"));
+    assert_eq!((codec.as_str(), width.as_str(), height.as_str()), ("h264", "960", "540"));
     let simulated = report.episode_details[0].sim_time_s;
     assert!((seconds - simulated).abs() < 0.1, "{seconds} s of video for {simulated} s");
     assay.assert_clean();

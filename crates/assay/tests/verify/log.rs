@@ -36,7 +36,7 @@ fn a_log_with_images_decodes_and_agrees_with_the_trace() {
     let policy = assay.write("policy.py", crate::evidence::SHORT);
     let log = logged(&assay, &policy, CARTPOLE, 3, &[]);
     let steps = log["control_steps"].as_u64().unwrap();
-    assert!(steps > 100 && log["frames"].as_u64().unwrap() > steps / 2, "25 frames a second of 50 steps: {log}");
+    assert!(steps > 100 && log["frames"].as_u64().unwrap() > steps * 2 / 5, "20 frames a second of 50 steps: {log}");
     assert_eq!(log["topics"]["/camera"], "foxglove.CompressedVideo");
     let lines = log["log"].as_array().unwrap();
     let with = |text: &str| lines.iter().any(|line| line.as_str().unwrap().contains(text));
