@@ -75,14 +75,18 @@ class Client:
         num_episodes: int | None = None, seed: int | None = None, record: str | None = None,
         max_violation_probability: float | None = None, confidence_level: float | None = None,
         policy_name: str | None = None, policy_key: str | None = None, policy_api_key: str | None = None,
-        policy_concurrency: int | None = None, replan_steps: int | None = None, callback_url: str | None = None,
+        policy_concurrency: int | None = None, replan_steps: int | None = None, callback_url: str | None = None, connect: bool | None = None,
     ) -> wire.JobReport:  # fmt: skip
-        """Submits a policy, an archive or the address of a policy server, and returns the queued job. API: verify."""
+        """Submits a policy, an archive or the address of a policy server, and returns the queued job. API: verify.
+
+        With `connect`, the policy connects to the service: see `assay.connect`, which does everything.
+        """
         fields = {
             "scenario": scenario, "policy_url": policy_url, "num_episodes": num_episodes, "seed": seed, "record": record,
             "max_violation_probability": max_violation_probability, "confidence_level": confidence_level,
             "policy_name": policy_name, "policy_key": policy_key, "policy_api_key": policy_api_key,
             "policy_concurrency": policy_concurrency, "replan_steps": replan_steps, "callback_url": callback_url,
+            "connect": "true" if connect else None,
         }  # fmt: skip
         return wire.JobReport.from_json(self._post_form("/verify", fields, policy=policy))
 
@@ -125,6 +129,13 @@ class Client:
     def cancel(self, job_id: str) -> wire.JobReport:
         """Cancels a job. API: cancel_verification."""
         return wire.JobReport.from_json(self._post(f"/verify/{part(job_id)}/cancel"))
+
+    def create_connection(self, job_id: str) -> wire.NewConnection:
+        """Returns address and token for one connection of a job's policy. API: create_connection.
+
+        `assay.connect` opens the connection and speaks the frame protocol.
+        """
+        return wire.NewConnection.from_json(self._post(f"/verify/{part(job_id)}/connection"))
 
     def replay(self, job_id: str, *, episode: int = 0) -> wire.ReplayReport:
         """Runs an episode again and compares it bit for bit. API: replay_verification."""

@@ -16,7 +16,7 @@ from .errors import ProgramError
 from .models import EpisodeResult, JobReport
 from .policy import PolicyLike
 
-#: Exit codes of `assay verify` that come with a verdict: SAFE, UNSAFE, INCONCLUSIVE.
+#: Exit codes of `assay verify` and `assay connect` that come with a verdict: SAFE, UNSAFE, INCONCLUSIVE.
 VERDICTS = {0: "SAFE", 1: "UNSAFE", 3: "INCONCLUSIVE"}
 INTERRUPTED = 130
 #: Characters of the program's messages that an error contains.
@@ -108,20 +108,21 @@ def verify(
         chosen.append("--no-wait-video")
     shown = sys.stderr.isatty() if progress is None else progress
     if isinstance(policy, (str, os.PathLike)):
-        return Result(run(os.fspath(policy), chosen, shown), folder)
+        return Result(run("verify", os.fspath(policy), chosen, shown), folder)
     from .serving import serve
 
     with serve(policy) as server:
-        report = run(server.url, chosen, shown)
+        report = run("verify", server.url, chosen, shown)
         return Result(report, folder, server.error)
 
 
-def run(policy: str, options: list[str], shown: bool) -> JobReport:
-    """Runs `assay verify` and returns the report that it prints."""
-    command = [str(find()), "verify", policy, *options]
+def run(name: str, policy: str, options: list[str], shown: bool, **variables: str) -> JobReport:
+    """Runs a command of assay that verifies a policy, and returns the report that it prints."""
+    command = [str(find()), name, policy, *options]
     with tempfile.TemporaryFile("w+") as log:
         with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=None if shown else log, stdin=subprocess.DEVNULL, text=True
+            command, stdout=subprocess.PIPE, stderr=None if shown else log, stdin=subprocess.DEVNULL, text=True,
+            env=os.environ | variables,
         ) as child:
             try:
                 output, _ = child.communicate()
@@ -134,5 +135,5 @@ def run(policy: str, options: list[str], shown: bool) -> JobReport:
     if child.returncode == INTERRUPTED:
         raise KeyboardInterrupt
     if child.returncode not in VERDICTS:
-        raise ProgramError(said.strip() or f"assay verify ended with {child.returncode}", said)
+        raise ProgramError(said.strip() or f"assay {name} ended with {child.returncode}", said)
     return JobReport.from_json(json.loads(output))

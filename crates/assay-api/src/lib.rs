@@ -13,6 +13,7 @@
 mod acceptance;
 mod account_slots;
 mod boards;
+mod connections;
 mod disk;
 mod events;
 mod forecast;
@@ -41,14 +42,15 @@ mod webhooks;
 
 pub use account_slots::AccountSlots;
 pub use boards::Boards;
+pub use connections::ConnectionTokens;
 pub use events::EventHub;
 pub use forecast::QueueForecast;
 pub use http::{RateWindows, router};
 pub use maintenance::run_maintenance;
 pub use models::ModelTransfers;
 pub use ports::{
-    Catalog, CheckedPolicy, CheckedServer, Draft, DraftFailure, IntakeFailure, Metrics, OsEntropy, PolicyIntake,
-    PreflightFailure, PreflightRequest, Preflights, Publisher, ReplayFailure, Replayer, SigningKeys, StaticCatalog,
+    Catalog, CheckedPolicy, CheckedServer, Draft, DraftFailure, IntakeFailure, Metrics, OsEntropy, PolicyConnections,
+    PolicyIntake, PolicyReservation, PreflightFailure, PreflightRequest, Preflights, Publisher, ReplayFailure, Replayer, SigningKeys, StaticCatalog,
     WebhookSender,
 };
 pub use routes::{EndpointInfo, RateClass, endpoints};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use assay_model::lane::ScenarioFault;
 use assay_model::{
-    AccountId, DeclaredModel, Entropy, EpisodeResult, Preflight, RuntimeCard, RuntimeVersion, ScenarioCard, ScenarioId,
+    AccountId, DeclaredModel, Entropy, EpisodeResult, JobId, Preflight, RuntimeCard, RuntimeVersion, ScenarioCard, ScenarioId,
     Secret, Sha256Digest,
 };
 use assay_report::ReplayReport;
@@ -16,6 +16,7 @@ use assay_scenario::{Collection, Library, Scenario, Spec};
 use assay_store::{JobRecord, PolicyServerCredentials};
 use async_trait::async_trait;
 use tempfile::TempDir;
+use tokio::io::DuplexStream;
 
 /// The curated scenarios.
 pub trait Catalog: Send + Sync + fmt::Debug {
@@ -146,6 +147,21 @@ pub trait SigningKeys: Send + Sync + fmt::Debug {
     /// # Errors
     /// The list could not be read.
     fn published(&self) -> std::io::Result<PublishedKeys>;
+}
+
+/// The worker's ends of connections that policies open.
+pub trait PolicyConnections: Send + Sync + fmt::Debug {
+    /// Reserves the connection of a job; `None` while another one is open.
+    fn reserve(&self, job: JobId) -> Option<Box<dyn PolicyReservation>>;
+
+    /// Closes the connection of a job that has ended.
+    fn end(&self, job: JobId);
+}
+
+/// The right to be a job's only connection; released when dropped.
+pub trait PolicyReservation: Send {
+    /// Hands over the bytes of a WebSocket after its handshake. Returns at once.
+    fn attach(self: Box<Self>, stream: DuplexStream);
 }
 
 /// Sends webhooks to URLs given by clients.

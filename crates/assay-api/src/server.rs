@@ -10,10 +10,9 @@ use std::time::Duration;
 use axum::extract::ConnectInfo;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower_http::add_extension::AddExtension;
 
 use crate::linger::Lingering;
@@ -44,7 +43,7 @@ pub async fn serve(
     http.timer(TokioTimer::new()).header_read_timeout(state.settings.header_s.get());
     let connections = Arc::new(Semaphore::new(state.settings.max_connections));
     let router = router(state).with_state::<()>(());
-    let graceful = GracefulShutdown::new();
+    let (stop, stopping) = watch::channel(false);
     let mut shutdown = pin!(shutdown);
     loop {
         let accepted = tokio::select! {
@@ -53,14 +52,32 @@ pub async fn serve(
         };
         let (socket, peer, permit) = accepted;
         let service = TowerToHyperService::new(AddExtension::new(router.clone(), ConnectInfo(peer)));
-        let connection = graceful.watch(http.serve_connection(TokioIo::new(Lingering::new(socket)), service));
-        tokio::spawn(run_connection(connection, permit));
+        // With upgrades, for the WebSockets of policies. Their bytes are no longer this connection's.
+        let connection = http.serve_connection(TokioIo::new(Lingering::new(socket)), service).with_upgrades();
+        let stopping = stopping.clone();
+        tokio::spawn(async move {
+            let _permit = permit;
+            let mut connection = pin!(connection);
+            let ended = tokio::select! {
+                ended = connection.as_mut() => ended,
+                () = stopped(stopping) => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            };
+            if let Err(error) = ended {
+                tracing::debug!(%error, "a connection was interrupted, or its client was too slow");
+            }
+        });
     }
     drop(listener);
     readiness.set(Err("stopping"));
     events.stop();
+    stop.send_replace(true);
+    drop(stopping);
     tokio::select! {
-        () = graceful.shutdown() => {}
+        // Each connection has a receiver.
+        () = stop.closed() => {}
         () = tokio::time::sleep(drain) => {
             tracing::warn!(drain_s = drain.as_secs(), "some requests did not finish in time and were dropped");
         }
@@ -98,11 +115,8 @@ fn is_connection_error(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::ConnectionRefused | ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset)
 }
 
-async fn run_connection<E: std::fmt::Display>(
-    connection: impl Future<Output = Result<(), E>>,
-    _permit: OwnedSemaphorePermit,
-) {
-    if let Err(error) = connection.await {
-        tracing::debug!(%error, "a connection was interrupted, or its client was too slow");
-    }
+/// Waits until the server stops.
+async fn stopped(mut stopping: watch::Receiver<bool>) {
+    // An error means that the server is gone, and then this task soon is.
+    drop(stopping.wait_for(|stopping| *stopping).await);
 }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::http::{ApiError, ErrorCode};
 use crate::{
-    AccountSlots, ApiSettings, Boards, Catalog, EventHub, Metrics, ModelTransfers, PolicyArchives, PolicyIntake,
+    AccountSlots, ApiSettings, Boards, Catalog, ConnectionTokens, EventHub, Metrics, ModelTransfers, PolicyArchives, PolicyConnections, PolicyIntake,
     Preflights, Publisher, QueueForecast, RateWindows, Replayer, SigningKeys, UploadSpace, UrlSigner, WebhookSender,
 };
 
@@ -63,6 +63,10 @@ pub struct AppState {
     pub storage: StorageHealth,
     /// The credentials of the policy servers of jobs.
     pub servers: PolicyServerCredentialsStore,
+    /// The connections that policies open.
+    pub policy_connections: Arc<dyn PolicyConnections>,
+    /// The tokens for such connections.
+    pub connection_tokens: ConnectionTokens,
     /// Sends webhooks.
     pub webhook_sender: Arc<dyn WebhookSender>,
     /// Signs URLs of evidence.

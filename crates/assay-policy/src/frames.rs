@@ -24,11 +24,20 @@ pub(crate) enum ReceiveError<W> {
 /// Receives one frame; `watch` is called at every tick and stops the wait by returning a value.
 pub(crate) fn receive<W>(
     stream: &mut PolicyStream,
+    watch: impl FnMut() -> Option<W>,
+) -> Result<(Header, Vec<u8>), ReceiveError<W>> {
+    receive_up_to(MAX_REPLY_BYTES, stream, watch)
+}
+
+/// Like [`receive`], with a payload of at most `limit` bytes.
+pub(crate) fn receive_up_to<W>(
+    limit: u32,
+    stream: &mut PolicyStream,
     mut watch: impl FnMut() -> Option<W>,
 ) -> Result<(Header, Vec<u8>), ReceiveError<W>> {
     let mut header = [0; HEADER_BYTES];
     fill(stream, &mut header, &mut watch)?;
-    let header = Header::decode(&header, MAX_REPLY_BYTES).map_err(ReceiveError::Frame)?;
+    let header = Header::decode(&header, limit).map_err(ReceiveError::Frame)?;
     let mut payload = vec![0; usize::try_from(header.length).unwrap_or(0)];
     fill(stream, &mut payload, &mut watch)?;
     Ok((header, payload))

@@ -82,7 +82,7 @@ pub use models::{
     AnnounceOutcome, MAX_LISTED_JOBS, ModelQuota, ModelRecord, ModelRecords, ModelRemoval, ModelState, NewModel,
 };
 pub use pack::PackError;
-pub use policy_server_credentials::{PolicyServerCredentials, PolicyServerCredentialsStore};
+pub use policy_server_credentials::{PolicyServerAccess, PolicyServerCredentials, PolicyServerCredentialsStore};
 pub use queue::{Queue, Work};
 pub use queue_snapshot::{EpisodeDuration, HiddenSubmission, OpenShard, QueueReader, QueueSnapshot};
 pub use quotas::QuotaRecords;

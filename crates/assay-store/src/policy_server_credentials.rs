@@ -24,12 +24,21 @@ pub struct PolicyServerCredentials {
     pub concurrency: u32,
 }
 
-/// [`PolicyServerCredentials`] as stored in its file.
+/// The way to the policy server of a job.
+#[derive(Debug, Clone)]
+pub enum PolicyServerAccess {
+    /// The service calls it.
+    Call(PolicyServerCredentials),
+    /// It connects to the service.
+    Connects,
+}
+
+/// [`PolicyServerAccess`] as stored in its file.
 #[derive(Serialize, Deserialize)]
-struct CredentialsFile {
-    url: String,
-    api_key: Option<String>,
-    concurrency: u32,
+#[serde(untagged)]
+enum AccessFile {
+    Call { url: String, api_key: Option<String>, concurrency: u32 },
+    Connects { connects: bool },
 }
 
 /// The folder of credentials.
@@ -50,11 +59,14 @@ impl PolicyServerCredentialsStore {
     ///
     /// # Errors
     /// They cannot be written. No file is left in this case.
-    pub fn put(&self, job: JobId, call: &PolicyServerCredentials) -> io::Result<()> {
-        let written = CredentialsFile {
-            url: call.url.reveal().to_owned(),
-            api_key: call.api_key.as_ref().map(|key| key.reveal().to_owned()),
-            concurrency: call.concurrency,
+    pub fn put(&self, job: JobId, access: &PolicyServerAccess) -> io::Result<()> {
+        let written = match access {
+            PolicyServerAccess::Call(call) => AccessFile::Call {
+                url: call.url.reveal().to_owned(),
+                api_key: call.api_key.as_ref().map(|key| key.reveal().to_owned()),
+                concurrency: call.concurrency,
+            },
+            PolicyServerAccess::Connects => AccessFile::Connects { connects: true },
         };
         let text = serde_json::to_vec(&written)?;
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(self.path(job))?;
@@ -70,7 +82,7 @@ impl PolicyServerCredentialsStore {
     ///
     /// # Errors
     /// They cannot be read. The error never contains them.
-    pub fn get(&self, job: JobId) -> io::Result<Option<PolicyServerCredentials>> {
+    pub fn get(&self, job: JobId) -> io::Result<Option<PolicyServerAccess>> {
         let text = match fs::read(self.path(job)) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -78,8 +90,14 @@ impl PolicyServerCredentialsStore {
         };
         let unreadable =
             |_| io::Error::new(ErrorKind::InvalidData, "the stored credentials of a policy server are invalid");
-        let CredentialsFile { url, api_key, concurrency } = serde_json::from_slice(&text).map_err(unreadable)?;
-        Ok(Some(PolicyServerCredentials { url: Secret::new(url), api_key: api_key.map(Secret::new), concurrency }))
+        Ok(Some(match serde_json::from_slice(&text).map_err(unreadable)? {
+            AccessFile::Call { url, api_key, concurrency } => PolicyServerAccess::Call(PolicyServerCredentials {
+                url: Secret::new(url),
+                api_key: api_key.map(Secret::new),
+                concurrency,
+            }),
+            AccessFile::Connects { .. } => PolicyServerAccess::Connects,
+        }))
     }
 
     /// Removes a job's credentials, if there are any.
@@ -128,18 +146,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let calls = PolicyServerCredentialsStore::folder(&folder.path().join("servers")).unwrap();
         let job: JobId = "01936f3c-8d2e-7c41-9f0a-5b6c7d8e9f01".parse().unwrap();
-        let call = PolicyServerCredentials {
+        let call = PolicyServerAccess::Call(PolicyServerCredentials {
             url: Secret::new("wss://policy.test/?token=t-1"),
             api_key: Some(Secret::new("k-1")),
             concurrency: 4,
-        };
+        });
         assert!(calls.get(job).unwrap().is_none());
         calls.put(job, &call).unwrap();
         let path = folder.path().join("servers").join(format!("{job}.json"));
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
-        let found = calls.get(job).unwrap().unwrap();
-        assert_eq!((found.url.reveal(), found.api_key.unwrap().reveal().to_owned()), (call.url.reveal(), "k-1".into()));
+        let Some(PolicyServerAccess::Call(found)) = calls.get(job).unwrap() else { panic!("not called") };
+        let (url, key) = (found.url.reveal(), found.api_key.as_ref().unwrap().reveal());
+        assert_eq!((url, key), ("wss://policy.test/?token=t-1", "k-1"));
         assert_eq!(found.concurrency, 4);
         assert_eq!(calls.list().unwrap().iter().map(|(job, _)| *job).collect::<Vec<_>>(), [job]);
         // A second file for a job is an error, and leaves the first one unchanged.
@@ -151,5 +170,14 @@ mod tests {
         calls.remove(job).unwrap();
         calls.remove(job).unwrap();
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_policy_that_connects_has_no_credentials() {
+        let folder = tempfile::tempdir().unwrap();
+        let calls = PolicyServerCredentialsStore::folder(&folder.path().join("servers")).unwrap();
+        let job: JobId = "01936f3c-8d2e-7c41-9f0a-5b6c7d8e9f01".parse().unwrap();
+        calls.put(job, &PolicyServerAccess::Connects).unwrap();
+        assert!(matches!(calls.get(job).unwrap(), Some(PolicyServerAccess::Connects)));
     }
 }

@@ -124,6 +124,16 @@ impl Engine {
         Ok(Self { remote: remote(guard).map_err(EngineError::Remote)?, ..self })
     }
 
+    /// Prepares policies for a service's simulator instead of lanes here: all actions of a policy server's answer are
+    /// passed on at once. Every address that `guard` allows may be contacted.
+    ///
+    /// # Errors
+    /// The system cannot create threads.
+    pub fn forwarding(self, guard: AddressGuard) -> Result<Self, EngineError> {
+        let remote = ServerConnector::forwarding_chunks(guard, RemoteLimits::default());
+        Ok(Self { remote: remote.map_err(EngineError::Remote)?, ..self })
+    }
+
     /// Replaces the default budget for sleeping policies.
     #[must_use]
     pub fn with_wall_budget(self, wall_budget: WallBudget) -> Self {

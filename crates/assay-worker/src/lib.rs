@@ -32,6 +32,7 @@ pub use episode::job::Job;
 pub use episode::policy::{PolicyFolder, PolicySource};
 pub use episode::rejection::Rejection;
 pub use episode::session_error::SessionError;
+pub use episode::standalone::{StartedPolicy, start_policy};
 pub use evaluate::{Evaluation, EvaluationEvents, evaluate};
 pub use judging::Judging;
 pub use preflight::{PreflightJob, preflight};

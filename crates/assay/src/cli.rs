@@ -5,7 +5,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    AttestCommand, BackupArgs, CheckArgs, CompletionsArgs, DatasetArgs, DemoArgs, DoctorArgs, InitArgs, KeysCommand,
+    AttestCommand, BackupArgs, CheckArgs, CompletionsArgs, ConnectArgs, DatasetArgs, DemoArgs, DoctorArgs, InitArgs, KeysCommand,
     ModelCommand, RenderArgs, ReplayArgs, ReportArgs, RestoreArgs, RuntimeCommand, ScenarioCommand, SeasonCommand,
     ServeArgs, StlArgs, VerifyArgs,
 };
@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Check(Box<CheckArgs>),
     /// Evaluate a policy on a scenario and print the verdict
     Verify(Box<VerifyArgs>),
+    /// Evaluate a policy that stays on this machine by a service elsewhere
+    Connect(Box<ConnectArgs>),
     /// Run an episode of a report again and compare it with its recording bit for bit
     Replay(ReplayArgs),
     /// Record demonstrations of a policy as a dataset: LeRobot, Parquet or MCAP

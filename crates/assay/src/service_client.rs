@@ -11,7 +11,7 @@ use ureq::http::Response;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Body, SendBody};
 
-use crate::exit::Failure;
+use crate::exit::{Failure, OrFail};
 
 /// Maximum time to connect.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -19,6 +19,8 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 const RESPONSE_LIMIT: Duration = Duration::from_secs(300);
 /// Maximum size of a response, in bytes.
 const MAX_RESPONSE_BYTES: u64 = 4 << 20;
+/// Maximum size of a document, in bytes: a report of a thousand episodes, or its page.
+const MAX_DOCUMENT_BYTES: u64 = 256 << 20;
 /// Maximum length of a message of the service, in bytes.
 const MAX_MESSAGE_BYTES: usize = 1000;
 
@@ -90,6 +92,49 @@ impl ServiceClient {
     pub(crate) fn post(&self, path: &str, body: &Value) -> Result<ServiceResponse, NoResponse> {
         let request = self.agent.post(self.url(path)).header("authorization", self.bearer());
         self.response(request.header("content-type", "application/json").send(body.to_string()))
+    }
+
+    /// Sends a POST request without a body.
+    pub(crate) fn post_empty(&self, path: &str) -> Result<ServiceResponse, NoResponse> {
+        self.response(self.agent.post(self.url(path)).header("authorization", self.bearer()).send_empty())
+    }
+
+    /// Sends a POST request with a form of short texts. `boundary` must not occur in any of them.
+    pub(crate) fn post_form(
+        &self,
+        path: &str,
+        boundary: &str,
+        parts: &[(&str, String)],
+    ) -> Result<ServiceResponse, NoResponse> {
+        let mut body = String::new();
+        for (name, value) in parts {
+            let head = format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n");
+            body.extend([head.as_str(), value, "\r\n"]);
+        }
+        body.push_str(&format!("--{boundary}--\r\n"));
+        let request = self.agent.post(self.url(path)).header("authorization", self.bearer());
+        self.response(request.header("content-type", format!("multipart/form-data; boundary={boundary}")).send(body))
+    }
+
+    /// Returns a document of the service as text.
+    pub(crate) fn document(&self, path: &str) -> Result<String, Failure> {
+        let failed = |error| NoResponse { base: self.base.clone(), source: error };
+        let sent = self.agent.get(self.url(path)).header("authorization", self.bearer()).call();
+        let mut response = sent.map_err(failed).or_internal()?;
+        let text = response.body_mut().with_config().limit(MAX_DOCUMENT_BYTES).read_to_string();
+        let text = text.map_err(failed).or_internal()?;
+        match response.status().as_u16() {
+            200 => Ok(text),
+            status => {
+                let body = serde_json::from_str(&text).unwrap_or_default();
+                Err(ServiceResponse { status, retry_after: None, body }.failure())
+            }
+        }
+    }
+
+    /// Returns the full URL of a path of the service.
+    pub(crate) fn address(&self, path: &str) -> String {
+        self.url(path)
     }
 
     /// Sends a PATCH request with the next `length` bytes of `content`, which belong at `offset`.

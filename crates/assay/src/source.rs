@@ -54,7 +54,7 @@ pub(crate) fn find(
         (Some(_), Some(_)) => {
             Err(Failure::Usage(anyhow!("--adapter takes the folder of a checkpoint, not an address")))
         }
-        (Some(address), None) => server(address, options.server, scenario),
+        (Some(address), None) => server(address, options.server, scenario.control.replan_steps),
         (None, None) => files((given, given), options.models, (engine, scenario), folder),
         (None, Some(map)) => {
             let whole = folder.with_extension("checkpoint");
@@ -112,13 +112,18 @@ fn check_mapping(declaration: &PolicyDeclaration, scenario: &Scenario) -> anyhow
     }
 }
 
-fn server(address: &str, options: &PolicyServerArgs, scenario: &Scenario) -> Result<ResolvedPolicy, Failure> {
+/// Returns the policy server at `address`, called as `options` or else `replan_steps` specify.
+pub(crate) fn server(
+    address: &str,
+    options: &PolicyServerArgs,
+    replan_steps: Option<u32>,
+) -> Result<ResolvedPolicy, Failure> {
     // The address is not repeated: it may contain a password.
     let endpoint = ServerEndpoint::parse(address).context("the policy server's address").or_usage()?;
     let name = sanitise(&endpoint.to_string(), NAME_BYTES);
     let (text, file) = (options.policy_api_key.as_deref(), options.policy_api_key_file.as_deref());
     let api_key = secret("--policy-api-key-file", text, file).or_usage()?;
-    let replan_steps = options.replan_steps.or(scenario.control.replan_steps);
+    let replan_steps = options.replan_steps.or(replan_steps);
     let server = PolicyServer { endpoint, api_key, replan_steps };
     Ok(ResolvedPolicy {
         source: PolicySource::Server { server, concurrency: options.policy_concurrency },

@@ -78,8 +78,8 @@ fn header(app: &App, job_id: JobId, request: &VerifyRequest, policy: Option<&Sto
 
 /// Writes the credentials of the policy server to disk before there is a job that needs them.
 async fn store_credentials(app: &App, id: JobId, server: PolicyServerRequest) -> Result<(), ApiError> {
-    let (credentials, servers) = (server.credentials(), app.servers.clone());
-    let stored = tokio::task::spawn_blocking(move || servers.put(id, &credentials)).await;
+    let servers = app.servers.clone();
+    let stored = tokio::task::spawn_blocking(move || servers.put(id, &server.access)).await;
     let stored = stored.map_err(|e| ApiError::internal("storing credentials panicked", &e))?;
     stored.map_err(|e| disk_error(app, &e))
 }

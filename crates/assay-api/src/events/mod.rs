@@ -13,6 +13,7 @@ mod channels;
 mod follow;
 mod hub;
 mod job_stream;
+mod job_watch;
 mod progress;
 mod stream_slots;
 mod submission_stream;
@@ -21,5 +22,6 @@ mod update;
 
 pub(crate) use follow::follow;
 pub use hub::EventHub;
+pub(crate) use job_watch::JobWatch;
 pub(crate) use submission_stream::follow_submission;
 pub(crate) use update::JobUpdate;

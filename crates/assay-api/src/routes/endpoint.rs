@@ -19,7 +19,8 @@ pub struct EndpointInfo {
     pub needs_key: bool,
     /// The rate limit that requests count against.
     pub rate: RateClass,
-    /// True if the OpenAPI document describes it. The pages, and the endpoints that serve the document, are left out.
+    /// True if the OpenAPI document describes it. The pages, the endpoints that serve the document, and the WebSocket
+    /// of policies are left out.
     pub documented: bool,
     /// True if responses have an `ETag`, so that a client that has the current version gets 304.
     pub cacheable: bool,

@@ -7,7 +7,7 @@ use super::endpoint::{Endpoint, EndpointInfo};
 use super::openapi::document::DeclaredApi;
 use super::rate_class::RateClass;
 use super::{
-    arena, collections, community, evidence, keys, models, openapi, runtimes, scenarios, service, session, submissions,
+    arena, collections, community, connections, evidence, keys, models, openapi, runtimes, scenarios, service, session, submissions,
     verify, webhooks,
 };
 use crate::ui;
@@ -71,6 +71,7 @@ documented {
     get("/verify/{job_id}/attestation", verify::attestation::handle).scope(Scope::Read).cacheable();
     get("/artifacts/{job_id}/{sha256}/{name}", evidence::artifact::handle).not_json();
     get("/verify", verify::list::handle).scope(Scope::Read);
+    post("/verify/{job_id}/connection", verify::connection::handle).scope(Scope::Verify);
     post("/verify/{job_id}/cancel", verify::cancel::handle).scope(Scope::Verify);
     post("/verify/{job_id}/replay", verify::replay::handle).scope(Scope::Verify);
     post("/verify/{job_id}/review", verify::review::handle).scope(Scope::Review);
@@ -124,6 +125,7 @@ documented {
     get("/.well-known/assay-keys.json", service::signing_keys::handle).cacheable();
 }
 undocumented {
+    get("/connections/{job_id}", connections::open::handle).not_json();
     get("/openapi.json", openapi::document::handle).cacheable();
     get("/docs", service::docs::index).rate(RateClass::Pages).not_json();
     get("/docs/", service::docs::folder).rate(RateClass::Pages).not_json();

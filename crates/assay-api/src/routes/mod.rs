@@ -7,6 +7,7 @@ mod access;
 mod arena;
 mod collections;
 mod community;
+mod connections;
 mod endpoint;
 pub(crate) mod erased;
 mod evidence;

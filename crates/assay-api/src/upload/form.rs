@@ -32,6 +32,7 @@ const API_KEY: &str = "policy_api_key";
 /// The text parts of `POST /verify`, besides `policy`.
 const VERIFY_TEXTS: &[&str] = &[
     "policy_url",
+    "connect",
     API_KEY,
     "policy_concurrency",
     "replan_steps",
@@ -50,6 +51,10 @@ const VERIFY_TEXTS: &[&str] = &[
 /// The error for a submission with the URL of a policy server.
 const NO_SERVERS: &str = "a submission is an archive: a policy server would see every secret episode of the season; send \
                           the zip in policy, or evaluate the server with POST /verify";
+
+/// The error for a submission whose policy would connect.
+const NO_CONNECTIONS: &str = "a submission is an archive: a policy that connects would see every secret episode of the \
+                              season; send the zip in policy, or evaluate the policy with POST /verify";
 
 /// The parts of a form.
 #[derive(Debug, Clone, Copy)]
@@ -188,6 +193,7 @@ async fn read(mut reader: FormReader<'_>, request: Request) -> Result<UploadForm
             let shown = assay_model::sanitise(&name, 64);
             let message = match name.as_str() {
                 "policy_url" if parts.file == VERIFY_PARTS.file => NO_SERVERS.to_owned(),
+                "connect" if parts.file == VERIFY_PARTS.file => NO_CONNECTIONS.to_owned(),
                 _ => format!("there is no part {shown:?}: use {}, {}", parts.file, parts.texts.join(", ")),
             };
             return Err(ApiError::invalid(if shown.is_empty() { "body" } else { &shown }, None, message));

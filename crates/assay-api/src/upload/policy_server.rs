@@ -1,58 +1,66 @@
 //! The parts of a form that describe a policy server.
 
 use assay_model::{MAX_CONCURRENCY, MAX_REPLAN_STEPS, Secret};
-use assay_store::PolicyServerCredentials;
+use assay_store::{PolicyServerAccess, PolicyServerCredentials};
 
 use super::form::UploadForm;
 use super::stored_policy::intake_error;
-use super::text_parts::{MAX_NAME_CHARS, parse_count};
+use super::text_parts::{MAX_NAME_CHARS, parse_count, parse_part};
 use crate::http::ApiError;
 use crate::state::App;
 
 /// A request to evaluate a policy server.
 #[derive(Debug)]
 pub(crate) struct PolicyServerRequest {
-    /// The full URL, which may contain a token.
-    pub(crate) url: Secret,
-    /// The URL without secrets.
+    /// The way to the server, with its secrets.
+    pub(crate) access: PolicyServerAccess,
+    /// The URL without secrets; a general name for a policy that connects.
     pub(crate) name: String,
-    pub(crate) api_key: Option<Secret>,
-    pub(crate) concurrency: u32,
     pub(crate) replan_steps: Option<u32>,
 }
 
-impl PolicyServerRequest {
-    /// Returns the credentials that calls to the server need.
-    pub(crate) fn credentials(self) -> PolicyServerCredentials {
-        PolicyServerCredentials { url: self.url, api_key: self.api_key, concurrency: self.concurrency }
-    }
-}
+/// Name of a policy that connects, if the request has none.
+const CONNECTED_NAME: &str = "connected policy";
 
-/// Returns the server, if one is to be evaluated, and warnings about parts that are ignored because none is.
+/// Returns the server, if one is to be evaluated, and warnings about parts that are ignored.
 pub(super) fn read(app: &App, form: &UploadForm) -> Result<(Option<PolicyServerRequest>, Vec<String>), ApiError> {
-    // Validated even without a server: an invalid number is always an error.
+    // Validated even without a server: an invalid value is always an error.
     let concurrency = parse_count(form, "policy_concurrency", MAX_CONCURRENCY)?;
     let replan_steps = parse_count(form, "replan_steps", MAX_REPLAN_STEPS)?;
-    let url = form.texts.get("policy_url");
+    let connects = parse_part(form, "connect", "must be true or false", |text| text.parse::<bool>().ok())?;
     if form.policy.is_some() {
-        return Ok((None, ignored(form)));
+        let parts = ["policy_url", "connect", "policy_api_key", "policy_concurrency", "replan_steps"];
+        return Ok((None, ignored(form, &parts, "the archive in policy is evaluated")));
+    }
+    let url = form.texts.get("policy_url");
+    if connects == Some(true) {
+        if url.is_some() {
+            let message = "connect=true and policy_url exclude each other: either the policy connects, or it is called";
+            return Err(ApiError::invalid("connect", Some("true"), message));
+        }
+        let request = PolicyServerRequest {
+            access: PolicyServerAccess::Connects,
+            name: CONNECTED_NAME.to_owned(),
+            replan_steps,
+        };
+        let warnings = ignored(form, &["policy_api_key", "policy_concurrency"], "the policy connects itself");
+        return Ok((Some(request), warnings));
     }
     let Some(url) = url else {
-        let message = "policy is missing: send a zip archive with policy.py in it, or the address of a policy server in \
-                       policy_url";
+        let message = "policy is missing: send a zip archive with policy.py in it, the address of a policy server in \
+                       policy_url, or connect=true for a policy that connects itself";
         return Err(ApiError::invalid("policy", None, message));
     };
     // The error does not repeat the URL, which may contain a password.
     let checked = app.intake.check_server(url).map_err(|failure| intake_error(app, failure))?;
     let name = assay_model::sanitise(&checked.name, MAX_NAME_CHARS);
-    let request = PolicyServerRequest {
+    let credentials = PolicyServerCredentials {
         url: Secret::new(url),
-        name,
         api_key: api_key(form)?,
         concurrency: concurrency.unwrap_or(1),
-        replan_steps,
     };
-    Ok((Some(request), Vec::new()))
+    let access = PolicyServerAccess::Call(credentials);
+    Ok((Some(PolicyServerRequest { access, name, replan_steps }), Vec::new()))
 }
 
 /// Returns the API key of the server. It is sent in an HTTP header, where only printable ASCII is safe.
@@ -66,12 +74,8 @@ fn api_key(form: &UploadForm) -> Result<Option<Secret>, ApiError> {
     Ok(Some(Secret::new(text)))
 }
 
-/// Returns a warning for each part about a server that is ignored because an archive is evaluated.
-fn ignored(form: &UploadForm) -> Vec<String> {
-    let sent = |name: &&str| form.texts.contains_key(name) || *name == "policy_api_key" && form.api_key.is_some();
-    ["policy_url", "policy_api_key", "policy_concurrency", "replan_steps"]
-        .iter()
-        .filter(|name| sent(name))
-        .map(|name| format!("{name} was ignored: the archive in policy is evaluated"))
-        .collect()
+/// Returns a warning for each of these parts that was sent, and is ignored for this reason.
+fn ignored(form: &UploadForm, parts: &[&str], why: &str) -> Vec<String> {
+    let sent = |name: &&&str| form.texts.contains_key(**name) || **name == "policy_api_key" && form.api_key.is_some();
+    parts.iter().filter(sent).map(|name| format!("{name} was ignored: {why}")).collect()
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use assay_api::{
     AccountSlots, ApiSettings, AppState, CheckedPolicy, CheckedServer, Draft, DraftFailure, EventHub, IntakeFailure,
-    ModelTransfers, PolicyIntake, PreflightFailure, PreflightRequest, Preflights, Publisher, QueueForecast, RateLimits,
+    ModelTransfers, PolicyConnections, PolicyIntake, PolicyReservation, PreflightFailure, PreflightRequest, Preflights, Publisher, QueueForecast, RateLimits,
     RateWindows, Readiness, ReplayFailure, Replayer, SigningKeys, StaticCatalog, UploadSpace, UrlSigner, WebhookSender,
     prepare_folders, router,
 };
@@ -111,6 +111,8 @@ impl TestApp {
             signing_keys: Arc::new(OneKey),
             replayer: Arc::new(Different),
             servers: PolicyServerCredentialsStore::folder(&folder.path().join("servers")).unwrap(),
+            policy_connections: Arc::new(Unconnected),
+            connection_tokens: assay_api::ConnectionTokens::default(),
             webhook_sender: Arc::new(Unsent),
             blobs: Blobs::folder(&folder.path().join("blobs")).unwrap(),
             signer: UrlSigner::open(folder.path(), &Counter(AtomicU64::new(7))).unwrap(),
@@ -335,6 +337,22 @@ impl PolicyIntake for MagicIntake {
             _ => Err(IntakeFailure::Refused { field: "policy_url", message: "no address of a policy server".into() }),
         }
     }
+}
+
+/// Connections that are accepted and lead nowhere.
+#[derive(Debug)]
+struct Unconnected;
+
+impl PolicyConnections for Unconnected {
+    fn reserve(&self, _: assay_model::JobId) -> Option<Box<dyn PolicyReservation>> {
+        Some(Box::new(Self))
+    }
+
+    fn end(&self, _: assay_model::JobId) {}
+}
+
+impl PolicyReservation for Unconnected {
+    fn attach(self: Box<Self>, _: tokio::io::DuplexStream) {}
 }
 
 /// Accepts addresses; nothing is sent, since no deliveries run here.

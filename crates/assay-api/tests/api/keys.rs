@@ -25,7 +25,7 @@ async fn ask(app: &TestApp, endpoint: &EndpointInfo, prefix: &str, key: &str) ->
 fn expected(endpoint: &EndpointInfo) -> u16 {
     match (endpoint.method, endpoint.path) {
         ("GET", "/readyz") => 503,
-        ("GET", "/session") => 401,
+        ("GET", "/session" | "/connections/{job_id}") => 401,
         ("DELETE", "/session") => 204,
         ("GET", "/metrics") => 403,
         (

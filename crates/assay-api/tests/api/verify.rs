@@ -7,7 +7,7 @@ use std::time::Duration;
 use assay_api::{ApiSettings, RateLimits, router};
 use assay_model::{Clock, PolicyKey, Sha256Digest};
 use assay_store::testing::{episode, outcome};
-use assay_store::{JobFailure, Queue, Records, Work};
+use assay_store::{JobFailure, PolicyServerAccess, Queue, Records, Work};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -141,7 +141,7 @@ async fn the_credentials_of_a_policy_server_are_stored_apart_from_its_job() {
     assert_eq!(body["replan_steps"], json!(8), "the scenario's");
     assert!(!body.to_string().contains("secret"), "{body}");
     let job_id = id.parse().unwrap();
-    let call = app.state.servers.get(job_id).unwrap().unwrap();
+    let Some(PolicyServerAccess::Call(call)) = app.state.servers.get(job_id).unwrap() else { panic!("not called") };
     assert_eq!(call.url.reveal(), "ws://policy.test:8000/?token=t-secret");
     assert_eq!((call.api_key.unwrap().reveal(), call.concurrency), ("k-secret", 4));
     // One shard, for whoever works for policy servers.

@@ -13,31 +13,44 @@ use super::limits::MAX_RECEIVED_BYTES;
 
 /// The rest of the allowance of the last request; shared by a session and its connections.
 #[derive(Debug, Clone)]
-pub(crate) struct ReceiveAllowance(Arc<AtomicUsize>);
+pub(crate) struct ReceiveAllowance {
+    left: Arc<AtomicUsize>,
+    /// Bytes for each request.
+    per_request: usize,
+}
 
 impl Default for ReceiveAllowance {
     fn default() -> Self {
-        Self(Arc::new(AtomicUsize::new(MAX_RECEIVED_BYTES)))
+        Self::of(MAX_RECEIVED_BYTES)
     }
 }
 
 impl ReceiveAllowance {
+    /// Creates an allowance that is never used up, for a peer that is trusted.
+    pub(crate) fn unlimited() -> Self {
+        Self::of(usize::MAX)
+    }
+
+    fn of(per_request: usize) -> Self {
+        Self { left: Arc::new(AtomicUsize::new(per_request)), per_request }
+    }
+
     /// Renews the allowance for a request.
     pub(crate) fn renew(&self) {
-        self.0.store(MAX_RECEIVED_BYTES, Ordering::Relaxed);
+        self.left.store(self.per_request, Ordering::Relaxed);
     }
 
     /// Returns `fault`, unless the connection failed because the server sent too much.
     pub(crate) fn explain(&self, fault: ServerFault) -> ServerFault {
-        if self.0.load(Ordering::Relaxed) > 0 {
+        if self.left.load(Ordering::Relaxed) > 0 {
             return fault;
         }
         ServerFault::protocol(format!("more than {} MiB for one request", MAX_RECEIVED_BYTES / (1024 * 1024)))
     }
 
     fn take(&self, bytes: usize) -> io::Result<()> {
-        let left = self.0.load(Ordering::Relaxed).saturating_sub(bytes);
-        self.0.store(left, Ordering::Relaxed);
+        let left = self.left.load(Ordering::Relaxed).saturating_sub(bytes);
+        self.left.store(left, Ordering::Relaxed);
         if left == 0 { Err(io::Error::other("the server sent more bytes than allowed")) } else { Ok(()) }
     }
 }

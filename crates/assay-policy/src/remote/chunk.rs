@@ -49,6 +49,11 @@ impl Chunk {
         self
     }
 
+    /// Returns the numbers of all its actions.
+    pub(crate) fn all(&self) -> &[f64] {
+        &self.values
+    }
+
     /// Returns the number of its actions.
     pub(crate) fn horizon(&self) -> usize {
         self.values.len() / self.width.max(1)

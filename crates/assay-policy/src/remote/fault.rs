@@ -8,7 +8,7 @@ use assay_model::{PolicyErrorCode, sanitise};
 use crate::{MESSAGE_BYTES, TRACEBACK_BYTES};
 
 /// The kind of a fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ServerFaultKind {
     /// There is no connection with the server, or it refused the key.
     Connect,
@@ -26,11 +26,13 @@ pub(crate) enum ServerFaultKind {
     Closed,
     /// The server missed a deadline.
     Timeout,
+    /// A policy that connected to the service reported a fault of its own.
+    Reported(PolicyErrorCode),
 }
 
 impl ServerFaultKind {
     /// Returns the code under which the lane and the report know it.
-    pub(crate) fn code(self) -> PolicyErrorCode {
+    pub(crate) fn code(&self) -> PolicyErrorCode {
         match self {
             Self::Connect => PolicyErrorCode::Connect,
             Self::ServerError => PolicyErrorCode::ServerError,
@@ -39,6 +41,7 @@ impl ServerFaultKind {
             Self::Mismatch => PolicyErrorCode::Mismatch,
             Self::Closed => PolicyErrorCode::Closed,
             Self::Timeout => PolicyErrorCode::Timeout,
+            Self::Reported(code) => code.clone(),
         }
     }
 }
@@ -111,6 +114,12 @@ impl ServerFault {
         let text = sanitise(text, usize::MAX);
         let detail = end_of(text.trim(), TRACEBACK_BYTES).to_owned();
         Self { detail, ..Self::new(ServerFaultKind::ServerError, message) }
+    }
+
+    /// Creates the fault that a policy reports about itself.
+    pub(crate) fn reported(code: PolicyErrorCode, message: &str, traceback: &str) -> Self {
+        let detail = sanitise(end_of(traceback, TRACEBACK_BYTES), TRACEBACK_BYTES);
+        Self { detail, ..Self::new(ServerFaultKind::Reported(code), message) }
     }
 
     /// Returns the frame's payload that reports it to the lane.

@@ -13,8 +13,7 @@ use super::guard::AddressGuard;
 use super::lane_side::LaneSide;
 use super::limits::RemoteLimits;
 use super::log::ServerLog;
-use super::relay::Relay;
-use super::server::PolicyServer;
+use super::relay::{ChunkExecution, Relay};
 use super::server_session::ServerSession;
 use super::transport::Transport;
 use super::{http, openpi};
@@ -54,12 +53,10 @@ pub async fn relay(web_socket: bool, lane: &[u8], answers: Vec<Vec<u8>>) -> std:
     let allowance = ReceiveAllowance::default();
     let stream: Box<dyn Transport> = Box::new(Metered::new(client, &allowance));
     if let Ok(Ok(session)) = tokio::time::timeout(PATIENCE, open(web_socket, stream, allowance)).await {
-        // An address where nothing listens, and to which the guard allows no connection.
-        let endpoint = ServerEndpoint::parse("http://127.0.0.1:9/").map_err(std::io::Error::other)?;
-        let server = PolicyServer { endpoint, api_key: None, replan_steps: Some(1) };
         let limits = RemoteLimits { connect: PATIENCE, first: PATIENCE, inference: PATIENCE, episode: PATIENCE };
         let lane = LaneSide::new(relay_end, NONCE);
-        Relay::new(lane, session, limits, &server, "0".to_owned(), Arc::new(ServerLog::default())).run().await;
+        let execution = ChunkExecution { replan_steps: Some(1), ..ChunkExecution::default() };
+        Relay::new(lane, session, limits, execution, "0".to_owned(), Arc::new(ServerLog::default())).run().await;
     }
     serving.abort();
     sending.abort();

@@ -9,6 +9,7 @@
 mod allowance;
 mod array;
 mod chunk;
+mod connected;
 mod endpoint;
 mod fault;
 #[cfg(feature = "fuzzing")]
@@ -29,7 +30,12 @@ mod server;
 mod server_session;
 mod session;
 mod transport;
+mod websocket;
 
+pub use connected::{
+    ConnectedPolicies, ConnectionReservation, FIRST_CONNECTION_WAIT, LinkEnd, LinkError, LinkHost, PolicyLink,
+    RECONNECTION_WAIT, StartFailure,
+};
 pub use endpoint::{EndpointError, ServerEndpoint};
 pub use guard::AddressGuard;
 pub use limits::RemoteLimits;

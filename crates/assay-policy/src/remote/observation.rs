@@ -11,6 +11,8 @@ pub(crate) struct Episode {
     /// Random: identifies the episode, and carries no other information.
     pub(crate) id: String,
     pub(crate) seed: u64,
+    /// The scenario's id.
+    pub(crate) scenario: String,
     pub(crate) instruction: String,
     pub(crate) specs: Vec<ArraySpec>,
     pub(crate) action_dim: usize,
@@ -23,7 +25,7 @@ pub(crate) struct RemoteObservation<'a> {
     pub(crate) step: u32,
     pub(crate) time: f64,
     pub(crate) time_remaining: f64,
-    data: &'a [u8],
+    payload: &'a [u8],
 }
 
 /// An array of it: little-endian, C order.
@@ -38,6 +40,7 @@ impl Episode {
         Self {
             id,
             seed: init.seed,
+            scenario: init.scenario,
             instruction: init.instruction.unwrap_or_default(),
             specs: init.observation,
             action_dim: init.action_dim as usize,
@@ -61,13 +64,18 @@ impl<'a> RemoteObservation<'a> {
         if payload.len() != episode.payload_bytes() {
             return None;
         }
-        let (times, data) = payload.split_at(TIMES_BYTES);
+        let times = &payload[..TIMES_BYTES];
         let number = |bytes: &[u8]| bytes.try_into().map(f64::from_le_bytes).ok();
-        Some(Self { episode, step, time: number(&times[..8])?, time_remaining: number(&times[8..])?, data })
+        Some(Self { episode, step, time: number(&times[..8])?, time_remaining: number(&times[8..])?, payload })
+    }
+
+    /// Returns the payload of its frame.
+    pub(crate) fn payload(&self) -> &'a [u8] {
+        self.payload
     }
 
     pub(crate) fn arrays(&self) -> impl Iterator<Item = ArrayView<'a>> {
-        let mut rest = self.data;
+        let mut rest = &self.payload[TIMES_BYTES..];
         self.episode.specs.iter().map(move |spec| {
             let (data, others) = rest.split_at(spec.size_bytes());
             rest = others;

@@ -7,17 +7,19 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use assay_jail::Activity;
+use assay_model::JobId;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use super::connected::{ConnectedPolicies, ConnectedSession};
 use super::fault::ServerFault;
 use super::guard::AddressGuard;
 use super::lane_side::LaneSide;
 use super::limits::{CLOSE_LIMIT, RemoteLimits};
 use super::log::ServerLog;
 use super::redaction::Redaction;
-use super::relay::Relay;
+use super::relay::{ChunkExecution, Relay};
 use super::server::PolicyServer;
 use super::server_session::ServerSession;
 use super::session::ProtocolSession;
@@ -39,7 +41,9 @@ pub struct ServerConnector {
 #[derive(Debug)]
 struct RemoteShared {
     guard: AddressGuard,
+    connected: ConnectedPolicies,
     limits: RemoteLimits,
+    forwards_chunks: bool,
 }
 
 /// The outcome of connecting to a server.
@@ -76,6 +80,20 @@ impl ServerConnector {
     /// # Errors
     /// The system cannot create a thread.
     pub fn new(guard: AddressGuard, limits: RemoteLimits) -> io::Result<Self> {
+        Self::with(guard, limits, false)
+    }
+
+    /// Like [`Self::new`]; the policies answer with all actions of a server's answer in one frame, for [`PolicyLink`].
+    ///
+    /// [`PolicyLink`]: crate::remote::PolicyLink
+    ///
+    /// # Errors
+    /// The system cannot create a thread.
+    pub fn forwarding_chunks(guard: AddressGuard, limits: RemoteLimits) -> io::Result<Self> {
+        Self::with(guard, limits, true)
+    }
+
+    fn with(guard: AddressGuard, limits: RemoteLimits, forwards_chunks: bool) -> io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(THREADS)
             .thread_name("policy-relay")
@@ -83,7 +101,9 @@ impl ServerConnector {
             .enable_time()
             .build()?;
         let handle = runtime.handle().clone();
-        Ok(Self { runtime: Some(runtime), handle, shared: Arc::new(RemoteShared { guard, limits }) })
+        let connected = ConnectedPolicies::new(handle.clone());
+        let shared = RemoteShared { guard, connected, limits, forwards_chunks };
+        Ok(Self { runtime: Some(runtime), handle, shared: Arc::new(shared) })
     }
 
     /// Returns the guard that decides which addresses may be connected to.
@@ -92,11 +112,30 @@ impl ServerConnector {
         &self.shared.guard
     }
 
+    /// Returns the connections of policies that connect to this process.
+    #[must_use]
+    pub fn connected(&self) -> &ConnectedPolicies {
+        &self.shared.connected
+    }
+
     /// Starts to connect for one episode.
     ///
     /// # Errors
     /// A socket or a random number is not available.
     pub fn connect(&self, server: &PolicyServer) -> io::Result<PendingConnection> {
+        self.begin(ServerRoute::Call(server.clone()))
+    }
+
+    /// Starts to wait for the policy of a job that connects itself, for one episode. Of its answers, `replan_steps`
+    /// actions are executed.
+    ///
+    /// # Errors
+    /// A socket or a random number is not available.
+    pub fn expect(&self, job: JobId, replan_steps: Option<u32>) -> io::Result<PendingConnection> {
+        self.begin(ServerRoute::Expect { job, replan_steps })
+    }
+
+    fn begin(&self, route: ServerRoute) -> io::Result<PendingConnection> {
         let (relay_end, lane_end) = UnixStream::pair()?;
         relay_end.set_nonblocking(true)?;
         let (nonce, id) = (random_number()?, random_number()?);
@@ -104,7 +143,7 @@ impl ServerConnector {
         let log = Arc::new(ServerLog::default());
         let link =
             ServerLink { stream: relay_end, nonce, id: format!("{id:016x}"), log: Arc::clone(&log), outcome: sender };
-        let work = episode(Arc::clone(&self.shared), server.clone(), link);
+        let work = episode(Arc::clone(&self.shared), route, link);
         let task = Some(self.handle.spawn(work));
         let handle = self.handle.clone();
         let stream = Some(PolicyStream::socket(lane_end)?);
@@ -122,6 +161,44 @@ impl Drop for ServerConnector {
     }
 }
 
+/// The way to the server of an episode.
+enum ServerRoute {
+    Call(PolicyServer),
+    Expect { job: JobId, replan_steps: Option<u32> },
+}
+
+impl ServerRoute {
+    fn replan_steps(&self) -> Option<u32> {
+        match self {
+            Self::Call(server) => server.replan_steps,
+            Self::Expect { replan_steps, .. } => *replan_steps,
+        }
+    }
+
+    fn redaction(&self) -> Redaction {
+        match self {
+            Self::Call(server) => Redaction::of(server),
+            Self::Expect { .. } => Redaction::default(),
+        }
+    }
+
+    async fn open(&self, shared: &RemoteShared, nonce: u64) -> Result<ServerSession, ServerFault> {
+        match self {
+            Self::Call(server) => {
+                let open = ServerSession::open(&shared.guard, &server.endpoint, server.api_key.as_ref());
+                let limit = shared.limits.connect;
+                let late = || ServerFault::timeout("introduce itself", limit);
+                timeout(limit, open).await.unwrap_or_else(|_| Err(late()))
+            }
+            // The wait for a connection has limits of its own.
+            Self::Expect { job, .. } => {
+                let session = ConnectedSession::open(&shared.connected, *job, nonce).await?;
+                Ok(ServerSession::Connected(Box::new(session)))
+            }
+        }
+    }
+}
+
 /// The input of an episode's relay.
 struct ServerLink {
     stream: UnixStream,
@@ -133,21 +210,19 @@ struct ServerLink {
     outcome: SyncSender<Result<String, ServerFault>>,
 }
 
-async fn episode(shared: Arc<RemoteShared>, server: PolicyServer, link: ServerLink) {
-    let limits = shared.limits;
-    let redaction = Redaction::of(&server);
+async fn episode(shared: Arc<RemoteShared>, route: ServerRoute, link: ServerLink) {
+    let redaction = route.redaction();
     let opened = async {
         let stream = tokio::net::UnixStream::from_std(link.stream).map_err(|e| ServerFault::connect(e.to_string()))?;
-        let open = ServerSession::open(&shared.guard, &server.endpoint, server.api_key.as_ref());
-        let open = timeout(limits.connect, open).await;
-        let late = || ServerFault::timeout("introduce itself", limits.connect);
-        Ok((LaneSide::new(stream, link.nonce), open.unwrap_or_else(|_| Err(late()))?))
+        Ok((LaneSide::new(stream, link.nonce), route.open(&shared, link.nonce).await?))
     };
     match opened.await {
         Ok((lane, session)) => {
             // A caller that has dropped the receiver has dropped the other end of the socket too.
             drop(link.outcome.send(Ok(redaction.redact(&session.describe()))));
-            Relay::new(lane, session, limits, &server, link.id, link.log).run().await;
+            let (replan_steps, forwards_chunks) = (route.replan_steps(), shared.forwards_chunks);
+            let execution = ChunkExecution { replan_steps, forwards_chunks, redaction };
+            Relay::new(lane, session, shared.limits, execution, link.id, link.log).run().await;
         }
         Err(fault) => drop(link.outcome.send(Err(redaction.redact_fault(fault)))),
     }

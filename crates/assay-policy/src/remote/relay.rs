@@ -12,17 +12,26 @@ use super::limits::RemoteLimits;
 use super::log::ServerLog;
 use super::observation::{Episode, RemoteObservation};
 use super::redaction::Redaction;
-use super::server::PolicyServer;
 use super::server_session::ServerSession;
 use super::session::ProtocolSession;
+
+/// What becomes of a server's answers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ChunkExecution {
+    /// Actions of an answer that are executed; all of them if absent.
+    pub(crate) replan_steps: Option<u32>,
+    /// True if they are passed on in one frame: the other side is not a lane, but forwards them to a service.
+    pub(crate) forwards_chunks: bool,
+    /// The secrets to redact from its messages.
+    pub(crate) redaction: Redaction,
+}
 
 /// One episode's relay.
 pub(crate) struct Relay {
     lane: LaneSide,
     session: ServerSession,
     limits: RemoteLimits,
-    replan_steps: Option<u32>,
-    redaction: Redaction,
+    execution: ChunkExecution,
     /// Random, for servers that distinguish sessions.
     id: String,
     episode: Option<Episode>,
@@ -40,7 +49,7 @@ impl Relay {
         lane: LaneSide,
         session: ServerSession,
         limits: RemoteLimits,
-        server: &PolicyServer,
+        execution: ChunkExecution,
         id: String,
         log: Arc<ServerLog>,
     ) -> Self {
@@ -48,8 +57,7 @@ impl Relay {
             lane,
             session,
             limits,
-            replan_steps: server.replan_steps,
-            redaction: Redaction::of(server),
+            execution,
             id,
             episode: None,
             chunk: None,
@@ -66,7 +74,8 @@ impl Relay {
             tracing::debug!(%error, "relay ended before its episode");
         }
         let known = u32::from(self.fault.as_ref().is_some_and(|fault| fault.kind == ServerFaultKind::Unasked));
-        self.log.unasked(known + self.session.close().await);
+        let Self { session, log, .. } = self;
+        log.unasked(known + session.close().await);
     }
 
     async fn serve(&mut self) -> Result<(), LaneGone> {
@@ -98,7 +107,7 @@ impl Relay {
             match answer {
                 Ok((kind, payload)) => self.lane.send(kind, header.seq, &payload).await?,
                 Err(fault) => {
-                    let fault = self.redaction.redact_fault(fault);
+                    let fault = self.execution.redaction.redact_fault(fault);
                     let payload = serde_json::to_vec(&fault.to_wire()).unwrap_or_default();
                     self.lane.send(FrameKind::Error, header.seq, &payload).await?;
                     return self.linger().await;
@@ -143,7 +152,11 @@ impl Relay {
         let chunk = answer.unwrap_or_else(|_| Err(late()))?;
         self.asked = true;
         self.log.answered(chunk.horizon());
-        let chunk = self.chunk.insert(chunk.cut(self.replan_steps));
+        let chunk = chunk.cut(self.execution.replan_steps);
+        if self.execution.forwards_chunks {
+            return Ok(bytes(chunk.all()));
+        }
+        let chunk = self.chunk.insert(chunk);
         chunk.pop().map(bytes).ok_or_else(|| ServerFault::bad_action("no actions"))
     }
 }

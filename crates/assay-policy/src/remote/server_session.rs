@@ -3,6 +3,7 @@
 use assay_model::Secret;
 
 use super::chunk::Chunk;
+use super::connected::ConnectedSession;
 use super::endpoint::ServerEndpoint;
 use super::fault::ServerFault;
 use super::guard::AddressGuard;
@@ -16,6 +17,7 @@ use super::session::ProtocolSession;
 pub(crate) enum ServerSession {
     OpenPi(OpenPiSession),
     Http(HttpSession),
+    Connected(Box<ConnectedSession>),
 }
 
 /// Evaluates an expression with the session, regardless of its protocol.
@@ -24,6 +26,7 @@ macro_rules! with_session {
         match $server {
             ServerSession::OpenPi($session) => $value,
             ServerSession::Http($session) => $value,
+            ServerSession::Connected($session) => $value,
         }
     };
 }
@@ -52,7 +55,7 @@ impl ProtocolSession for ServerSession {
         with_session!(self, session => session.idle().await)
     }
 
-    async fn close(&mut self) -> u32 {
+    async fn close(self) -> u32 {
         with_session!(self, session => session.close().await)
     }
 }

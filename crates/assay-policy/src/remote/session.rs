@@ -34,7 +34,7 @@ pub(crate) trait ProtocolSession: Sized {
     }
 
     /// Ends the conversation, within a time limit of its own; returns the number of unsolicited messages.
-    async fn close(&mut self) -> u32 {
+    async fn close(self) -> u32 {
         0
     }
 }

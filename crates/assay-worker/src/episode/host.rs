@@ -18,6 +18,10 @@ use crate::{Cancel, Engine, Job, SessionError};
 
 /// Interval for polling a running import, and thus the maximum delay of an episode's start.
 const IMPORT_TICK: Duration = Duration::from_micros(100);
+/// Time after which the interval is [`LONG_TICK`].
+const LONG_WAIT: Duration = Duration::from_secs(1);
+/// Interval for polling something that takes long.
+const LONG_TICK: Duration = Duration::from_millis(10);
 
 /// Provides everything that a session needs from its machine.
 pub(crate) trait EpisodeHost: Debug + Send + Sync {
@@ -94,11 +98,13 @@ struct EnginePolicy<'a> {
 impl PreparedPolicy for EnginePolicy<'_> {
     fn start(self: Box<Self>, cancel: &Cancel) -> Result<PolicyStart, SessionError> {
         let mut pending = self.pending.begin(self.engine)?;
+        let began = Instant::now();
         while !pending.is_done() {
             if cancel.is_cancelled() {
                 return Err(SessionError::Cancelled);
             }
-            thread::sleep(IMPORT_TICK);
+            // A policy server may take minutes to connect.
+            thread::sleep(if began.elapsed() < LONG_WAIT { IMPORT_TICK } else { LONG_TICK });
         }
         pending.wait()
     }

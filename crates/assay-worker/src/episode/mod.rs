@@ -19,5 +19,6 @@ pub(crate) mod results;
 pub(crate) mod session;
 pub(crate) mod session_error;
 pub(crate) mod session_events;
+pub(crate) mod standalone;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use assay_model::RuntimeVersion;
+use assay_model::{JobId, RuntimeVersion};
 use assay_policy::remote::{ConnectOutcome, PendingConnection, PolicyServer};
 use assay_policy::{
     LoadOutcome, LoadRequest, PolicyAdapter, PolicyConnection, PolicyFailure, PolicyHome, PreparingPolicy,
@@ -38,6 +38,13 @@ pub enum PolicySource {
         /// Maximum number of simultaneous episodes, at least 1.
         concurrency: u32,
     },
+    /// A policy server that connects to this process; it serves one episode at a time.
+    Connected {
+        /// The job whose policy it is.
+        job: JobId,
+        /// Actions of an answer that are executed before the next request; all of them if absent.
+        replan_steps: Option<u32>,
+    },
 }
 
 impl PolicyFolder {
@@ -57,6 +64,7 @@ impl PolicySource {
         match self {
             Self::Folder(folder) => PolicyAdapter::of_folder(&folder.path).ok()??.action.replan_steps,
             Self::Server { server, .. } => server.replan_steps,
+            Self::Connected { replan_steps, .. } => *replan_steps,
         }
     }
 
@@ -66,6 +74,7 @@ impl PolicySource {
         let wanted = match self {
             Self::Folder(_) => lanes,
             Self::Server { concurrency, .. } => *concurrency as usize,
+            Self::Connected { .. } => 1,
         };
         wanted.clamp(1, episodes.max(1))
     }
@@ -93,6 +102,9 @@ impl PolicySource {
                 pool.prepare(order).map(PendingPolicy::Jailed).map_err(SessionError::of)
             }
             Self::Server { server, .. } => Ok(PendingPolicy::Server(server.clone())),
+            Self::Connected { job, replan_steps } => {
+                Ok(PendingPolicy::Expected { job: *job, replan_steps: *replan_steps })
+            }
         }
     }
 }
@@ -111,6 +123,11 @@ fn allowance(scenario: &Scenario) -> ProcessBudget {
 pub(crate) enum PendingPolicy {
     Jailed(PreparingPolicy),
     Server(PolicyServer),
+    /// A policy server that connects itself.
+    Expected {
+        job: JobId,
+        replan_steps: Option<u32>,
+    },
     Connecting(PendingConnection),
     /// It does not fit the scenario, so nothing is started.
     Unsuitable(Box<PolicyFailure>),
@@ -131,6 +148,9 @@ impl PendingPolicy {
     pub(crate) fn begin(self, engine: &Engine) -> Result<Self, SessionError> {
         match self {
             Self::Server(server) => engine.remote().connect(&server).map(Self::Connecting).map_err(SessionError::of),
+            Self::Expected { job, replan_steps } => {
+                engine.remote().expect(job, replan_steps).map(Self::Connecting).map_err(SessionError::of)
+            }
             begun => Ok(begun),
         }
     }
@@ -138,7 +158,7 @@ impl PendingPolicy {
     pub(crate) fn is_done(&mut self) -> bool {
         match self {
             Self::Jailed(prepared) => prepared.is_done(),
-            Self::Server(_) | Self::Unsuitable(_) => true,
+            Self::Server(_) | Self::Expected { .. } | Self::Unsuitable(_) => true,
             Self::Connecting(connecting) => connecting.is_done(),
         }
     }
@@ -158,7 +178,7 @@ impl PendingPolicy {
                 ConnectOutcome::Failed(failure) => Ok(PolicyStart::Failed(failure)),
             },
             Self::Unsuitable(failure) => Ok(PolicyStart::Failed(failure)),
-            Self::Server(_) => Err(SessionError::internal("the policy server was never connected to")),
+            Self::Server(_) | Self::Expected { .. } => Err(SessionError::internal("the policy server was never connected to")),
         }
     }
 }

@@ -24,7 +24,7 @@ impl PreflightJob {
     pub(super) fn identity(&self) -> PolicyIdentity {
         match self.policy {
             PolicySource::Folder(_) => PolicyIdentity::Measured,
-            PolicySource::Server { .. } => PolicyIdentity::Declared,
+            PolicySource::Server { .. } | PolicySource::Connected { .. } => PolicyIdentity::Declared,
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use assay_model::{JobHeader, JobId, JobStatus};
 use assay_policy::remote::{PolicyServer, ServerEndpoint};
-use assay_store::{Claim, MAX_RETRIES};
+use assay_store::{Claim, MAX_RETRIES, PolicyServerAccess};
 
 use super::busy::Busy;
 use super::intervals::LEASE;
@@ -88,17 +88,25 @@ impl WorkerShared {
     pub(super) fn server(&self, header: &JobHeader) -> Result<PolicySource, SessionError> {
         let call = self.options.servers.get(header.job_id).map_err(SessionError::of)?;
         let gone = || SessionError::internal("the address of the policy server is not stored");
-        let call = call.ok_or_else(gone)?;
+        let call = match call.ok_or_else(gone)? {
+            PolicyServerAccess::Call(call) => call,
+            PolicyServerAccess::Connects => {
+                return Ok(PolicySource::Connected { job: header.job_id, replan_steps: header.replan_steps });
+            }
+        };
         let endpoint = ServerEndpoint::parse(call.url.reveal()).map_err(SessionError::of)?;
         let server = PolicyServer { endpoint, api_key: call.api_key, replan_steps: header.replan_steps };
         Ok(PolicySource::Server { server, concurrency: call.concurrency.max(1) })
     }
 
-    /// Removes the credentials of a job's policy server, including the key: they are no longer needed.
+    /// Removes the credentials of a job's policy server, including the key, and ends its connection: they are no longer
+    /// needed.
     pub(super) fn forget_server(&self, job: JobId) {
         if let Err(error) = self.options.servers.remove(job) {
             tracing::error!(job.id = %job, %error, "could not remove policy server credentials");
         }
+        // After the file, without which no connection is accepted.
+        self.options.engine.remote().connected().end(job);
     }
 
     /// Removes the credentials of all jobs that have ended, and of requests from before `start` that never became a

@@ -3,7 +3,7 @@
 use clap::{ArgMatches, CommandFactory};
 
 use super::{
-    attest, backup, check, completions, dataset, demo, doctor, init, keys, model, render, replay, report, restore,
+    attest, backup, check, completions, connect, dataset, demo, doctor, init, keys, model, render, replay, report, restore,
     runtime, scenario, season, serve, stl, verify,
 };
 use crate::cli::{Cli, Command};
@@ -14,6 +14,7 @@ pub(crate) fn run(command: Command, matches: &ArgMatches) -> Result<ExitStatus, 
     match command {
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
+        Command::Connect(arguments) => connect::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Dataset(arguments) => dataset::run(&arguments),
         Command::Render(arguments) => render::run(&arguments),

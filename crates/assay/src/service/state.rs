@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use assay_api::{
-    AccountSlots, ApiSettings, AppState, EventHub, ModelTransfers, OsEntropy, QueueForecast, RateWindows, Readiness,
+    AccountSlots, ApiSettings, AppState, ConnectionTokens, EventHub, ModelTransfers, OsEntropy, QueueForecast, RateWindows, Readiness,
     SigningKeys, StaticCatalog, UploadSpace, UrlSigner,
 };
 use assay_model::SystemClock;
@@ -18,6 +18,7 @@ use assay_store::{
 };
 use assay_worker::{Cancel, Engine, Keyring};
 
+use super::connections::EngineConnections;
 use super::intake::EngineIntake;
 use super::metrics;
 use super::preflights::EnginePreflights;
@@ -77,6 +78,8 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
         storage,
         signing_keys: Arc::new(PublicKeys(keyring)),
         servers: servers.context("the folder of policy servers' credentials")?,
+        policy_connections: Arc::new(EngineConnections(Arc::clone(engine))),
+        connection_tokens: ConnectionTokens::default(),
         webhook_sender: Arc::new(GuardedSender(AddressGuard::new(networks))),
         signer: UrlSigner::open(data, &OsEntropy)?,
         events: EventHub::new(Arc::clone(&records), Arc::new(SystemClock), forecast.clone(), live),

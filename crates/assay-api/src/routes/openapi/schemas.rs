@@ -79,6 +79,7 @@ bodies! {
         submissions::create::NewSubmission,
         submissions::list::SubmissionPage,
         submissions::view::SubmissionDetail,
+        verify::connection::NewConnection,
         verify::episodes::EpisodePage,
         verify::list::JobPage,
         webhooks::deliveries::WebhookDeliveryPage,

@@ -35,6 +35,7 @@ pub(in crate::routes) async fn handle(
                 // The worker's maintenance retries.
                 tracing::warn!(job.id = %job, %error, "could not remove the credentials of its policy server");
             }
+            app.policy_connections.end(job);
             show(&app, &caller, job).await.map(Json)
         }
         CancelOutcome::Already(status) => {

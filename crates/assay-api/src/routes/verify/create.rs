@@ -16,13 +16,16 @@ use crate::views::JobView;
 #[schemars(deny_unknown_fields, transform = never_null)]
 #[expect(dead_code, reason = "only its schema is used; `upload` reads the form")]
 pub(in crate::routes) struct VerifyForm {
-    /// Zip archive with `policy.py` at its root. Either this part or `policy_url` is required. If both are given, the
+    /// Zip archive with `policy.py` at its root. Either this part, `policy_url` or `connect` is required. If both are given, the
     /// archive is evaluated, the parts about a policy server have no effect, and `warnings` names them.
     #[schemars(with = "Option<String>", extend("format" = "binary", "contentMediaType" = "application/zip"))]
     policy: Option<Vec<u8>>,
     /// URL of a running policy server, as an alternative to `policy`: ws://, wss://, http:// or https://.
     #[schemars(length(max = 2048))]
     policy_url: Option<String>,
+    /// `true` for a policy that connects itself, as an alternative to `policy` and `policy_url`: see
+    /// `POST /verify/{job_id}/connection`.
+    connect: Option<bool>,
     /// With `policy_url`: the API key that the server requires, printable ASCII. Stored only until the job has run, and
     /// never shown.
     #[schemars(pattern("^[ -~]*[!-~][ -~]*$"), length(max = 4096), extend("writeOnly" = true, "format" = "password"))]
@@ -30,7 +33,7 @@ pub(in crate::routes) struct VerifyForm {
     /// With `policy_url`: maximum number of episodes that use the server at the same time; 1 if absent.
     #[schemars(range(min = 1, max = 16))]
     policy_concurrency: Option<u32>,
-    /// With `policy_url`: number of actions in an answer of the server that are executed before the next request; if
+    /// With `policy_url` or `connect`: number of actions in an answer of the server that are executed before the next request; if
     /// absent, the scenario's default, or all of them.
     #[schemars(range(min = 1, max = 1000))]
     replan_steps: Option<u32>,
@@ -65,7 +68,7 @@ pub(in crate::routes) struct VerifyForm {
 
 /// Verify a policy
 ///
-/// Accepts a zip archive with `policy.py`, or the URL of a policy server, and queues a job that runs the policy
+/// Accepts a zip archive with `policy.py`, the URL of a policy server, or a policy that connects itself, and queues a job that runs the policy
 /// `num_episodes` times in the scenario. Errors in the form name the part; errors of the policy itself are part of the
 /// result. With an `Idempotency-Key`, the request can be repeated safely without creating a second job.
 #[utoipa::path(

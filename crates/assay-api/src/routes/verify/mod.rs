@@ -2,6 +2,7 @@
 
 pub(in crate::routes) mod attestation;
 pub(in crate::routes) mod cancel;
+pub(in crate::routes) mod connection;
 pub(in crate::routes) mod create;
 pub(in crate::routes) mod episodes;
 pub(in crate::routes) mod erase;

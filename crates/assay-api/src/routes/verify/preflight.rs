@@ -1,6 +1,7 @@
 //! `POST /preflight`: runs a policy on a scenario for a few steps and reports any problems. Nothing is stored.
 
 use assay_model::Preflight;
+use assay_store::{PolicyServerAccess, PolicyServerCredentials};
 use axum::Extension;
 use axum::extract::{Request, State};
 
@@ -36,6 +37,7 @@ pub(in crate::routes) async fn handle(
     app.preflight_slots.precheck(&caller.key.account)?;
     let form = upload::receive(&app, &caller, request, upload::VERIFY_PARTS).await?;
     let wish = VerifyRequest::read(&app, &form).await?;
+    let server = wish.server.map(|server| credentials(server.access)).transpose()?;
     let place = app.preflight_slots.acquire(&caller.key.account)?;
     let (runner, account) = (app.clone(), caller.key.account.clone());
     let task = tokio::task::spawn_blocking(move || {
@@ -46,7 +48,7 @@ pub(in crate::routes) async fn handle(
             scenario_digest: wish.scenario.digest,
             account,
             archive: form.archive(),
-            server: wish.server.map(|server| (server.credentials(), wish.replan_steps)),
+            server: server.map(|credentials| (credentials, wish.replan_steps)),
             policy_name: wish.policy_name,
         };
         runner.preflights.run(&request)
@@ -59,6 +61,18 @@ pub(in crate::routes) async fn handle(
         }
         Err(PreflightFailure::Broken(message)) => {
             Err(ApiError::internal("a preflight failed", &std::io::Error::other(message)))
+        }
+    }
+}
+
+/// Returns the credentials of a server that can be called.
+fn credentials(access: PolicyServerAccess) -> Result<PolicyServerCredentials, ApiError> {
+    match access {
+        PolicyServerAccess::Call(credentials) => Ok(credentials),
+        PolicyServerAccess::Connects => {
+            let message = "a preflight is answered at once, and cannot wait for a policy to connect: run `assay check` \
+                           beside the policy instead";
+            Err(ApiError::invalid("connect", Some("true"), message))
         }
     }
 }

@@ -76,7 +76,7 @@ impl ProtocolSession for OpenPiSession {
         unasked(self.socket.receive().await)
     }
 
-    async fn close(&mut self) -> u32 {
+    async fn close(mut self) -> u32 {
         self.socket.close().await
     }
 }

@@ -4,10 +4,9 @@ use assay_model::Secret;
 use futures_util::{FutureExt, SinkExt, StreamExt};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
-use tokio_tungstenite::tungstenite::error::{CapacityError, ProtocolError};
 use tokio_tungstenite::tungstenite::http::header::AUTHORIZATION;
 use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode};
-use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Bytes, Error, Message};
 
 use crate::remote::allowance::ReceiveAllowance;
@@ -16,6 +15,7 @@ use crate::remote::fault::ServerFault;
 use crate::remote::guard::AddressGuard;
 use crate::remote::limits::{CLOSE_LIMIT, MAX_CONTROL_FRAMES, MAX_REPLY_BYTES};
 use crate::remote::transport::{self, Transport};
+use crate::remote::websocket::{broken, reason};
 
 /// A connected WebSocket.
 pub(crate) struct Socket {
@@ -117,14 +117,6 @@ fn config() -> WebSocketConfig {
     WebSocketConfig::default().max_message_size(Some(MAX_REPLY_BYTES)).max_frame_size(Some(MAX_REPLY_BYTES))
 }
 
-fn reason(frame: Option<&CloseFrame>) -> String {
-    match frame {
-        Some(frame) if frame.reason.is_empty() => format!(" (code {})", u16::from(frame.code)),
-        Some(frame) => format!(" (code {}: {})", u16::from(frame.code), frame.reason.as_str()),
-        None => String::new(),
-    }
-}
-
 /// Returns the fault of a failed handshake.
 fn refused(error: &Error) -> ServerFault {
     let why = match error {
@@ -138,18 +130,4 @@ fn refused(error: &Error) -> ServerFault {
         other => other.to_string(),
     };
     ServerFault::connect(format!("could not open a WebSocket to the policy server: {why}"))
-}
-
-/// Returns the fault of a connection that failed later.
-fn broken(error: &Error) -> ServerFault {
-    match error {
-        Error::ConnectionClosed
-        | Error::AlreadyClosed
-        | Error::Io(_)
-        | Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => ServerFault::closed(""),
-        Error::Capacity(CapacityError::MessageTooLong { .. }) => {
-            ServerFault::protocol(format!("a message of more than {} MiB", MAX_REPLY_BYTES / (1024 * 1024)))
-        }
-        other => ServerFault::protocol(other.to_string()),
-    }
 }

@@ -1,0 +1,3 @@
+//! Connections of policies.
+
+pub(in crate::routes) mod open;

@@ -1,0 +1,19 @@
+//! Policies that connect to the service themselves, because nothing can connect to them: the frame protocol over a
+//! WebSocket, one frame per message. `docs/frame-protocol.md` describes it.
+//!
+//! [`ConnectedPolicies`] holds the connections of running jobs; `ConnectedSession` is an episode over one of them;
+//! [`PolicyLink`] is the other side, which `assay connect` uses.
+
+mod frame_socket;
+mod limits;
+mod link;
+mod link_error;
+mod parked;
+mod registry;
+mod session;
+
+pub use limits::{FIRST_CONNECTION_WAIT, RECONNECTION_WAIT};
+pub use link::{LinkEnd, LinkHost, PolicyLink, StartFailure};
+pub use link_error::LinkError;
+pub use registry::{ConnectedPolicies, ConnectionReservation};
+pub(crate) use session::ConnectedSession;

@@ -1,0 +1,215 @@
+//! [`ConnectedPolicies`]: the connections of jobs whose policies connect to the service, at most one per job.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use assay_model::JobId;
+use assay_model::frame::{FrameKind, Hello, PROTOCOL};
+use tokio::io::DuplexStream;
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{Instant, timeout};
+
+use super::frame_socket::FrameSocket;
+use super::limits::{FIRST_CONNECTION_WAIT, HELLO_LIMIT, RECONNECTION_WAIT, TOTAL_WAIT};
+use super::parked::{Request, park};
+use crate::remote::fault::ServerFault;
+
+/// The connections of all jobs; shared by all its clones.
+#[derive(Clone)]
+pub struct ConnectedPolicies {
+    jobs: Arc<Mutex<HashMap<JobId, JobConnection>>>,
+    /// Runs the tasks that keep connections alive between episodes.
+    handle: Handle,
+}
+
+/// The connection of a job.
+#[derive(Default)]
+struct JobConnection {
+    state: ConnectionState,
+    changed: Arc<Notify>,
+    /// Time that episodes have waited for a connection.
+    waited: Duration,
+    has_connected: bool,
+}
+
+#[derive(Default)]
+enum ConnectionState {
+    #[default]
+    Absent,
+    /// A handshake is in progress, or an episode uses the connection.
+    InUse,
+    Parked(oneshot::Sender<Request>),
+}
+
+/// The right to be a job's only connection; released when dropped.
+pub struct ConnectionReservation {
+    policies: ConnectedPolicies,
+    job: JobId,
+}
+
+impl ConnectedPolicies {
+    /// Creates a registry whose tasks run on `handle`.
+    pub(crate) fn new(handle: Handle) -> Self {
+        Self { jobs: Arc::default(), handle }
+    }
+
+    /// Reserves a job's connection; `None` while another one is open.
+    #[must_use]
+    pub fn reserve(&self, job: JobId) -> Option<ConnectionReservation> {
+        let mut jobs = self.lock();
+        let connection = jobs.entry(job).or_default();
+        match &connection.state {
+            ConnectionState::InUse => return None,
+            // The other end is dropped when the connection has failed.
+            ConnectionState::Parked(parked) if !parked.is_closed() => return None,
+            ConnectionState::Parked(_) | ConnectionState::Absent => {}
+        }
+        connection.state = ConnectionState::InUse;
+        Some(ConnectionReservation { policies: self.clone(), job })
+    }
+
+    /// Closes the parked connection of a job that has ended, and forgets the job.
+    pub fn end(&self, job: JobId) {
+        // Dropping the sender ends the task that keeps the connection alive.
+        self.lock().remove(&job);
+    }
+
+    /// Waits for a job's connection and takes it for an episode.
+    pub(super) async fn take(&self, job: JobId) -> Result<(FrameSocket, ConnectionReservation), ServerFault> {
+        loop {
+            let (limit, changed) = match self.try_take(job) {
+                Ok((parked, reservation)) => {
+                    let (request, socket) = oneshot::channel();
+                    // If the connection has failed meanwhile, another one is waited for.
+                    if parked.send(request).is_ok()
+                        && let Ok(socket) = socket.await
+                    {
+                        return Ok((socket, reservation));
+                    }
+                    continue;
+                }
+                Err(wait) => wait,
+            };
+            let began = Instant::now();
+            let in_time = timeout(limit, changed.notified()).await.is_ok();
+            if let Some(connection) = self.lock().get_mut(&job) {
+                connection.waited += began.elapsed();
+            }
+            if !in_time {
+                return Err(self.missing(job));
+            }
+        }
+    }
+
+    /// Takes the parked connection of a job; otherwise returns how long to wait for which notification.
+    fn try_take(
+        &self,
+        job: JobId,
+    ) -> Result<(oneshot::Sender<Request>, ConnectionReservation), (Duration, Arc<Notify>)> {
+        let mut jobs = self.lock();
+        let connection = jobs.entry(job).or_default();
+        match std::mem::replace(&mut connection.state, ConnectionState::InUse) {
+            ConnectionState::Parked(parked) => {
+                Ok((parked, ConnectionReservation { policies: self.clone(), job }))
+            }
+            other => {
+                connection.state = other;
+                let limit = match connection.has_connected {
+                    false => FIRST_CONNECTION_WAIT.saturating_sub(connection.waited),
+                    true => RECONNECTION_WAIT.min(TOTAL_WAIT.saturating_sub(connection.waited)),
+                };
+                Err((limit, Arc::clone(&connection.changed)))
+            }
+        }
+    }
+
+    /// Returns the fault of a policy that did not connect in time.
+    fn missing(&self, job: JobId) -> ServerFault {
+        let has_connected = self.lock().get(&job).is_some_and(|connection| connection.has_connected);
+        let (first, again, total) = (FIRST_CONNECTION_WAIT, RECONNECTION_WAIT, TOTAL_WAIT);
+        ServerFault::connect(match has_connected {
+            false => format!("the policy did not connect within {} s of the job's start", first.as_secs()),
+            true => format!(
+                "the policy's connection was lost, and it did not connect again within {} s ({} s for all episodes)",
+                again.as_secs(),
+                total.as_secs()
+            ),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<JobId, JobConnection>> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ConnectionReservation {
+    /// Adopts the stream of a WebSocket after its handshake: waits for HELLO, then holds the connection until an
+    /// episode begins. Returns at once.
+    pub fn attach(self, stream: DuplexStream) {
+        let handle = self.policies.handle.clone();
+        handle.spawn(async move {
+            let mut socket = FrameSocket::of_service(stream).await;
+            let greeted = timeout(HELLO_LIMIT, greet(&mut socket)).await;
+            match greeted.unwrap_or_else(|_| Err(ServerFault::timeout("send HELLO", HELLO_LIMIT))) {
+                Ok(()) => self.park(socket),
+                Err(fault) => {
+                    tracing::info!(job.id = %self.job, reason = %fault.message, "a policy's connection was refused");
+                    drop(self);
+                    socket.close(Some(&fault)).await;
+                }
+            }
+        });
+    }
+
+    /// Gives the connection back after an episode, unless the job has ended.
+    pub(super) fn park(self, socket: FrameSocket) {
+        let (sender, receiver) = oneshot::channel();
+        let mut jobs = self.policies.lock();
+        if let Some(connection) = jobs.get_mut(&self.job) {
+            connection.state = ConnectionState::Parked(sender);
+            connection.has_connected = true;
+            connection.changed.notify_one();
+        }
+        drop(jobs);
+        // Without an entry, the sender is dropped, and the task closes the connection at once.
+        self.policies.handle.spawn(park(socket, receiver));
+    }
+}
+
+impl Drop for ConnectionReservation {
+    fn drop(&mut self) {
+        if let Some(connection) = self.policies.lock().get_mut(&self.job)
+            && matches!(connection.state, ConnectionState::InUse)
+        {
+            connection.state = ConnectionState::Absent;
+        }
+    }
+}
+
+async fn greet(socket: &mut FrameSocket) -> Result<(), ServerFault> {
+    let (header, payload) = socket.receive().await?;
+    if header.kind != FrameKind::Hello {
+        return Err(ServerFault::protocol("its first frame is not HELLO"));
+    }
+    let hello: Hello = serde_json::from_slice(&payload).map_err(|error| ServerFault::protocol(error.to_string()))?;
+    if hello.protocol != PROTOCOL {
+        let (theirs, ours) = (hello.protocol, PROTOCOL);
+        return Err(ServerFault::mismatch(format!("it speaks version {theirs} of the frame protocol, not {ours}")));
+    }
+    Ok(())
+}
+
+impl fmt::Debug for ConnectedPolicies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConnectedPolicies").field("jobs", &self.lock().len()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ConnectionReservation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ConnectionReservation({})", self.job)
+    }
+}

@@ -1,0 +1,71 @@
+"""Evaluates a policy of this process by a service elsewhere, to which it connects."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import sys
+import tempfile
+from collections.abc import Sequence
+from typing import Any
+
+from .local import Result, run
+from .policy import PolicyLike
+
+
+def connect(
+    policy: str | os.PathLike[str] | PolicyLike, *, scenario: str, server: str | None = None, key: str | None = None,
+    episodes: int | None = None, seed: int | None = None, out: str | os.PathLike[str] | None = None,
+    record: str = "violations", name: str | None = None, max_violation_probability: float | None = None,
+    progress: bool | None = None, options: Sequence[str] = (),
+) -> Result:  # fmt: skip
+    """Verifies a policy that stays on this machine by the service at `server`, and returns the result.
+
+    This machine connects to the service, so it may be behind NAT, and no port is opened. A function, class or object (see
+    `assay.Policy`) runs in this process; a path runs in the jail of this machine; the address of a policy server that this
+    machine reaches is forwarded. The report says `declared`: the service cannot know which policy ran.
+
+    `server` and `key` are read from the environment variables ASSAY_URL and ASSAY_KEY if absent. `out` is the folder of the
+    report, a temporary one if absent; videos and recordings stay at the service (`Client.download_evidence`). `options` are
+    further options of `assay connect`.
+
+    Raises:
+        ProgramError: the program is missing, refused the arguments, or lost the service; its message says why.
+        KeyboardInterrupt: Ctrl-C; the job is cancelled.
+    """
+    folder = pathlib.Path(out) if out is not None else pathlib.Path(tempfile.mkdtemp(prefix="assay-"))
+    chosen = ["--scenario", scenario, "--out", str(folder), "--record", record, "--json"]
+    values: dict[str, Any] = {
+        "--server": server, "--episodes": episodes, "--seed": seed, "--name": name,
+        "--max-violation-probability": max_violation_probability,
+    }  # fmt: skip
+    for option, value in values.items():
+        if value is not None:
+            chosen += [option, str(value)]
+    chosen += options
+    shown = sys.stderr.isatty() if progress is None else progress
+    # Not as an argument, which other users of this machine can see.
+    variables = {} if key is None else {"ASSAY_KEY": key}
+    if isinstance(policy, (str, os.PathLike)):
+        return Result(run("connect", os.fspath(policy), chosen, shown, **variables), folder)
+    from .serving import serve
+
+    if name is None:
+        chosen += ["--name", policy_name(policy)]
+    with serve(policy) as local:
+        report = run("connect", local.url, chosen, shown, **variables)
+        return Result(report, folder, local.error)
+
+
+def policy_name(policy: PolicyLike) -> str:
+    """Returns the name of a policy for the report: that of its function or class.
+
+    >>> policy_name(lambda observation: 0.0)
+    'policy'
+    >>> class Reach:
+    ...     def act(self, observation): ...
+    >>> policy_name(Reach()), policy_name(Reach)
+    ('Reach', 'Reach')
+    """
+    name = getattr(policy, "__name__", None) or type(policy).__name__
+    return str(name) if str(name).isidentifier() else "policy"
