@@ -14,6 +14,9 @@ pub(crate) fn policy(data: &[u8]) {
     assay_policy::fuzzing::runner_frames(data).expect("pipes");
 }
 
+/// Kind of a relay whose policy server connects; the others are called, over HTTP (even) or a WebSocket (odd).
+const CONNECTED: u8 = 2;
+
 /// Runs a relay. The input contains its kind (the first byte), the frames from the lane, and the server's answers.
 pub(crate) fn relay(data: &[u8]) {
     static RUNTIME: LazyLock<Runtime> =
@@ -21,7 +24,11 @@ pub(crate) fn relay(data: &[u8]) {
     let Some((kind, data)) = data.split_first() else { return };
     let parts = pieces(data);
     let answers = parts[1..].iter().map(|answer| answer.to_vec()).collect();
-    RUNTIME.block_on(assay_policy::fuzzing::relay(kind & 1 == 1, parts[0], answers)).expect("sockets");
+    let relayed = match *kind {
+        CONNECTED => RUNTIME.block_on(assay_policy::fuzzing::connected(parts[0], answers)),
+        kind => RUNTIME.block_on(assay_policy::fuzzing::relay(kind & 1 == 1, parts[0], answers)),
+    };
+    relayed.expect("sockets");
 }
 
 /// Parses messages of a lane, which are untrusted because it loads untrusted scenarios.

@@ -9,6 +9,7 @@ use crate::frames::{ReceiveError, receive};
 use crate::stream::PolicyStream;
 
 pub use crate::adapter::checkpoint_file;
+pub use crate::remote::connected::fuzzing::connected;
 pub use crate::remote::fuzzing::{NONCE, http_answer, openpi_answer, relay};
 
 /// Reads `bytes` (at most a pipe's 64 KiB of them) as the worker reads the frames of a policy's process.

@@ -7,6 +7,7 @@ mod bootstrap;
 mod catalog;
 mod closing;
 mod community;
+mod connections;
 mod cors;
 mod disk;
 mod erase;

@@ -21,9 +21,9 @@ use super::{http, openpi};
 /// The nonce of the lane's frames.
 pub const NONCE: u64 = 7;
 /// Capacity of a pipe in memory, in bytes.
-const PIPE_BYTES: usize = 64 * 1024;
+pub(crate) const PIPE_BYTES: usize = 64 * 1024;
 /// Maximum wait for an answer: both ends are in one process, so an answer arrives in time.
-const PATIENCE: Duration = Duration::from_millis(5);
+pub(crate) const PATIENCE: Duration = Duration::from_millis(5);
 /// Numbers in an action.
 const ACTION_DIM: usize = 2;
 
@@ -91,7 +91,7 @@ async fn serve(mut stream: DuplexStream, introduces_itself: bool, answers: Vec<V
 }
 
 /// Sends the lane's bytes, and reads the relay's until it ends.
-async fn send(mut lane: UnixStream, bytes: Vec<u8>) {
+pub(crate) async fn send(mut lane: UnixStream, bytes: Vec<u8>) {
     let (mut from, mut to) = lane.split();
     let sent = async {
         let _ = to.write_all(&bytes).await;

@@ -9,7 +9,7 @@
 mod allowance;
 mod array;
 mod chunk;
-mod connected;
+pub(crate) mod connected;
 mod endpoint;
 mod fault;
 #[cfg(feature = "fuzzing")]

@@ -12,7 +12,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::connected::{ConnectedPolicies, ConnectedSession};
+use super::connected::{ConnectedPolicies, ConnectedSession, ConnectionWaits};
 use super::fault::ServerFault;
 use super::guard::AddressGuard;
 use super::lane_side::LaneSide;
@@ -101,7 +101,7 @@ impl ServerConnector {
             .enable_time()
             .build()?;
         let handle = runtime.handle().clone();
-        let connected = ConnectedPolicies::new(handle.clone());
+        let connected = ConnectedPolicies::new(handle.clone(), ConnectionWaits::default());
         let shared = RemoteShared { guard, connected, limits, forwards_chunks };
         Ok(Self { runtime: Some(runtime), handle, shared: Arc::new(shared) })
     }

@@ -10,6 +10,7 @@ mod backup;
 mod cancelling;
 mod closing;
 mod community;
+mod connecting;
 mod events;
 mod folder;
 mod full;

@@ -10,6 +10,23 @@ pub const FIRST_CONNECTION_WAIT: Duration = Duration::from_secs(120);
 pub const RECONNECTION_WAIT: Duration = Duration::from_secs(30);
 /// Maximum time that all episodes of a job wait for connections.
 pub(super) const TOTAL_WAIT: Duration = Duration::from_secs(600);
+/// Maximum times that the episodes of a job wait for connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ConnectionWaits {
+    /// All episodes together, before the first connection.
+    pub(super) first: Duration,
+    /// An episode, after a connection was lost.
+    pub(super) again: Duration,
+    /// All episodes together.
+    pub(super) total: Duration,
+}
+
+impl Default for ConnectionWaits {
+    fn default() -> Self {
+        Self { first: FIRST_CONNECTION_WAIT, again: RECONNECTION_WAIT, total: TOTAL_WAIT }
+    }
+}
+
 /// Interval between two pings of a connection without an episode.
 pub(super) const PING_INTERVAL: Duration = Duration::from_secs(10);
 /// Time without any sign of life after which a connection without an episode is closed.

@@ -5,6 +5,8 @@
 //! [`PolicyLink`] is the other side, which `assay connect` uses.
 
 mod frame_socket;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod limits;
 mod link;
 mod link_error;
@@ -16,4 +18,5 @@ pub use limits::{FIRST_CONNECTION_WAIT, RECONNECTION_WAIT};
 pub use link::{LinkEnd, LinkHost, PolicyLink, StartFailure};
 pub use link_error::LinkError;
 pub use registry::{ConnectedPolicies, ConnectionReservation};
+pub(crate) use limits::ConnectionWaits;
 pub(crate) use session::ConnectedSession;

@@ -13,7 +13,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, timeout};
 
 use super::frame_socket::FrameSocket;
-use super::limits::{FIRST_CONNECTION_WAIT, HELLO_LIMIT, RECONNECTION_WAIT, TOTAL_WAIT};
+use super::limits::{ConnectionWaits, HELLO_LIMIT};
 use super::parked::{Request, park};
 use crate::remote::fault::ServerFault;
 
@@ -23,6 +23,7 @@ pub struct ConnectedPolicies {
     jobs: Arc<Mutex<HashMap<JobId, JobConnection>>>,
     /// Runs the tasks that keep connections alive between episodes.
     handle: Handle,
+    waits: ConnectionWaits,
 }
 
 /// The connection of a job.
@@ -52,8 +53,8 @@ pub struct ConnectionReservation {
 
 impl ConnectedPolicies {
     /// Creates a registry whose tasks run on `handle`.
-    pub(crate) fn new(handle: Handle) -> Self {
-        Self { jobs: Arc::default(), handle }
+    pub(crate) fn new(handle: Handle, waits: ConnectionWaits) -> Self {
+        Self { jobs: Arc::default(), handle, waits }
     }
 
     /// Reserves a job's connection; `None` while another one is open.
@@ -117,9 +118,10 @@ impl ConnectedPolicies {
             }
             other => {
                 connection.state = other;
+                let ConnectionWaits { first, again, total } = self.waits;
                 let limit = match connection.has_connected {
-                    false => FIRST_CONNECTION_WAIT.saturating_sub(connection.waited),
-                    true => RECONNECTION_WAIT.min(TOTAL_WAIT.saturating_sub(connection.waited)),
+                    false => first.saturating_sub(connection.waited),
+                    true => again.min(total.saturating_sub(connection.waited)),
                 };
                 Err((limit, Arc::clone(&connection.changed)))
             }
@@ -129,7 +131,7 @@ impl ConnectedPolicies {
     /// Returns the fault of a policy that did not connect in time.
     fn missing(&self, job: JobId) -> ServerFault {
         let has_connected = self.lock().get(&job).is_some_and(|connection| connection.has_connected);
-        let (first, again, total) = (FIRST_CONNECTION_WAIT, RECONNECTION_WAIT, TOTAL_WAIT);
+        let ConnectionWaits { first, again, total } = self.waits;
         ServerFault::connect(match has_connected {
             false => format!("the policy did not connect within {} s of the job's start", first.as_secs()),
             true => format!(
@@ -211,5 +213,60 @@ impl fmt::Debug for ConnectedPolicies {
 impl fmt::Debug for ConnectionReservation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ConnectionReservation({})", self.job)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use std::time::{Duration, Instant};
+
+    use assay_model::JobId;
+    use tokio::runtime::Handle;
+
+    use super::{ConnectedPolicies, ConnectionWaits};
+
+    const WAITS: ConnectionWaits = ConnectionWaits {
+        first: Duration::from_millis(60),
+        again: Duration::from_millis(20),
+        total: Duration::from_millis(150),
+    };
+
+    fn job() -> JobId {
+        "01936f3c-8d2e-7c41-9f0a-5b6c7d8e9f01".parse().unwrap()
+    }
+
+    async fn fault(policies: &ConnectedPolicies) -> (String, String) {
+        let fault = policies.take(job()).await.err().unwrap();
+        (fault.kind.code().to_string(), fault.message)
+    }
+
+    #[tokio::test]
+    async fn a_policy_that_never_connects_is_waited_for_once() {
+        let policies = ConnectedPolicies::new(Handle::current(), WAITS);
+        let began = Instant::now();
+        let (code, message) = fault(&policies).await;
+        assert_eq!((code.as_str(), message.as_str()), ("connect", "the policy did not connect within 0 s of the job's start"));
+        assert!(began.elapsed() >= WAITS.first);
+        // A thousand further episodes take no time.
+        let rest = Instant::now();
+        for _ in 0..1000 {
+            fault(&policies).await;
+        }
+        assert!(rest.elapsed() < Duration::from_secs(5), "{:?}", rest.elapsed());
+    }
+
+    #[tokio::test]
+    async fn a_job_has_one_connection_and_none_after_its_end() {
+        let policies = ConnectedPolicies::new(Handle::current(), WAITS);
+        let first = policies.reserve(job()).unwrap();
+        assert!(policies.reserve(job()).is_none(), "a second one");
+        drop(first);
+        let again = policies.reserve(job()).unwrap();
+        policies.end(job());
+        // The end of a job frees nothing that another connection could use by mistake.
+        drop(again);
+        assert!(policies.lock().is_empty());
     }
 }

@@ -1,0 +1,5 @@
+//! Policies that connect to the service: `assay connect`, and callers that break the rules.
+
+mod caller;
+mod command;
+mod rules;
