@@ -16,8 +16,8 @@ use crate::PolicyReservation;
 const PIPE_BYTES: usize = 64 * 1024;
 /// Maximum time until the response to the handshake is sent.
 const UPGRADE_LIMIT: Duration = Duration::from_secs(10);
-/// Maximum time for the last bytes to be sent.
-const FLUSH_LIMIT: Duration = Duration::from_secs(2);
+/// Maximum time for the last bytes to be sent, and for those of the policy to stop arriving.
+const CLOSE_LIMIT: Duration = Duration::from_secs(12);
 
 /// Hands the connection to the worker and carries its bytes, until its end.
 pub(crate) async fn carry(upgrade: OnUpgrade, reservation: Box<dyn PolicyReservation>, mut watch: JobWatch) {
@@ -33,7 +33,10 @@ pub(crate) async fn carry(upgrade: OnUpgrade, reservation: Box<dyn PolicyReserva
         _ = forward(&mut from_socket, &mut to_worker) => {}
         () = watch.ended() => {}
     }
-    drop(timeout(FLUSH_LIMIT, to_socket.shutdown()).await);
+    drop((from_worker, to_worker));
+    // The account may open another stream meanwhile.
+    drop(watch);
+    drop(timeout(CLOSE_LIMIT, to_socket.shutdown()).await);
 }
 
 async fn forward(from: &mut (impl AsyncRead + Unpin), to: &mut (impl AsyncWrite + Unpin)) -> io::Result<u64> {

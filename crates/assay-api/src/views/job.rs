@@ -109,7 +109,11 @@ impl JobView {
         let mut report = record.report(&[]);
         (report.queue_position, report.eta_s) = (forecast.position, forecast.eta_s);
         report.eta_reason = forecast.eta_reason(report.status).map(str::to_owned);
-        report.waiting_for = forecast.waiting_for(report.status, &app.settings).map(str::to_owned);
+        let waiting_for = match app.policy_connections.is_awaited(report.job_id) {
+            true => Some("its policy, which is not connected"),
+            false => forecast.waiting_for(report.status, &app.settings),
+        };
+        report.waiting_for = waiting_for.map(str::to_owned);
         let pages = JobPages::of(app, &report);
         Ok(Self::new(report, pages, episodes))
     }

@@ -348,6 +348,10 @@ impl PolicyConnections for Unconnected {
         Some(Box::new(Self))
     }
 
+    fn is_awaited(&self, _: assay_model::JobId) -> bool {
+        false
+    }
+
     fn end(&self, _: assay_model::JobId) {}
 }
 

@@ -21,6 +21,10 @@ impl PolicyConnections for EngineConnections {
         Some(Box::new(EngineReservation(reserved)))
     }
 
+    fn is_awaited(&self, job: JobId) -> bool {
+        self.0.remote().connected().is_awaited(job)
+    }
+
     fn end(&self, job: JobId) {
         self.0.remote().connected().end(job);
     }

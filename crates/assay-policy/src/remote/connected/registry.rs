@@ -34,6 +34,8 @@ struct JobConnection {
     /// Time that episodes have waited for a connection.
     waited: Duration,
     has_connected: bool,
+    /// True while an episode waits for a connection.
+    is_awaited: bool,
 }
 
 #[derive(Default)]
@@ -72,6 +74,12 @@ impl ConnectedPolicies {
         Some(ConnectionReservation { policies: self.clone(), job })
     }
 
+    /// Returns true if an episode of the job waits for a connection.
+    #[must_use]
+    pub fn is_awaited(&self, job: JobId) -> bool {
+        self.lock().get(&job).is_some_and(|connection| connection.is_awaited)
+    }
+
     /// Closes the parked connection of a job that has ended, and forgets the job.
     pub fn end(&self, job: JobId) {
         // Dropping the sender ends the task that keeps the connection alive.
@@ -94,11 +102,9 @@ impl ConnectedPolicies {
                 }
                 Err(wait) => wait,
             };
-            let began = Instant::now();
+            let waiting = Waiting::begin(self, job);
             let in_time = timeout(limit, changed.notified()).await.is_ok();
-            if let Some(connection) = self.lock().get_mut(&job) {
-                connection.waited += began.elapsed();
-            }
+            drop(waiting);
             if !in_time {
                 return Err(self.missing(job));
             }
@@ -187,6 +193,31 @@ impl Drop for ConnectionReservation {
             && matches!(connection.state, ConnectionState::InUse)
         {
             connection.state = ConnectionState::Absent;
+        }
+    }
+}
+
+/// An episode's wait for a connection; ends when dropped.
+struct Waiting<'a> {
+    policies: &'a ConnectedPolicies,
+    job: JobId,
+    began: Instant,
+}
+
+impl<'a> Waiting<'a> {
+    fn begin(policies: &'a ConnectedPolicies, job: JobId) -> Self {
+        if let Some(connection) = policies.lock().get_mut(&job) {
+            connection.is_awaited = true;
+        }
+        Self { policies, job, began: Instant::now() }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(connection) = self.policies.lock().get_mut(&self.job) {
+            connection.is_awaited = false;
+            connection.waited += self.began.elapsed();
         }
     }
 }
