@@ -34,9 +34,9 @@ class AsyncClient:
         """Closes all connections."""
         await in_thread(self._client.close)
 
-    async def submit(self, policy: Archive | None=None, *, scenario: str, policy_url: str | None=None, num_episodes: int | None=None, seed: int | None=None, record: str | None=None, max_violation_probability: float | None=None, confidence_level: float | None=None, policy_name: str | None=None, policy_key: str | None=None, policy_api_key: str | None=None, policy_concurrency: int | None=None, replan_steps: int | None=None, callback_url: str | None=None) -> wire.JobReport:
+    async def submit(self, policy: Archive | None=None, *, scenario: str, policy_url: str | None=None, num_episodes: int | None=None, seed: int | None=None, record: str | None=None, max_violation_probability: float | None=None, confidence_level: float | None=None, policy_name: str | None=None, policy_key: str | None=None, policy_api_key: str | None=None, policy_concurrency: int | None=None, replan_steps: int | None=None, callback_url: str | None=None, connect: bool | None=None) -> wire.JobReport:
         """Submits a policy, an archive or the address of a policy server, and returns the queued job. API: verify."""
-        return await in_thread(self._client.submit, policy, scenario=scenario, policy_url=policy_url, num_episodes=num_episodes, seed=seed, record=record, max_violation_probability=max_violation_probability, confidence_level=confidence_level, policy_name=policy_name, policy_key=policy_key, policy_api_key=policy_api_key, policy_concurrency=policy_concurrency, replan_steps=replan_steps, callback_url=callback_url)
+        return await in_thread(self._client.submit, policy, scenario=scenario, policy_url=policy_url, num_episodes=num_episodes, seed=seed, record=record, max_violation_probability=max_violation_probability, confidence_level=confidence_level, policy_name=policy_name, policy_key=policy_key, policy_api_key=policy_api_key, policy_concurrency=policy_concurrency, replan_steps=replan_steps, callback_url=callback_url, connect=connect)
 
     async def preflight(self, policy: Archive | None=None, *, scenario: str, policy_url: str | None=None, policy_api_key: str | None=None) -> wire.Preflight:
         """Tries a policy for a moment and returns what is wrong with it; nothing is queued. API: preflight."""
@@ -69,6 +69,10 @@ class AsyncClient:
     async def cancel(self, job_id: str) -> wire.JobReport:
         """Cancels a job. API: cancel_verification."""
         return await in_thread(self._client.cancel, job_id)
+
+    async def create_connection(self, job_id: str) -> wire.NewConnection:
+        """Returns address and token for one connection of a job's policy. API: create_connection."""
+        return await in_thread(self._client.create_connection, job_id)
 
     async def replay(self, job_id: str, *, episode: int=0) -> wire.ReplayReport:
         """Runs an episode again and compares it bit for bit. API: replay_verification."""

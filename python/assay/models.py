@@ -1641,6 +1641,32 @@ class ModelPage:
 
 
 @dataclass(frozen=True)
+class NewConnection:
+    """A connection that a policy may open."""
+
+    connection_url: str
+    """URL of the WebSocket; absolute if the service knows its public URL. `http` stands for `ws`, `https` for
+    `wss`.
+    """
+    expires_at: str
+    """Time at which the token expires. An open connection continues."""
+    token: str | None
+    """Token for one connection; present only in the first response, `null` in repetitions of it."""
+    raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
+    """The JSON as the server sent it."""
+
+    @classmethod
+    def from_json(cls, data: Any) -> NewConnection:
+        """Creates the object from decoded JSON."""
+        return cls(
+            connection_url=data.get("connection_url"),
+            expires_at=data.get("expires_at"),
+            token=data.get("token"),
+            raw=data,
+        )
+
+
+@dataclass(frozen=True)
 class NewKey:
     """The key to create."""
 
@@ -2927,6 +2953,10 @@ class VerifyForm:
     """
     confidence_level: float | None
     """Confidence level of all bounds; 0.95 if absent."""
+    connect: bool | None
+    """`true` for a policy that connects itself, as an alternative to `policy` and `policy_url`: see `POST
+    /verify/{job_id}/connection`.
+    """
     max_violation_probability: float | None
     """Violation probability to certify as an upper bound. Rejected if that needs more episodes than a job may
     have.
@@ -2934,8 +2964,9 @@ class VerifyForm:
     num_episodes: int | None
     """Number of episodes; if absent, 3, or with `max_violation_probability` as many as the certification needs."""
     policy: str | None
-    """Zip archive with `policy.py` at its root. Either this part or `policy_url` is required. If both are given,
-    the archive is evaluated, the parts about a policy server have no effect, and `warnings` names them.
+    """Zip archive with `policy.py` at its root. Either this part, `policy_url` or `connect` is required. If both
+    are given, the archive is evaluated, the parts about a policy server have no effect, and `warnings` names
+    them.
     """
     policy_api_key: str | None
     """With `policy_url`: the API key that the server requires, printable ASCII. Stored only until the job has
@@ -2954,8 +2985,8 @@ class VerifyForm:
     record: str | None
     """Episodes that get a log and a video: `all`, `violations` (the default) or `none`."""
     replan_steps: int | None
-    """With `policy_url`: number of actions in an answer of the server that are executed before the next request;
-    if absent, the scenario's default, or all of them.
+    """With `policy_url` or `connect`: number of actions in an answer of the server that are executed before the
+    next request; if absent, the scenario's default, or all of them.
     """
     seed: int | None
     """Seed of all episodes: the same seed yields the same worlds; random if absent."""
@@ -2969,6 +3000,7 @@ class VerifyForm:
             scenario=data.get("scenario"),
             callback_url=data.get("callback_url"),
             confidence_level=data.get("confidence_level"),
+            connect=data.get("connect"),
             max_violation_probability=data.get("max_violation_probability"),
             num_episodes=data.get("num_episodes"),
             policy=data.get("policy"),

@@ -50,8 +50,8 @@ pub use maintenance::run_maintenance;
 pub use models::ModelTransfers;
 pub use ports::{
     Catalog, CheckedPolicy, CheckedServer, Draft, DraftFailure, IntakeFailure, Metrics, OsEntropy, PolicyConnections,
-    PolicyIntake, PolicyReservation, PreflightFailure, PreflightRequest, Preflights, Publisher, ReplayFailure, Replayer, SigningKeys, StaticCatalog,
-    WebhookSender,
+    PolicyIntake, PolicyReservation, PreflightFailure, PreflightRequest, Preflights, Publisher, ReplayFailure,
+    Replayer, SigningKeys, StaticCatalog, WebhookSender,
 };
 pub use routes::{EndpointInfo, RateClass, endpoints};
 pub use server::{ServeError, serve};

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use assay_model::lane::ScenarioFault;
 use assay_model::{
-    AccountId, DeclaredModel, Entropy, EpisodeResult, JobId, Preflight, RuntimeCard, RuntimeVersion, ScenarioCard, ScenarioId,
-    Secret, Sha256Digest,
+    AccountId, DeclaredModel, Entropy, EpisodeResult, JobId, Preflight, RuntimeCard, RuntimeVersion, ScenarioCard,
+    ScenarioId, Secret, Sha256Digest,
 };
 use assay_report::ReplayReport;
 use assay_report::attest::PublishedKeys;

@@ -12,8 +12,9 @@ use uuid::Uuid;
 
 use crate::http::{ApiError, ErrorCode};
 use crate::{
-    AccountSlots, ApiSettings, Boards, Catalog, ConnectionTokens, EventHub, Metrics, ModelTransfers, PolicyArchives, PolicyConnections, PolicyIntake,
-    Preflights, Publisher, QueueForecast, RateWindows, Replayer, SigningKeys, UploadSpace, UrlSigner, WebhookSender,
+    AccountSlots, ApiSettings, Boards, Catalog, ConnectionTokens, EventHub, Metrics, ModelTransfers, PolicyArchives,
+    PolicyConnections, PolicyIntake, Preflights, Publisher, QueueForecast, RateWindows, Replayer, SigningKeys,
+    UploadSpace, UrlSigner, WebhookSender,
 };
 
 /// The components of the service.

@@ -41,7 +41,11 @@ pub const TARGETS: [(&str, FuzzTarget, &str); 20] = [
     ("pack", evidence::pack, "evidence files and packed evidence: Parquet, npy, npz"),
     ("policy", frames::policy, "frames of a policy's process, to the worker and to the lane"),
     ("recording", recording::recording, "recordings of observations, and their conversion to datasets"),
-    ("relay", frames::relay, "frames between a lane and a policy server, over HTTP or a WebSocket, called or connecting"),
+    (
+        "relay",
+        frames::relay,
+        "frames between a lane and a policy server, over HTTP or a WebSocket, called or connecting",
+    ),
     ("report", report::report, "report.json, recomputed and converted to every format"),
     ("request", request::request, "requests to the service: forms, JSON, headers, paths"),
     ("scenario", scenario::toml, "scenario.toml and README.md of scenarios"),

@@ -9,8 +9,8 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, copy, duplex, split};
 use tokio::time::timeout;
 
-use crate::events::JobWatch;
 use crate::PolicyReservation;
+use crate::events::JobWatch;
 
 /// Bytes on their way in each direction.
 const PIPE_BYTES: usize = 64 * 1024;

@@ -7,8 +7,8 @@ use super::endpoint::{Endpoint, EndpointInfo};
 use super::openapi::document::DeclaredApi;
 use super::rate_class::RateClass;
 use super::{
-    arena, collections, community, connections, evidence, keys, models, openapi, runtimes, scenarios, service, session, submissions,
-    verify, webhooks,
+    arena, collections, community, connections, evidence, keys, models, openapi, runtimes, scenarios, service, session,
+    submissions, verify, webhooks,
 };
 use crate::ui;
 

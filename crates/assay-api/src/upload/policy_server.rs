@@ -38,11 +38,8 @@ pub(super) fn read(app: &App, form: &UploadForm) -> Result<(Option<PolicyServerR
             let message = "connect=true and policy_url exclude each other: either the policy connects, or it is called";
             return Err(ApiError::invalid("connect", Some("true"), message));
         }
-        let request = PolicyServerRequest {
-            access: PolicyServerAccess::Connects,
-            name: CONNECTED_NAME.to_owned(),
-            replan_steps,
-        };
+        let request =
+            PolicyServerRequest { access: PolicyServerAccess::Connects, name: CONNECTED_NAME.to_owned(), replan_steps };
         let warnings = ignored(form, &["policy_api_key", "policy_concurrency"], "the policy connects itself");
         return Ok((Some(request), warnings));
     }

@@ -9,9 +9,9 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use assay_api::{
     AccountSlots, ApiSettings, AppState, CheckedPolicy, CheckedServer, Draft, DraftFailure, EventHub, IntakeFailure,
-    ModelTransfers, PolicyConnections, PolicyIntake, PolicyReservation, PreflightFailure, PreflightRequest, Preflights, Publisher, QueueForecast, RateLimits,
-    RateWindows, Readiness, ReplayFailure, Replayer, SigningKeys, StaticCatalog, UploadSpace, UrlSigner, WebhookSender,
-    prepare_folders, router,
+    ModelTransfers, PolicyConnections, PolicyIntake, PolicyReservation, PreflightFailure, PreflightRequest, Preflights,
+    Publisher, QueueForecast, RateLimits, RateWindows, Readiness, ReplayFailure, Replayer, SigningKeys, StaticCatalog,
+    UploadSpace, UrlSigner, WebhookSender, prepare_folders, router,
 };
 use assay_model::lane::ScenarioFault;
 use assay_model::{

@@ -89,10 +89,13 @@ async fn a_handshake_names_what_is_missing() {
         ("sec-websocket-version", "13"),
         ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
     ];
-    for (missing, field) in
-        [("upgrade", "Upgrade"), ("sec-websocket-version", "Sec-WebSocket-Version"), ("sec-websocket-key", "Sec-WebSocket-Key")]
-    {
-        let mut request = Request::get(format!("/connections/{job}")).header("authorization", format!("Bearer {token}"));
+    for (missing, field) in [
+        ("upgrade", "Upgrade"),
+        ("sec-websocket-version", "Sec-WebSocket-Version"),
+        ("sec-websocket-key", "Sec-WebSocket-Key"),
+    ] {
+        let mut request =
+            Request::get(format!("/connections/{job}")).header("authorization", format!("Bearer {token}"));
         for (name, value) in complete.iter().filter(|(name, _)| *name != missing) {
             request = request.header(*name, *value);
         }

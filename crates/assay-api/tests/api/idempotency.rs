@@ -172,6 +172,8 @@ async fn every_post_is_executed_once() {
     let id = app.completed(&key, 1).await;
     let (submitted, waiting) = (app.submitted(&key).await, app.submission(&key).await);
     let open = app.verify(&key, &[POLICY, SCENARIO]).await.body["job_id"].as_str().unwrap().to_owned();
+    let connects = app.verify(&key, &[Part::Text("connect", "true"), SCENARIO]).await.body;
+    let connects = connects["job_id"].as_str().unwrap();
     // Rotating revokes the key that asks, so the second request can't be the same; `keys.rs` tries it.
     let is_tried = |e: &EndpointInfo| e.method == "POST" && e.needs_key && e.path != "/keys/rotate";
     let mut posts: Vec<_> = endpoints().into_iter().filter(is_tried).collect();
@@ -181,7 +183,12 @@ async fn every_post_is_executed_once() {
         if endpoint.path == "/submissions/{id}/replay" {
             app.close_season().await;
         }
-        let path = endpoint.path.replace("{job_id}", if endpoint.path.ends_with("/cancel") { &open } else { &id });
+        let job = match endpoint.path.rsplit('/').next() {
+            Some("cancel") => &open,
+            Some("connection") => connects,
+            _ => &id,
+        };
+        let path = endpoint.path.replace("{job_id}", job);
         let path = path.replace("{id}", if path.ends_with("/cancel") { &waiting } else { &submitted });
         let send = || match endpoint.path {
             "/submissions" => form(keyed(&path, &key, endpoint.path), &[POLICY, ARENA]),
@@ -201,6 +208,7 @@ async fn every_post_is_executed_once() {
             }
             "/webhooks/secret"
             | "/verify/{job_id}/cancel"
+            | "/verify/{job_id}/connection"
             | "/submissions/{id}/cancel"
             | "/submissions/{id}/choose" => keyed(&path, &key, endpoint.path).body(Body::empty()).unwrap(),
             other => panic!("POST {other} is not tried here"),

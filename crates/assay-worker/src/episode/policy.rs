@@ -178,7 +178,9 @@ impl PendingPolicy {
                 ConnectOutcome::Failed(failure) => Ok(PolicyStart::Failed(failure)),
             },
             Self::Unsuitable(failure) => Ok(PolicyStart::Failed(failure)),
-            Self::Server(_) | Self::Expected { .. } => Err(SessionError::internal("the policy server was never connected to")),
+            Self::Server(_) | Self::Expected { .. } => {
+                Err(SessionError::internal("the policy server was never connected to"))
+            }
         }
     }
 }

@@ -47,7 +47,9 @@ pub fn start_policy(
             PolicyStart::Ready(policy) => return Ok(StartedPolicy::Ready(policy)),
             PolicyStart::Failed(failure) => return Ok(StartedPolicy::Failed(failure)),
             PolicyStart::Disturbed(why) => evidence = why,
-            PolicyStart::GivenUp(_) => return Err(SessionError::internal("an import without a time limit was given up")),
+            PolicyStart::GivenUp(_) => {
+                return Err(SessionError::internal("an import without a time limit was given up"));
+            }
         }
     }
     Err(SessionError::of(io::Error::other(format!("the policy was disturbed {MAX_STARTS} times: {evidence}"))))

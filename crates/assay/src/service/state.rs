@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use assay_api::{
-    AccountSlots, ApiSettings, AppState, ConnectionTokens, EventHub, ModelTransfers, OsEntropy, QueueForecast, RateWindows, Readiness,
-    SigningKeys, StaticCatalog, UploadSpace, UrlSigner,
+    AccountSlots, ApiSettings, AppState, ConnectionTokens, EventHub, ModelTransfers, OsEntropy, QueueForecast,
+    RateWindows, Readiness, SigningKeys, StaticCatalog, UploadSpace, UrlSigner,
 };
 use assay_model::SystemClock;
 use assay_policy::IntakeLimits;

@@ -26,13 +26,13 @@ pub(in crate::routes) async fn handle(
     let Handshake { accept, upgrade } = Handshake::of(&mut request)?;
     let connected = || ApiError::new(ErrorCode::Conflict, "the job's policy is already connected");
     let reservation = app.policy_connections.reserve(job).ok_or_else(connected)?;
-    let caller = app.connection_tokens.redeem(job, token, app.clock.now()).ok_or_else(invalid_token)?;
-    caller.revalidate(&app).await?;
     // After the reservation, which the end of the job removes once this file is gone.
     if !connects(&app, job)? {
         app.policy_connections.end(job);
         return Err(ended());
     }
+    let caller = app.connection_tokens.redeem(job, token, app.clock.now()).ok_or_else(invalid_token)?;
+    caller.revalidate(&app).await?;
     let record = app.records.job(None, job).await?.ok_or_else(ended)?;
     let watch = JobWatch::begin(&app, &caller, &record).await?;
     tracing::info!(job.id = %job, key.id = %caller.key.id, account = %caller.key.account, "a policy connected");

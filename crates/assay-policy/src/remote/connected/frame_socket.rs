@@ -26,9 +26,10 @@ pub(super) struct FrameSocket {
     max_payload: u32,
 }
 
-/// A message of the other side: a frame, or a sign of life.
+/// A message of the other side: a frame, the answer to a ping, or another sign of life.
 pub(super) enum Received {
     Frame(Header, Bytes),
+    Pong(Bytes),
     Control,
 }
 
@@ -75,8 +76,8 @@ impl FrameSocket {
         sent.map_err(|error| self.allowance.explain(broken(&error)))
     }
 
-    pub(super) async fn ping(&mut self) -> Result<(), ServerFault> {
-        let sent = self.stream.send(Message::Ping(Bytes::new())).await;
+    pub(super) async fn ping(&mut self, content: &'static [u8]) -> Result<(), ServerFault> {
+        let sent = self.stream.send(Message::Ping(Bytes::from_static(content))).await;
         sent.map_err(|error| self.allowance.explain(broken(&error)))
     }
 
@@ -86,13 +87,16 @@ impl FrameSocket {
             Some(Ok(Message::Binary(bytes))) => self.decode(bytes),
             Some(Ok(Message::Text(_))) => Err(ServerFault::protocol("text instead of a frame")),
             Some(Ok(Message::Close(frame))) => Err(ServerFault::closed(reason(frame.as_ref()))),
-            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {
+            Some(Ok(message @ (Message::Ping(_) | Message::Pong(_) | Message::Frame(_)))) => {
                 self.control_frames += 1;
                 if self.control_frames > self.max_control_frames {
                     let most = self.max_control_frames;
                     return Err(ServerFault::protocol(format!("more than {most} pings")));
                 }
-                Ok(Received::Control)
+                Ok(match message {
+                    Message::Pong(content) => Received::Pong(content),
+                    _ => Received::Control,
+                })
             }
             Some(Err(error)) => Err(self.allowance.explain(broken(&error))),
             None => Err(ServerFault::closed("")),

@@ -29,6 +29,10 @@ impl Default for ConnectionWaits {
 
 /// Interval between two pings of a connection without an episode.
 pub(super) const PING_INTERVAL: Duration = Duration::from_secs(10);
+/// Maximum time for the answer to a ping before an episode begins.
+pub(super) const PONG_LIMIT: Duration = Duration::from_secs(10);
+/// Maximum number of connections that do not answer it, for an episode.
+pub(super) const MAX_DEAD: u32 = 5;
 /// Time without any sign of life after which a connection without an episode is closed.
 pub(super) const SILENCE_LIMIT: Duration = Duration::from_secs(20);
 /// Maximum number of control frames from one ping to the next.

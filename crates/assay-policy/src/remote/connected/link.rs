@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::http::header::AUTHORIZATION;
 
-use super::frame_socket::{FrameSocket, config};
+use super::frame_socket::{FrameSocket, Received, config};
 use super::limits::{MAX_SERVICE_BYTES, SERVICE_SILENCE_LIMIT};
 use super::link_error::LinkError;
 use crate::frames::{ReceiveError, receive_up_to};
@@ -213,9 +213,9 @@ impl PolicyLink {
 
     fn send(&mut self, frame: LinkFrame, nonce: u64) -> Result<(), LinkEnd> {
         let LinkFrame { kind, seq, payload } = frame;
-        let sent = self.runtime.block_on(async {
-            timeout(SERVICE_SILENCE_LIMIT, self.socket.send(kind, seq, nonce, &payload)).await
-        });
+        let sent = self
+            .runtime
+            .block_on(async { timeout(SERVICE_SILENCE_LIMIT, self.socket.send(kind, seq, nonce, &payload)).await });
         match sent {
             Ok(Ok(())) => Ok(()),
             Ok(Err(fault)) => Err(LinkEnd::Closed(service(&fault.message))),
@@ -235,11 +235,11 @@ impl PolicyLink {
             }
             let received = self.runtime.block_on(async { timeout(TICK, self.socket.next()).await });
             match received {
-                Ok(Ok(super::frame_socket::Received::Frame(header, payload))) => {
+                Ok(Ok(Received::Frame(header, payload))) => {
                     let frame = LinkFrame { kind: header.kind, seq: header.seq, payload: payload.to_vec() };
                     return Ok((frame, header.nonce));
                 }
-                Ok(Ok(super::frame_socket::Received::Control)) => heard = Instant::now(),
+                Ok(Ok(Received::Control | Received::Pong(_))) => heard = Instant::now(),
                 Ok(Err(fault)) => return Err(LinkEnd::Closed(service(&fault.message))),
                 Err(_) => {}
             }
@@ -275,7 +275,8 @@ async fn open(guard: &AddressGuard, endpoint: &ServerEndpoint, token: &Secret) -
     value.set_sensitive(true);
     request.headers_mut().insert(AUTHORIZATION, value);
     let allowance = ReceiveAllowance::unlimited();
-    let stream = transport::open(guard, endpoint, &allowance).await.map_err(|fault| unreachable(service(&fault.message)))?;
+    let stream =
+        transport::open(guard, endpoint, &allowance).await.map_err(|fault| unreachable(service(&fault.message)))?;
     let opened = tokio_tungstenite::client_async_with_config(request, stream, Some(config(MAX_SERVICE_BYTES))).await;
     let (stream, _) = opened.map_err(|error| match error {
         Error::Http(response) => LinkError::Refused(response.status().as_u16()),

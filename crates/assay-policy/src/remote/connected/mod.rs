@@ -14,9 +14,9 @@ mod parked;
 mod registry;
 mod session;
 
+pub(crate) use limits::ConnectionWaits;
 pub use limits::{FIRST_CONNECTION_WAIT, RECONNECTION_WAIT};
 pub use link::{LinkEnd, LinkHost, PolicyLink, StartFailure};
 pub use link_error::LinkError;
 pub use registry::{ConnectedPolicies, ConnectionReservation};
-pub(crate) use limits::ConnectionWaits;
 pub(crate) use session::ConnectedSession;

@@ -1,11 +1,14 @@
 //! A connection between two episodes: pinged, so that a dead one is noticed, and handed out when an episode begins.
 
 use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::frame_socket::{FrameSocket, Received};
-use super::limits::{MAX_PARKED_CONTROL_FRAMES, PING_INTERVAL, SILENCE_LIMIT};
+use super::limits::{MAX_PARKED_CONTROL_FRAMES, PING_INTERVAL, PONG_LIMIT, SILENCE_LIMIT};
 use crate::remote::fault::ServerFault;
+
+/// Content of the ping before an episode, which distinguishes its answer from those to earlier pings.
+const EPISODE: &[u8] = b"episode";
 
 /// Asks for the connection: the sender of the answer.
 pub(super) type Request = oneshot::Sender<FrameSocket>;
@@ -30,6 +33,22 @@ pub(super) async fn park(mut socket: FrameSocket, mut requested: oneshot::Receiv
     socket.close(Some(&fault)).await;
 }
 
+/// Checks that the other side of a connection is there, before an episode depends on it.
+pub(super) async fn check(socket: &mut FrameSocket) -> Result<(), ServerFault> {
+    socket.begin_phase(MAX_PARKED_CONTROL_FRAMES);
+    let answered = async {
+        socket.ping(EPISODE).await?;
+        loop {
+            match socket.next().await? {
+                Received::Pong(content) if content == EPISODE => return Ok(()),
+                Received::Pong(_) | Received::Control => {}
+                Received::Frame(..) => return Err(ServerFault::unasked()),
+            }
+        }
+    };
+    timeout(PONG_LIMIT, answered).await.unwrap_or_else(|_| Err(ServerFault::timeout("answer a ping", PONG_LIMIT)))
+}
+
 /// Pings until something goes wrong. The future may be dropped at any point.
 async fn keep_alive(socket: &mut FrameSocket) -> ServerFault {
     let mut alive = Instant::now();
@@ -38,7 +57,7 @@ async fn keep_alive(socket: &mut FrameSocket) -> ServerFault {
     loop {
         tokio::select! {
             received = socket.next() => match received {
-                Ok(Received::Control) => alive = Instant::now(),
+                Ok(Received::Control | Received::Pong(_)) => alive = Instant::now(),
                 Ok(Received::Frame(..)) => return ServerFault::unasked(),
                 Err(fault) => return fault,
             },
@@ -47,7 +66,7 @@ async fn keep_alive(socket: &mut FrameSocket) -> ServerFault {
                     return ServerFault::timeout("answer a ping", SILENCE_LIMIT);
                 }
                 socket.begin_phase(MAX_PARKED_CONTROL_FRAMES);
-                if let Err(fault) = socket.ping().await {
+                if let Err(fault) = socket.ping(b"").await {
                     return fault;
                 }
                 next_ping = Instant::now() + PING_INTERVAL;

@@ -13,8 +13,8 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, timeout};
 
 use super::frame_socket::FrameSocket;
-use super::limits::{ConnectionWaits, HELLO_LIMIT};
-use super::parked::{Request, park};
+use super::limits::{ConnectionWaits, HELLO_LIMIT, MAX_DEAD};
+use super::parked::{Request, check, park};
 use crate::remote::fault::ServerFault;
 
 /// The connections of all jobs; shared by all its clones.
@@ -51,6 +51,8 @@ enum ConnectionState {
 pub struct ConnectionReservation {
     policies: ConnectedPolicies,
     job: JobId,
+    /// False once the connection is parked, and the next episode may already hold it.
+    is_held: bool,
 }
 
 impl ConnectedPolicies {
@@ -71,7 +73,7 @@ impl ConnectedPolicies {
             ConnectionState::Parked(_) | ConnectionState::Absent => {}
         }
         connection.state = ConnectionState::InUse;
-        Some(ConnectionReservation { policies: self.clone(), job })
+        Some(ConnectionReservation { policies: self.clone(), job, is_held: true })
     }
 
     /// Returns true if an episode of the job waits for a connection.
@@ -88,25 +90,29 @@ impl ConnectedPolicies {
 
     /// Waits for a job's connection and takes it for an episode.
     pub(super) async fn take(&self, job: JobId) -> Result<(FrameSocket, ConnectionReservation), ServerFault> {
+        let mut dead = 0;
         loop {
-            let (limit, changed) = match self.try_take(job) {
+            match self.try_take(job) {
                 Ok((parked, reservation)) => {
-                    let (request, socket) = oneshot::channel();
-                    // If the connection has failed meanwhile, another one is waited for.
-                    if parked.send(request).is_ok()
-                        && let Ok(socket) = socket.await
-                    {
-                        return Ok((socket, reservation));
+                    let Some(mut socket) = hand_out(parked).await else { continue };
+                    let Err(fault) = check(&mut socket).await else { return Ok((socket, reservation)) };
+                    tracing::debug!(job.id = %job, reason = %fault.message, "a policy was no longer connected");
+                    // The place is free for another connection before the farewell.
+                    drop(reservation);
+                    socket.close(Some(&fault)).await;
+                    dead += 1;
+                    if dead >= MAX_DEAD {
+                        return Err(ServerFault::connect(format!("{dead} connections of the policy answered no ping")));
                     }
-                    continue;
                 }
-                Err(wait) => wait,
-            };
-            let waiting = Waiting::begin(self, job);
-            let in_time = timeout(limit, changed.notified()).await.is_ok();
-            drop(waiting);
-            if !in_time {
-                return Err(self.missing(job));
+                Err((limit, changed)) => {
+                    let waiting = Waiting::begin(self, job);
+                    let in_time = timeout(limit, changed.notified()).await.is_ok();
+                    drop(waiting);
+                    if !in_time {
+                        return Err(self.missing(job));
+                    }
+                }
             }
         }
     }
@@ -120,7 +126,7 @@ impl ConnectedPolicies {
         let connection = jobs.entry(job).or_default();
         match std::mem::replace(&mut connection.state, ConnectionState::InUse) {
             ConnectionState::Parked(parked) => {
-                Ok((parked, ConnectionReservation { policies: self.clone(), job }))
+                Ok((parked, ConnectionReservation { policies: self.clone(), job, is_held: true }))
             }
             other => {
                 connection.state = other;
@@ -173,8 +179,9 @@ impl ConnectionReservation {
     }
 
     /// Gives the connection back after an episode, unless the job has ended.
-    pub(super) fn park(self, socket: FrameSocket) {
+    pub(super) fn park(mut self, socket: FrameSocket) {
         let (sender, receiver) = oneshot::channel();
+        self.is_held = false;
         let mut jobs = self.policies.lock();
         if let Some(connection) = jobs.get_mut(&self.job) {
             connection.state = ConnectionState::Parked(sender);
@@ -189,7 +196,8 @@ impl ConnectionReservation {
 
 impl Drop for ConnectionReservation {
     fn drop(&mut self) {
-        if let Some(connection) = self.policies.lock().get_mut(&self.job)
+        if self.is_held
+            && let Some(connection) = self.policies.lock().get_mut(&self.job)
             && matches!(connection.state, ConnectionState::InUse)
         {
             connection.state = ConnectionState::Absent;
@@ -220,6 +228,13 @@ impl Drop for Waiting<'_> {
             connection.waited += self.began.elapsed();
         }
     }
+}
+
+/// Requests a parked connection; `None` if it has failed meanwhile.
+async fn hand_out(parked: oneshot::Sender<Request>) -> Option<FrameSocket> {
+    let (request, socket) = oneshot::channel();
+    parked.send(request).ok()?;
+    socket.await.ok()
 }
 
 async fn greet(socket: &mut FrameSocket) -> Result<(), ServerFault> {
@@ -254,7 +269,11 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use assay_model::JobId;
+    use assay_model::frame::{FrameKind, frame};
+    use futures_util::{SinkExt, StreamExt};
     use tokio::runtime::Handle;
+    use tokio_tungstenite::tungstenite::Message;
+    use tokio_tungstenite::tungstenite::protocol::Role;
 
     use super::{ConnectedPolicies, ConnectionWaits};
 
@@ -278,7 +297,10 @@ mod tests {
         let policies = ConnectedPolicies::new(Handle::current(), WAITS);
         let began = Instant::now();
         let (code, message) = fault(&policies).await;
-        assert_eq!((code.as_str(), message.as_str()), ("connect", "the policy did not connect within 0 s of the job's start"));
+        assert_eq!(
+            (code.as_str(), message.as_str()),
+            ("connect", "the policy did not connect within 0 s of the job's start")
+        );
         assert!(began.elapsed() >= WAITS.first);
         // A thousand further episodes take no time.
         let rest = Instant::now();
@@ -298,6 +320,27 @@ mod tests {
         policies.end(job());
         // The end of a job frees nothing that another connection could use by mistake.
         drop(again);
+        assert!(policies.lock().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_parked_connection_belongs_to_the_next_episode() {
+        let policies = ConnectedPolicies::new(Handle::current(), WAITS);
+        let (near, far) = tokio::io::duplex(4096);
+        policies.reserve(job()).unwrap().attach(far);
+        let mut policy = tokio_tungstenite::WebSocketStream::from_raw_socket(near, Role::Client, None).await;
+        let hello = frame(FrameKind::Hello, 0, 0, br#"{"protocol": 1, "python": "", "numpy": ""}"#);
+        policy.send(Message::Binary(hello.into())).await.unwrap();
+        // Reads, and thereby answers pings.
+        tokio::spawn(async move { while policy.next().await.is_some() {} });
+        for _ in 0..50 {
+            let (socket, reservation) = policies.take(job()).await.unwrap();
+            assert!(policies.reserve(job()).is_none(), "a second connection during an episode");
+            reservation.park(socket);
+            tokio::task::yield_now().await;
+            assert!(policies.reserve(job()).is_none(), "a second connection between two episodes");
+        }
+        policies.end(job());
         assert!(policies.lock().is_empty());
     }
 }

@@ -185,9 +185,6 @@ fn unasked(received: Result<(Header, Bytes), ServerFault>) -> ServerFault {
     received.map_or_else(|fault| fault, |_| ServerFault::unasked())
 }
 
-async fn within(
-    limit: Duration,
-    work: impl Future<Output = Result<(), ServerFault>>,
-) -> Result<(), ServerFault> {
+async fn within(limit: Duration, work: impl Future<Output = Result<(), ServerFault>>) -> Result<(), ServerFault> {
     tokio::time::timeout(limit, work).await.unwrap_or_else(|_| Err(ServerFault::timeout("read its frames", limit)))
 }

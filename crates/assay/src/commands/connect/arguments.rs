@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use assay_model::{PolicyKey, Record};
 use clap::Args;
 
-use crate::options::{
-    AdapterArgs, FailOnArgs, IsolationArgs, ModelArgs, PolicyServerArgs, ServiceArgs, probability,
-};
+use crate::options::{AdapterArgs, FailOnArgs, IsolationArgs, ModelArgs, PolicyServerArgs, ServiceArgs, probability};
 
 #[derive(Debug, Args)]
 #[command(

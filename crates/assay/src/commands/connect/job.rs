@@ -57,7 +57,8 @@ impl<'a> ConnectedJob<'a> {
         let boundary = format!("assay-{}", to_hex(&random.map(u64::to_le_bytes).concat()));
         let job = client.post_form("/verify", &boundary, &parts).or_internal()?.success()?;
         let id = job["job_id"].as_str().map(str::to_owned);
-        let id = id.ok_or_else(|| Failure::Internal(anyhow!("the response has no job_id: is this an assay service?")))?;
+        let id =
+            id.ok_or_else(|| Failure::Internal(anyhow!("the response has no job_id: is this an assay service?")))?;
         eprintln!("assay: job {id} at {}", client.address(""));
         for warning in job["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             eprintln!("assay: warning: {}", assay_model::sanitise(warning, 1000));
@@ -75,7 +76,9 @@ impl<'a> ConnectedJob<'a> {
                 let body = response.success()?;
                 let text = |name: &str| body[name].as_str().map(str::to_owned);
                 let (Some(url), Some(token)) = (text("connection_url"), text("token")) else {
-                    return Err(Failure::Internal(anyhow!("the response has no connection: is this an assay service?")));
+                    return Err(Failure::Internal(anyhow!(
+                        "the response has no connection: is this an assay service?"
+                    )));
                 };
                 let url = if url.starts_with('/') { self.client.address(&url) } else { url };
                 Ok(Some(ConnectionOffer { url: websocket(&url), token: Secret::new(token) }))
@@ -124,10 +127,7 @@ impl<'a> ConnectedJob<'a> {
 }
 
 /// Sends a request until the service answers it.
-fn patiently(
-    cancel: &Cancel,
-    send: impl Fn() -> Result<ServiceResponse, Failure>,
-) -> Result<ServiceResponse, Failure> {
+fn patiently(cancel: &Cancel, send: impl Fn() -> Result<ServiceResponse, Failure>) -> Result<ServiceResponse, Failure> {
     let mut since: Option<Instant> = None;
     loop {
         let (failure, wait) = match send() {

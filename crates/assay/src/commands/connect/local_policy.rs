@@ -75,7 +75,8 @@ impl<'a> LocalPolicy<'a> {
     fn try_start(&self, seed: u64) -> Result<StartedPolicy, SessionError> {
         match (&self.policy.source, &self.scenario) {
             (PolicySource::Server { server, .. }, _) => {
-                let mut pending = self.engine.remote().connect(server).map_err(|error| SessionError::Internal(Box::new(error)))?;
+                let mut pending =
+                    self.engine.remote().connect(server).map_err(|error| SessionError::Internal(Box::new(error)))?;
                 while !pending.is_done() {
                     if self.cancel.is_cancelled() {
                         return Err(SessionError::Cancelled);

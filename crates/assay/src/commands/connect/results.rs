@@ -19,7 +19,8 @@ pub(super) fn report(job: &ConnectedJob<'_>, arguments: &ConnectArgs) -> Result<
     let text = document("report.json")?;
     let report = json::parse(&text).context("the service's report").or_internal()?;
     if let Some(out) = &arguments.out {
-        let files = [(REPORT_JSON, text), (REPORT_HTML, document("report")?), (STATEMENT_FILE, document("attestation")?)];
+        let files =
+            [(REPORT_JSON, text), (REPORT_HTML, document("report")?), (STATEMENT_FILE, document("attestation")?)];
         for (name, content) in files {
             let path = out.join(name);
             fs::write(&path, content).with_context(|| path.display().to_string()).or_usage()?;
@@ -29,11 +30,7 @@ pub(super) fn report(job: &ConnectedJob<'_>, arguments: &ConnectArgs) -> Result<
 }
 
 /// Prints the report as JSON or as text. Returns the exit status for its verdict.
-pub(super) fn show(
-    job: &ConnectedJob<'_>,
-    arguments: &ConnectArgs,
-    report: &JobReport,
-) -> Result<ExitStatus, Failure> {
+pub(super) fn show(job: &ConnectedJob<'_>, arguments: &ConnectArgs, report: &JobReport) -> Result<ExitStatus, Failure> {
     let text = if arguments.json {
         json::render(report).or_internal()?
     } else {

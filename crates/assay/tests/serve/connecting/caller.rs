@@ -4,13 +4,15 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use assay_model::frame::{FrameKind, HEADER_BYTES, Header, frame};
-use assay_testkit::{Client, Server};
+use assay_testkit::{Client, Server, wait_for};
 use serde_json::Value;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{Error, HandshakeError, Message, WebSocket, client};
 
 /// Maximum time for the next message of the service.
 const MESSAGE_LIMIT: Duration = Duration::from_secs(40);
+/// Maximum time until the end of a connection is noticed.
+const FREE_LIMIT: Duration = Duration::from_secs(5);
 const HELLO: &[u8] = br#"{"protocol": 1, "python": "", "numpy": ""}"#;
 
 /// A connection of a policy.
@@ -35,11 +37,25 @@ impl Caller {
         }
     }
 
-    /// Opens a connection with a new token, and sends HELLO.
+    /// Opens a connection with a new token once the previous connection is gone, and sends HELLO.
     pub(super) fn greeted(server: &Server, client: &Client, job: &str) -> Self {
-        let mut caller = Self::open(server, job, &token(client, job)).unwrap();
-        caller.send(FrameKind::Hello, 0, 0, HELLO);
+        let mut caller = Self::free(server, client, job);
+        caller.greet();
         caller
+    }
+
+    /// Opens a connection with a new token once the previous connection is gone.
+    pub(super) fn free(server: &Server, client: &Client, job: &str) -> Self {
+        wait_for("a free place", FREE_LIMIT, || match Self::open(server, job, &token(client, job)) {
+            Ok(caller) => Some(caller),
+            Err(409) => None,
+            Err(status) => panic!("{status}"),
+        })
+    }
+
+    /// Sends HELLO.
+    pub(super) fn greet(&mut self) {
+        self.send(FrameKind::Hello, 0, 0, HELLO);
     }
 
     /// Sends a frame. The service may have closed the connection.
@@ -60,7 +76,9 @@ impl Caller {
                     let header = Header::decode(bytes.first_chunk::<HEADER_BYTES>().unwrap(), u32::MAX).unwrap();
                     return Ok((header, bytes[HEADER_BYTES..].to_vec()));
                 }
-                Ok(Message::Close(frame)) => return Err(frame.map_or_else(String::new, |frame| frame.reason.to_string())),
+                Ok(Message::Close(frame)) => {
+                    return Err(frame.map_or_else(String::new, |frame| frame.reason.to_string()));
+                }
                 Ok(_) => {}
                 Err(Error::Io(error)) if error.kind() == std::io::ErrorKind::WouldBlock => {
                     panic!("no message within {MESSAGE_LIMIT:?}")

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use assay_model::{JobReport, JobStatus, PolicyIdentity, ReviewReason};
-use assay_testkit::{Assay, PythonServer, Run, Server, archive, example, wait_for};
+use assay_testkit::{Assay, Jailed, PythonServer, Run, Server, archive, example, wait_for};
 use rustix::process::Signal;
 
 use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, serve};
@@ -36,7 +36,8 @@ fn a_policy_that_connects_gets_the_verdict_that_it_gets_here() {
     let run = assay.run(&connect(&assay, &server, policy, &more));
     assert_eq!(run.code, 0, "{}", run.stderr);
     let found = report(&run);
-    let local = ["verify", policy, "--scenario", CARTPOLE, "--episodes", "2", "--seed", "0", "--record", "none", "--json"];
+    let local =
+        ["verify", policy, "--scenario", CARTPOLE, "--episodes", "2", "--seed", "0", "--record", "none", "--json"];
     let here = report(&assay.run(&local));
     assert_eq!((found.verdict, found.score, hashes(&found)), (here.verdict, here.score, hashes(&here)));
     assert!(hashes(&found).iter().all(Option::is_some));
@@ -118,17 +119,18 @@ fn the_command_cancels_its_job_and_ends_with_it() {
 #[test]
 fn a_simulator_that_dies_costs_the_policy_nothing() {
     let assay = assay();
-    let (server, _client) = serve(&assay);
-    let slow = assay.write("slow.zip", archive(&[("policy.py", crate::SLOW)]));
-    let _ = slow;
+    let (server, client) = serve(&assay);
     let policy = assay.write(
         "steady.zip",
-        archive(&[("policy.py", b"import time\nimport numpy as np\n\ndef policy(o):\n    time.sleep(0.004)\n    return np.zeros(1)\n")]),
+        archive(&[(
+            "policy.py",
+            b"import time\nimport numpy as np\n\ndef policy(o):\n    time.sleep(0.004)\n    return np.zeros(1)\n",
+        )]),
     );
     let running = assay.start(&connect(&assay, &server, policy.to_str().unwrap(), &["--episodes", "1", "--json"]));
-    let lane = wait_for("a lane", JOB_LIMIT, || {
-        assay.jailed().into_iter().find(assay_testkit::Jailed::is_lane).filter(|_| server.log().contains("a policy connected"))
-    });
+    // While the policy acts: it slows the episode down to some seconds.
+    let acts = || client.get("/verify").body["jobs"][0]["waiting_for"] == "its policy server";
+    let lane = wait_for("a lane", JOB_LIMIT, || assay.jailed().into_iter().find(Jailed::is_lane).filter(|_| acts()));
     lane.kill();
     let run = running.wait(JOB_LIMIT);
     let found = report(&run);
@@ -147,19 +149,17 @@ fn wrong_arguments_say_why() {
         (&["--episodes", "0"], "num_episodes"),
         (&["--scenario", "nothing"], "nothing"),
     ] {
-        let arguments = connect(&assay, &server, policy, &[]);
-        let kept = arguments.iter().map(String::as_str).filter(|_| true).collect::<Vec<_>>();
-        let mut arguments: Vec<&str> = kept;
-        if more[0] == "--scenario" {
-            let at = arguments.iter().position(|argument| *argument == "--scenario").unwrap();
-            arguments[at + 1] = more[1];
-        } else {
-            arguments.extend(more);
+        let own = connect(&assay, &server, policy, &[]);
+        let mut arguments: Vec<&str> = own.iter().map(String::as_str).collect();
+        match arguments.iter().position(|argument| *argument == more[0]) {
+            Some(at) => arguments[at + 1] = more[1],
+            None => arguments.extend(more),
         }
         let run = assay.run(&arguments);
         assert!(run.code == 2 && run.stderr.contains(part), "{more:?}: {} {}", run.code, run.stderr);
     }
     assert_eq!(client.get("/verify").body["total"], 0);
-    let run = assay.run(&["connect", policy, "--scenario", CARTPOLE, "--server", "http://127.0.0.1:1", "--key", "assay_x_y"]);
+    let run =
+        assay.run(&["connect", policy, "--scenario", CARTPOLE, "--server", "http://127.0.0.1:1", "--key", "assay_x_y"]);
     assert!(run.code == 4 && run.stderr.contains("no response from http://127.0.0.1:1"), "{} {}", run.code, run.stderr);
 }

@@ -18,23 +18,10 @@ fn job(client: &Client, episodes: &str) -> String {
     client.verify_server(&[("connect", "true"), ("scenario", CARTPOLE), ("num_episodes", episodes), ("record", "none")])
 }
 
-/// The codes of the episodes' errors.
+/// The codes of the episodes' errors; empty without one.
 fn codes(job: &JobReport) -> Vec<&str> {
-    let code = |episode: &'_ assay_model::EpisodeResult| episode.error.as_ref().map(|error| error.code.clone());
-    let found: Vec<_> = job.episode_details.iter().map(code).collect();
-    found
-        .into_iter()
-        .map(|code| match code.as_ref().map(assay_model::PolicyErrorCode::as_str) {
-            None => "",
-            Some("closed") => "closed",
-            Some("connect") => "connect",
-            Some("protocol") => "protocol",
-            Some("bad_action") => "bad_action",
-            Some("server_error") => "server_error",
-            Some("exception") => "exception",
-            Some(_) => "another",
-        })
-        .collect()
+    let errors = job.episode_details.iter().map(|episode| episode.error.as_ref());
+    errors.map(|error| error.map_or("", |error| error.code.as_str())).collect()
 }
 
 #[test]
@@ -49,12 +36,14 @@ fn a_connection_that_is_lost_in_an_episode_costs_that_episode_only() {
     let mut caller = Caller::greeted(&server, &client, &id);
     caller.serve_episode();
     drop(caller);
-    let mut caller = wait_for("a free place", Duration::from_secs(5), || Caller::open(&server, &id, &token(&client, &id)).ok());
-    caller.send(FrameKind::Hello, 0, 0, br#"{"protocol": 1, "python": "", "numpy": ""}"#);
+    let mut caller = Caller::greeted(&server, &client, &id);
     caller.serve_episode();
     assert!(caller.receive().is_err(), "the connection ends with the job");
     let job = client.ended_job(&id, JOB_LIMIT);
-    assert_eq!((job.status, job.verdict, codes(&job)), (JobStatus::Completed, Some(Verdict::Inconclusive), vec!["closed", "", ""]));
+    assert_eq!(
+        (job.status, job.verdict, codes(&job)),
+        (JobStatus::Completed, Some(Verdict::Inconclusive), vec!["closed", "", ""])
+    );
     assert_eq!(job.blame.map(|blame| format!("{blame:?}")), Some("Policy".to_owned()));
     let refused = client.post(&format!("/verify/{id}/connection"));
     assert_eq!(refused.status, 409, "the job has ended: {}", refused.body);
@@ -86,17 +75,18 @@ fn tokens_and_connections_are_for_one_job_and_one_at_a_time() {
     assert_eq!(Caller::open(&server, &id, &first).err(), Some(401), "a used one");
     let second = token(&client, &id);
     assert_eq!(Caller::open(&server, &id, &second).err(), Some(409), "a second connection");
-    caller.send(FrameKind::Hello, 0, 0, br#"{"protocol": 1, "python": "", "numpy": ""}"#);
+    caller.greet();
     caller.act(0);
     assert_eq!(Caller::open(&server, &id, &second).err(), Some(409), "during an episode");
     drop(caller);
-    // The refused token is still valid once the first connection is gone.
-    let ended = wait_for("the end", Duration::from_secs(10), || match Caller::open(&server, &id, &second) {
-        Ok(_) => Some(true),
-        Err(409) => client.job(&id).status.is_final().then_some(false),
-        Err(status) => panic!("{status}"),
+    // The refused token stays valid: the end of the first connection, or else that of the job, decides.
+    wait_for("the end of the first connection", Duration::from_secs(10), || {
+        match Caller::open(&server, &id, &second) {
+            Ok(_) => Some(()),
+            Err(409) => client.job(&id).status.is_final().then_some(()),
+            Err(status) => panic!("{status}"),
+        }
     });
-    let _ = ended;
     for id in [id, other] {
         let _ = client.post(&format!("/verify/{id}/cancel"));
     }
@@ -120,9 +110,12 @@ fn offence(server: &Server, client: &Client, code: &str, message: &str, hostile:
 fn what_is_no_answer_is_the_policys_error() {
     let assay = assay();
     let (server, client) = serve(&assay);
-    let offence = |code, message, hostile: &dyn Fn(&mut Caller, u64, u32)| offence(&server, &client, code, message, hostile);
+    let offence =
+        |code, message, hostile: &dyn Fn(&mut Caller, u64, u32)| offence(&server, &client, code, message, hostile);
     let action = 0_f64.to_le_bytes();
-    offence("protocol", "a frame of another episode", &|c, nonce, seq| c.send(FrameKind::Action, seq, nonce ^ 1, &action));
+    offence("protocol", "a frame of another episode", &|c, nonce, seq| {
+        c.send(FrameKind::Action, seq, nonce ^ 1, &action)
+    });
     offence("protocol", "an answer to observation 1 instead of 2", &|c, nonce, seq| {
         c.send(FrameKind::Action, seq - 1, nonce, &action);
     });
@@ -167,25 +160,19 @@ fn a_connection_without_a_proper_hello_is_closed_and_another_one_is_accepted() {
         (b"{}", "missing field"),
         (b"", "EOF"),
     ] {
-        let mut caller = free(&server, &client, &id);
+        let mut caller = Caller::free(&server, &client, &id);
         caller.send(FrameKind::Hello, 0, 0, hello);
         let closed = caller.receive().unwrap_err();
         assert!(closed.contains(reason), "{closed:?} instead of {reason:?}");
     }
-    let mut caller = free(&server, &client, &id);
+    let mut caller = Caller::free(&server, &client, &id);
     caller.send(FrameKind::Action, 0, 0, b"");
     assert!(caller.receive().unwrap_err().contains("not HELLO"));
-    let mut silent = free(&server, &client, &id);
+    let mut silent = Caller::free(&server, &client, &id);
     assert!(silent.receive().unwrap_err().contains("send HELLO within 5 s"));
-    let mut caller = free(&server, &client, &id);
-    caller.send(FrameKind::Hello, 0, 0, br#"{"protocol": 1, "python": "", "numpy": ""}"#);
+    let mut caller = Caller::greeted(&server, &client, &id);
     caller.serve_episode();
     assert_eq!(codes(&client.ended_job(&id, JOB_LIMIT)), [""]);
-}
-
-/// Connects as soon as the previous connection is gone.
-fn free(server: &Server, client: &Client, id: &str) -> Caller {
-    wait_for("a free place", Duration::from_secs(5), || Caller::open(server, id, &token(client, id)).ok())
 }
 
 #[test]
@@ -203,7 +190,9 @@ fn a_revoked_key_ends_its_connections() {
     let began = std::time::Instant::now();
     assert!(caller.receive().is_err());
     assert!(began.elapsed() < REVOCATION_LIMIT, "{:?}", began.elapsed());
-    wait_for("a refusal", REVOCATION_LIMIT, || (Caller::open(&server, &unused, &unused_token).err() == Some(401)).then_some(()));
+    wait_for("a refusal", REVOCATION_LIMIT, || {
+        (Caller::open(&server, &unused, &unused_token).err() == Some(401)).then_some(())
+    });
     assert_eq!(codes(&admin.ended_job(&id, JOB_LIMIT)), ["closed"]);
     assert_eq!(admin.post(&format!("/verify/{unused}/cancel")).status, 200);
 }
