@@ -4,28 +4,21 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use assay_model::frame::{FrameKind, Hello, Init, PROTOCOL, PolicyFault, frame};
+use assay_model::frame::{FrameKind, Init, PolicyFault, frame};
 use assay_model::{PolicyErrorCode, Secret};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
-use tokio_tungstenite::tungstenite::Error;
-use tokio_tungstenite::tungstenite::client::IntoClientRequest;
-use tokio_tungstenite::tungstenite::http::HeaderValue;
-use tokio_tungstenite::tungstenite::http::header::AUTHORIZATION;
 
-use super::frame_socket::{FrameSocket, Received, config};
-use super::limits::{MAX_SERVICE_BYTES, SERVICE_SILENCE_LIMIT};
+use super::dial::{dial, service};
+use super::frame_socket::{FrameSocket, Received};
+use super::limits::SERVICE_SILENCE_LIMIT;
 use super::link_error::LinkError;
 use crate::frames::{ReceiveError, receive_up_to};
-use crate::remote::allowance::ReceiveAllowance;
 use crate::remote::endpoint::ServerEndpoint;
 use crate::remote::guard::AddressGuard;
 use crate::remote::limits::MAX_REPLY_BYTES;
-use crate::remote::transport;
 use crate::{PolicyConnection, PolicyFailure, PolicyStream};
 
-/// Maximum time to connect, with all handshakes.
-const OPEN_LIMIT: Duration = Duration::from_secs(15);
 /// Maximum time between two checks for cancellation.
 const TICK: Duration = Duration::from_millis(100);
 /// Time spent looking for a message of the service while the policy computes.
@@ -82,12 +75,7 @@ impl PolicyLink {
     /// [`LinkError`]
     pub fn open(guard: &AddressGuard, endpoint: &ServerEndpoint, token: &Secret) -> Result<Self, LinkError> {
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
-        let opened = runtime.block_on(async { timeout(OPEN_LIMIT, open(guard, endpoint, token)).await });
-        let late = || {
-            let seconds = OPEN_LIMIT.as_secs();
-            Err(LinkError::Unreachable(format!("the service did not answer within {seconds} s")))
-        };
-        let socket = opened.unwrap_or_else(|_| late())?;
+        let socket = runtime.block_on(dial(guard, endpoint, token))?;
         Ok(Self { runtime, socket })
     }
 
@@ -265,35 +253,6 @@ enum Relayed {
     Done,
     /// The policy failed at this observation; without a failure, its process ended.
     Failed(u32, Option<PolicyFailure>),
-}
-
-async fn open(guard: &AddressGuard, endpoint: &ServerEndpoint, token: &Secret) -> Result<FrameSocket, LinkError> {
-    let unreachable = |why: String| LinkError::Unreachable(why);
-    let mut request = endpoint.in_full().into_client_request().map_err(|error| unreachable(error.to_string()))?;
-    let value = HeaderValue::from_str(&format!("Bearer {}", token.reveal()));
-    let mut value = value.map_err(|error| unreachable(error.to_string()))?;
-    value.set_sensitive(true);
-    request.headers_mut().insert(AUTHORIZATION, value);
-    let allowance = ReceiveAllowance::unlimited();
-    let stream =
-        transport::open(guard, endpoint, &allowance).await.map_err(|fault| unreachable(service(&fault.message)))?;
-    let opened = tokio_tungstenite::client_async_with_config(request, stream, Some(config(MAX_SERVICE_BYTES))).await;
-    let (stream, _) = opened.map_err(|error| match error {
-        Error::Http(response) => LinkError::Refused(response.status().as_u16()),
-        other => LinkError::Unreachable(other.to_string()),
-    })?;
-    let mut socket = FrameSocket::new(stream, allowance, MAX_SERVICE_BYTES);
-    socket.accept_any_number();
-    let hello = Hello { protocol: PROTOCOL, python: String::new(), numpy: String::new(), sealed: false };
-    let hello = serde_json::to_vec(&hello).unwrap_or_default();
-    let sent = socket.send(FrameKind::Hello, 0, 0, &hello).await;
-    sent.map_err(|fault| unreachable(service(&fault.message)))?;
-    Ok(socket)
-}
-
-/// Returns a text about the other side of a connection in words for the policy's side: that is a service.
-fn service(message: &str) -> String {
-    message.replace("policy server", "service")
 }
 
 fn protocol(what: &str) -> PolicyFailure {

@@ -4,6 +4,7 @@
 //! [`ConnectedPolicies`] holds the connections of running jobs; `ConnectedSession` is an episode over one of them;
 //! [`PolicyLink`] is the other side, which `assay connect` uses.
 
+mod dial;
 mod frame_socket;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
