@@ -101,7 +101,7 @@ pub(crate) fn review(reason: ReviewReason) -> &'static str {
         ReviewReason::JudgeDisagrees => "the vision judge disagrees with the physics",
         ReviewReason::PhysicsWarning => "the physics engine raised a warning",
         ReviewReason::VacuousClause => "the premise of a clause never became true",
-        ReviewReason::DeclaredIdentity => "the policy is a server, identified only by its address",
+        ReviewReason::DeclaredIdentity => "the policy is a server, and only declares what ran there",
         ReviewReason::DeadlineMisses => "the policy overran its time budget",
         ReviewReason::Nondeterministic => "the same episode gave two different traces",
         ReviewReason::EpisodeRepeated => "an episode was repeated",

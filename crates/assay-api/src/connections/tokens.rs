@@ -70,7 +70,8 @@ impl ConnectionTokens {
         let mut bytes = [0; TOKEN_BYTES];
         entropy.fill(&mut bytes);
         let token = format!("{PREFIX}{}", to_hex(&bytes));
-        let expires_at = now.saturating_add(TOKEN_LIFETIME).unwrap_or(now);
+        let end = now.saturating_add(TOKEN_LIFETIME).unwrap_or(now);
+        let expires_at = Timestamp::from_millisecond(end.as_millisecond()).unwrap_or(end);
         let mut tokens = self.lock();
         tokens.retain(|_, token| now < token.expires_at);
         if tokens.len() >= MAX_TOKENS && !tokens.contains_key(&job) {
