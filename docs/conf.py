@@ -1,8 +1,10 @@
 """Settings of the book: `make book` builds it from this folder with Sphinx."""
 
 import pathlib
+import posixpath
 import re
 
+from docutils import nodes
 from sphinx.application import Sphinx
 
 project = "assay"
@@ -43,9 +45,21 @@ def add_navigation(_: Sphinx, page: str, text: list[str]) -> None:
         text[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n{pages}\n```\n"
 
 
+def name_pages(app: Sphinx, page: nodes.document, _: str) -> None:
+    """Replaces link texts that are file names, which readers of the repository need, by the titles of the pages."""
+    for link in page.findall(nodes.reference):
+        file = link.astext()
+        if link.get("internal") and file.endswith(".md"):
+            title = app.env.titles.get(posixpath.normpath(link.get("refuri", "").partition("#")[0].removesuffix(".html")))
+            title = title or app.env.titles.get(file.removesuffix(".md"))
+            if title is not None:
+                link.children = [nodes.inline("", title.astext())]
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     root = pathlib.Path(__file__).resolve().parent.parent
     version = re.search(r'^version = "([^"]+)"', (root / "Cargo.toml").read_text(), re.MULTILINE)
     app.config.version = app.config.release = version[1] if version else ""
     app.connect("source-read", add_navigation)
+    app.connect("doctree-resolved", name_pages)
     return {"parallel_read_safe": True}

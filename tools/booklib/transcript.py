@@ -11,9 +11,12 @@ import pathlib
 import re
 import secrets
 import subprocess
+import threading
 
 BLOCK = re.compile(r"(?:^<!-- file: (?P<file>\S+) -->\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 ANY = "..."
+#: For all commands of a page; then the shell is killed, and with it the command that hangs.
+LIMIT_S = 900
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +67,8 @@ def run(page: str, folder: pathlib.Path, shell: list[str], environment: dict[str
     count = 0
     options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     with subprocess.Popen([*shell, "--noprofile", "--norc"], cwd=folder, env=environment, **options) as bash:
+        limit = threading.Timer(LIMIT_S, bash.kill)
+        limit.start()
         try:
             for step in steps(page):
                 if step.file is not None:
@@ -76,6 +81,7 @@ def run(page: str, folder: pathlib.Path, shell: list[str], environment: dict[str
                     raise Difference(f"$ {step.command}\n--- the page shows\n{step.output}\n--- but it is\n{said}")
                 count += 1
         finally:
+            limit.cancel()
             bash.kill()
     return count
 
