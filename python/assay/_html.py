@@ -70,7 +70,8 @@ def picture(folder: pathlib.Path) -> str:
             return f'<video controls muted width="480" src="{address(file, "video/mp4")}"></video>'
     still = folder / "scenario" / "thumbnail.png"
     if still.is_file() and still.stat().st_size <= MAX_PICTURE_BYTES:
-        return f'<img alt="the scenario" width="480" src="{address(still, "image/png")}">'
+        shown = f'<img alt="the scenario" width="480" src="{address(still, "image/png")}">'
+        return f"{shown}<br><small>The scenario; no episode has a video.</small>"
     return ""
 
 

@@ -43,6 +43,7 @@ class Notebook(unittest.TestCase):
         for data, identity in zip(results, ("declared", "measured"), strict=True):
             self.assertRegex(data["text/plain"], rf"^<assay: UNSAFE, score [\d.]+, 1 episode of .* policy identity {identity},")
             self.assertIn(f'src="{picture}', data["text/html"])
+            self.assertEqual("no episode has a video" in data["text/html"], "image" in picture)
             self.assertRegex(data["text/html"], r"<td>contact_force</td><td>critical</td><td [^>]*>-4\d\d(\.\d)? N</td>")
         said = "".join(output.text for outputs in cells for output in outputs if output.output_type == "stream")
         self.assertIn("first contact_force in episode 0 at 0.89 s", said)

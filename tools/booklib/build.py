@@ -3,7 +3,9 @@
 import html.parser
 import pathlib
 import re
+import shutil
 import subprocess
+import tempfile
 import urllib.parse
 
 from .common import DOCS, LIMIT_S, PYTHON, Problem
@@ -15,9 +17,15 @@ FOREIGN_IN_CSS = re.compile(r"(?:url\(\s*['\"]?|@import\s+['\"])((?:https?:)?//[
 
 
 def build(out: pathlib.Path) -> bool:
-    """Builds the book into `out`; a warning, such as a page that is missing in the navigation, is a failure."""
-    options = ["-b", "html", "--fail-on-warning", "--keep-going", "--nitpicky", "--quiet", "-d", out.parent / "book-cache"]
-    return subprocess.run([PYTHON, "-m", "sphinx", *options, DOCS, out], timeout=LIMIT_S).returncode == 0
+    """Builds the book into `out`; a warning, such as a page that is missing in the navigation, is a failure.
+
+    Everything is read anew: Sphinx does not repeat the warnings of a page that it has read before.
+    """
+    shutil.rmtree(out, ignore_errors=True)
+    options = ["-b", "html", "--fail-on-warning", "--nitpicky", "--quiet"]
+    with tempfile.TemporaryDirectory(prefix="assay-book-") as scratch:
+        command = [PYTHON, "-m", "sphinx", *options, "--doctree-dir", scratch, DOCS, out]
+        return subprocess.run(command, timeout=LIMIT_S).returncode == 0
 
 
 class Page(html.parser.HTMLParser):

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 from .common import LIMIT_S, ROOT
 
+DESCRIPTOR = re.compile(r"(?<=\s)\d(?=[<>])")
 OPERATOR = re.compile(r"^[|&;()<>\n]+$")
-REDIRECTION = re.compile(r"^(?:\d*[<>]+&?|&>>?)$")
+REDIRECTION = re.compile(r"^(?:[<>]+&?|&>>?)$")
 ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=")
 #: Commands that run the rest of their line, with the number of words to skip.
 WRAPPERS = {"sudo": 1, "exec": 1, "time": 1, "nohup": 1, "env": 1, "uvx": 3}
@@ -40,7 +41,7 @@ def split(text: str) -> Iterator[list[str]]:
     """
     for line in text.replace("\\\n", " ").splitlines():
         words: list[str] = []
-        lexer = shlex.shlex(line, posix=True, punctuation_chars="();<>|&")
+        lexer = shlex.shlex(DESCRIPTOR.sub("", line), posix=True, punctuation_chars="();<>|&")
         lexer.wordchars += ":@%+,$[]{}^!"
         skipped = False
         for word in lexer:

@@ -8,7 +8,7 @@ from .common import DOCS, Problem
 
 
 def check(files: list[pathlib.Path]) -> list[Problem]:
-    return [problem for file in files for problem in check_file(file)] + check_index()
+    return [problem for file in files for problem in check_file(file)] + check_index(DOCS)
 
 
 def check_file(file: pathlib.Path) -> list[Problem]:
@@ -25,9 +25,9 @@ def check_file(file: pathlib.Path) -> list[Problem]:
     return problems
 
 
-def check_index() -> list[Problem]:
-    """Returns the pages of docs/ that its table of contents lacks."""
-    index = DOCS / "index.md"
-    linked = {(DOCS / link.partition("#")[0]).resolve() for _, link in markdown.read(index).links}
-    missing = [page for page in sorted(DOCS.glob("*.md")) if page != index and page not in linked]
+def check_index(folder: pathlib.Path) -> list[Problem]:
+    """Returns the pages of a folder that its table of contents lacks."""
+    index = folder / "index.md"
+    linked = {(folder / link.partition("#")[0]).resolve() for _, link in markdown.read(index).links}
+    missing = [page for page in sorted(folder.glob("*.md")) if page != index and page.resolve() not in linked]
     return [Problem(page, 0, "is not in docs/index.md: add a line to one of its lists") for page in missing]

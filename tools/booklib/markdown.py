@@ -10,7 +10,6 @@ from markdown_it.token import Token
 from mdit_py_plugins.anchors.index import slugify
 
 UNCHECKED = re.compile(r"<!-- unchecked: \S.* -->")
-FILE = re.compile(r"<!-- file: (\S+) -->")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,8 +21,6 @@ class Block:
     text: str
     #: The comment before it states a reason for which it cannot be checked.
     unchecked: bool
-    #: The file that it is, if the comment before it names one.
-    file: str | None
 
 
 @dataclasses.dataclass
@@ -43,9 +40,7 @@ def read(file: pathlib.Path) -> Document:
     for position, token in enumerate(tokens):
         line = token.map[0] + 1 if token.map else 0
         if token.type in ("fence", "code_block"):
-            found = FILE.search(comment)
-            block = Block(line, token.info.strip(), token.content, bool(UNCHECKED.search(comment)), found and found[1])
-            document.blocks.append(block)
+            document.blocks.append(Block(line, token.info.strip(), token.content, bool(UNCHECKED.search(comment))))
         elif token.type == "inline":
             read_inline(document, line, token.children or [])
         elif token.type == "heading_open":

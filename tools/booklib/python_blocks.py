@@ -42,6 +42,8 @@ def run_examples(file: pathlib.Path, block: Block) -> list[Problem]:
 
 def check_types(blocks: Blocks) -> list[Problem]:
     """Returns the uses of the package that its types forbid: unknown functions, arguments and attributes."""
+    if not blocks:
+        return []
     with tempfile.TemporaryDirectory(prefix="assay-book-") as scratch:
         names = []
         for number, (_, block) in enumerate(blocks):
