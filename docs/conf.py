@@ -45,13 +45,12 @@ def add_navigation(_: Sphinx, page: str, text: list[str]) -> None:
         text[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n{pages}\n```\n"
 
 
-def name_pages(app: Sphinx, page: nodes.document, _: str) -> None:
+def name_pages(app: Sphinx, page: nodes.document, name: str) -> None:
     """Replaces link texts that are file names, which readers of the repository need, by the titles of the pages."""
     for link in page.findall(nodes.reference):
-        file = link.astext()
-        if link.get("internal") and file.endswith(".md"):
-            title = app.env.titles.get(posixpath.normpath(link.get("refuri", "").partition("#")[0].removesuffix(".html")))
-            title = title or app.env.titles.get(file.removesuffix(".md"))
+        if link.get("internal") and link.astext().endswith(".md"):
+            address = link.get("refuri", "").partition("#")[0].removesuffix(".html")
+            title = app.env.titles.get(posixpath.normpath(posixpath.join(posixpath.dirname(name), address)))
             if title is not None:
                 link.children = [nodes.inline("", title.astext())]
 

@@ -29,7 +29,8 @@ class Notebook(unittest.TestCase):
         folder = self.enterContext(tempfile.TemporaryDirectory())
         os.chmod(folder, 0o755)  # the jail's user works in a folder inside
         environment = {name: value for name, value in os.environ.items() if name not in DISPLAYS}
-        environment |= {"ASSAY_VIDEO": SMALL_VIDEO, "TMPDIR": folder, "IPYTHONDIR": folder, "JUPYTER_RUNTIME_DIR": folder} | variables
+        places = dict.fromkeys(("TMPDIR", "IPYTHONDIR", "JUPYTER_RUNTIME_DIR"), folder)
+        environment |= {"ASSAY_VIDEO": SMALL_VIDEO} | places | variables
         with mock.patch.dict(os.environ, environment, clear=True):
             place = {"metadata": {"path": folder}}
             NotebookClient(notebook, kernel_name="python3", timeout=CELL_LIMIT_S, resources=place).execute()
@@ -41,7 +42,7 @@ class Notebook(unittest.TestCase):
         results = [output.data for output in shown if "text/html" in output.data]
         self.assertEqual(len(results), 2)
         for data, identity in zip(results, ("declared", "measured"), strict=True):
-            self.assertRegex(data["text/plain"], rf"^<assay: UNSAFE, score [\d.]+, 1 episode of .* policy identity {identity},")
+            self.assertRegex(data["text/plain"], rf"^<assay: UNSAFE, .* 1 episode of .* policy identity {identity},")
             self.assertIn(f'src="{picture}', data["text/html"])
             self.assertEqual("no episode has a video" in data["text/html"], "image" in picture)
             self.assertRegex(data["text/html"], r"<td>contact_force</td><td>critical</td><td [^>]*>-4\d\d(\.\d)? N</td>")

@@ -87,12 +87,14 @@ class Pages(unittest.TestCase):
         self.assertEqual([problem.file.name for problem in links.check_index(self.folder)], ["forgotten.md"])
 
     def test_html(self) -> None:
-        (self.folder / "a.html").write_text('<p id="x"><a href="#y">1</a><a href="b.html">2</a><script src="//host/x.js"></script>')
+        links = '<p id="x"><a href="#y">1</a><a href="#x">2</a><a href="b.html">3</a>'
+        (self.folder / "a.html").write_text(f'{links}<script src="//host/x.js"></script>')
         (self.folder / "a.css").write_text("@import 'https://host/a.css'; p { background: url(b.png) }")
         found = "\n".join(map(str, build.check(self.folder)))
-        for expected in ("#y", "b.html leads nowhere", "//host/x.js from another host", "https://host/a.css from another host"):
+        for expected in ("#y does not exist", "b.html leads nowhere", "//host/x.js from another", "//host/a.css from another"):
             self.assertIn(expected, found)
         self.assertNotIn("b.png", found)
+        self.assertNotIn("#x", found)
 
 
 class Transcripts(unittest.TestCase):
@@ -103,13 +105,14 @@ class Transcripts(unittest.TestCase):
         return transcript.run(page, folder, ["bash"], dict(os.environ))
 
     def test_true(self) -> None:
-        page = "<!-- file: a/b.txt -->\n```text\nx\ny\n```\n\n```console\n$ cat a/b.txt\n...\ny\n$ cd a\n$ (exit 3)\n$ echo $?\n3\n```\n"
-        self.assertEqual(self.run_page(page), 4)
+        file = "<!-- file: a/b.txt -->\n```text\nx\ny\n```\n\n"
+        commands = "$ cat a/b.txt\n...\ny\n$ cd a\n$ (exit 3)\n$ echo $?\n3\n"
+        self.assertEqual(self.run_page(f"{file}```console\n{commands}```\n"), 4)
 
     def test_false(self) -> None:
-        for page in ("```console\n$ echo a\nb\n```\n", "```console\n$ echo a\n```\n", "```console\n$ true\na\n```\n", "```console\n$ exit\n```\n"):
-            with self.assertRaises(transcript.Difference, msg=page):
-                self.run_page(page)
+        for text in ("$ echo a\nb\n", "$ echo a\n", "$ true\na\n", "$ exit\n"):
+            with self.assertRaises(transcript.Difference, msg=text):
+                self.run_page(f"```console\n{text}```\n")
 
 
 class Blocks(unittest.TestCase):
@@ -120,5 +123,6 @@ class Blocks(unittest.TestCase):
             page = pathlib.Path(folder, "a.md")
             page.write_text("1. x\n\n   ```sh\n   y\n   ```\n\n<!-- unchecked: z -->\n```python\nz\n```\n")
             found = markdown.read(page).blocks
-        self.assertEqual([(one.language, one.text, one.unchecked) for one in found], [("sh", "y\n", False), ("python", "z\n", True)])
+        parts = [(block.language, block.text, block.unchecked) for block in found]
+        self.assertEqual(parts, [("sh", "y\n", False), ("python", "z\n", True)])
         self.assertEqual(python_blocks.check([]), [])
