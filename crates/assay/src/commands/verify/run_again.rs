@@ -37,8 +37,8 @@ pub(super) fn command(arguments: &VerifyArgs, installation: &Installation, scena
     }
 }
 
-/// Returns `assay` if that name finds this program, or the script of a Python package that started it, in `PATH`; else the
-/// path of the script or program.
+/// Returns `assay` if that name finds this program in `PATH`, or the script of the Python package that started it; else
+/// the path of the one or the other.
 fn program_name() -> String {
     const NAME: &str = "assay";
     const LAUNCHER: &str = "ASSAY_LAUNCHER";
