@@ -1,5 +1,5 @@
-//! Connections that policies open to the service: their tokens (`tokens`), the WebSocket handshake (`handshake`), and the
-//! copying of bytes between socket and worker (`carry`). Frames are the worker's business.
+//! Connections that policies open to the service: their tokens (`tokens`), the WebSocket handshake (`handshake`), and
+//! the copying of bytes between socket and worker (`carry`). Frames are the worker's business.
 
 mod carry;
 mod handshake;

@@ -83,9 +83,9 @@ impl ServerConnector {
         Self::with(guard, limits, false)
     }
 
-    /// Like [`Self::new`]; the policies answer with all actions of a server's answer in one frame, for [`PolicyLink`].
+    /// Like [`Self::new`]; the policies answer with all actions of a server's answer in one frame, for [`ServiceLink`].
     ///
-    /// [`PolicyLink`]: crate::remote::PolicyLink
+    /// [`ServiceLink`]: crate::remote::ServiceLink
     ///
     /// # Errors
     /// The system cannot create a thread.

@@ -15,7 +15,7 @@ use super::redaction::Redaction;
 use super::server_session::ServerSession;
 use super::session::ProtocolSession;
 
-/// What becomes of a server's answers.
+/// The use that is made of a server's answers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ChunkExecution {
     /// Actions of an answer that are executed; all of them if absent.

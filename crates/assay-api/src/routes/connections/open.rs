@@ -1,6 +1,6 @@
-//! `GET /connections/{job_id}`: opens the WebSocket over which a policy serves the episodes of a job, one after the other.
-//! Its credential is a token for one connection. Each message is a frame of the frame protocol, which OpenAPI cannot
-//! describe; `docs/frame-protocol.md` does.
+//! `GET /connections/{job_id}`: opens the WebSocket over which a policy serves the episodes of a job, one after the
+//! other. Its credential is a token for one connection. Each message is a frame of the frame protocol, which OpenAPI
+//! cannot describe; `docs/frame-protocol.md` does.
 
 use assay_model::JobId;
 use assay_store::PolicyServerAccess;

@@ -16,8 +16,8 @@ use crate::views::JobView;
 #[schemars(deny_unknown_fields, transform = never_null)]
 #[expect(dead_code, reason = "only its schema is used; `upload` reads the form")]
 pub(in crate::routes) struct VerifyForm {
-    /// Zip archive with `policy.py` at its root. Either this part, `policy_url` or `connect` is required. If both are given, the
-    /// archive is evaluated, the parts about a policy server have no effect, and `warnings` names them.
+    /// Zip archive with `policy.py` at its root. Either this part, `policy_url` or `connect` is required. If both are
+    /// given, the archive is evaluated, the parts about a policy server have no effect, and `warnings` names them.
     #[schemars(with = "Option<String>", extend("format" = "binary", "contentMediaType" = "application/zip"))]
     policy: Option<Vec<u8>>,
     /// URL of a running policy server, as an alternative to `policy`: ws://, wss://, http:// or https://.
@@ -33,7 +33,7 @@ pub(in crate::routes) struct VerifyForm {
     /// With `policy_url`: maximum number of episodes that use the server at the same time; 1 if absent.
     #[schemars(range(min = 1, max = 16))]
     policy_concurrency: Option<u32>,
-    /// With `policy_url` or `connect`: number of actions in an answer of the server that are executed before the next request; if
+    /// With `policy_url` or `connect`: number of actions in an answer that are executed before the next request; if
     /// absent, the scenario's default, or all of them.
     #[schemars(range(min = 1, max = 1000))]
     replan_steps: Option<u32>,
@@ -68,9 +68,9 @@ pub(in crate::routes) struct VerifyForm {
 
 /// Verify a policy
 ///
-/// Accepts a zip archive with `policy.py`, the URL of a policy server, or a policy that connects itself, and queues a job that runs the policy
-/// `num_episodes` times in the scenario. Errors in the form name the part; errors of the policy itself are part of the
-/// result. With an `Idempotency-Key`, the request can be repeated safely without creating a second job.
+/// Accepts a zip archive with `policy.py`, the URL of a policy server, or a policy that connects itself, and queues a
+/// job that runs the policy `num_episodes` times in the scenario. Errors in the form name the part; errors of the
+/// policy itself are part of the result. With an `Idempotency-Key`, the request can be repeated safely without creating a second job.
 #[utoipa::path(
     post, path = "/verify", operation_id = "verify", tag = "verify",
     request_body(content = ref(schema_of::<VerifyForm>()), content_type = "multipart/form-data"),

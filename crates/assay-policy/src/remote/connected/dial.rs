@@ -12,7 +12,7 @@ use tokio_tungstenite::tungstenite::http::header::AUTHORIZATION;
 
 use super::frame_socket::{FrameSocket, config};
 use super::limits::MAX_SERVICE_BYTES;
-use super::link_error::LinkError;
+use super::link_error::ServiceLinkError;
 use crate::remote::allowance::ReceiveAllowance;
 use crate::remote::endpoint::ServerEndpoint;
 use crate::remote::guard::AddressGuard;
@@ -26,16 +26,20 @@ pub(super) async fn dial(
     guard: &AddressGuard,
     endpoint: &ServerEndpoint,
     token: &Secret,
-) -> Result<FrameSocket, LinkError> {
+) -> Result<FrameSocket, ServiceLinkError> {
     let late = || {
         let seconds = OPEN_LIMIT.as_secs();
-        Err(LinkError::Unreachable(format!("the service did not answer within {seconds} s")))
+        Err(ServiceLinkError::Unreachable(format!("the service did not answer within {seconds} s")))
     };
     timeout(OPEN_LIMIT, open(guard, endpoint, token)).await.unwrap_or_else(|_| late())
 }
 
-async fn open(guard: &AddressGuard, endpoint: &ServerEndpoint, token: &Secret) -> Result<FrameSocket, LinkError> {
-    let unreachable = |why: String| LinkError::Unreachable(why);
+async fn open(
+    guard: &AddressGuard,
+    endpoint: &ServerEndpoint,
+    token: &Secret,
+) -> Result<FrameSocket, ServiceLinkError> {
+    let unreachable = |why: String| ServiceLinkError::Unreachable(why);
     let mut request = endpoint.in_full().into_client_request().map_err(|error| unreachable(error.to_string()))?;
     let value = HeaderValue::from_str(&format!("Bearer {}", token.reveal()));
     let mut value = value.map_err(|error| unreachable(error.to_string()))?;
@@ -46,8 +50,8 @@ async fn open(guard: &AddressGuard, endpoint: &ServerEndpoint, token: &Secret) -
         transport::open(guard, endpoint, &allowance).await.map_err(|fault| unreachable(service(&fault.message)))?;
     let opened = tokio_tungstenite::client_async_with_config(request, stream, Some(config(MAX_SERVICE_BYTES))).await;
     let (stream, _) = opened.map_err(|error| match error {
-        Error::Http(response) => LinkError::Refused(response.status().as_u16()),
-        other => LinkError::Unreachable(other.to_string()),
+        Error::Http(response) => ServiceLinkError::Refused(response.status().as_u16()),
+        other => ServiceLinkError::Unreachable(other.to_string()),
     })?;
     let mut socket = FrameSocket::new(stream, allowance, MAX_SERVICE_BYTES);
     socket.accept_any_number();

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::dial::{dial, service};
 use super::frame_socket::{FrameSocket, Received};
 use super::limits::SERVICE_SILENCE_LIMIT;
-use super::link_error::LinkError;
+use super::link_error::ServiceLinkError;
 use crate::frames::{ReceiveError, receive_up_to};
 use crate::remote::endpoint::ServerEndpoint;
 use crate::remote::guard::AddressGuard;
@@ -56,7 +56,7 @@ pub enum LinkEnd {
 }
 
 /// A connection to a service.
-pub struct PolicyLink {
+pub struct ServiceLink {
     runtime: Runtime,
     socket: FrameSocket,
 }
@@ -68,12 +68,12 @@ struct LinkFrame {
     payload: Vec<u8>,
 }
 
-impl PolicyLink {
+impl ServiceLink {
     /// Connects to the service at `endpoint` with a token for one connection.
     ///
     /// # Errors
-    /// [`LinkError`]
-    pub fn open(guard: &AddressGuard, endpoint: &ServerEndpoint, token: &Secret) -> Result<Self, LinkError> {
+    /// [`ServiceLinkError`]
+    pub fn open(guard: &AddressGuard, endpoint: &ServerEndpoint, token: &Secret) -> Result<Self, ServiceLinkError> {
         let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
         let socket = runtime.block_on(dial(guard, endpoint, token))?;
         Ok(Self { runtime, socket })
@@ -264,8 +264,8 @@ fn closed() -> PolicyFailure {
     PolicyFailure::observed(PolicyErrorCode::Closed, "the policy closed its stream")
 }
 
-impl std::fmt::Debug for PolicyLink {
+impl std::fmt::Debug for ServiceLink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("PolicyLink")
+        f.write_str("ServiceLink")
     }
 }

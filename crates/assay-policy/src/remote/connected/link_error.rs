@@ -2,7 +2,7 @@
 
 /// A connection to a service that could not be opened.
 #[derive(Debug, thiserror::Error)]
-pub enum LinkError {
+pub enum ServiceLinkError {
     /// The service cannot be reached, or the connection cannot be encrypted.
     #[error("{0}")]
     Unreachable(String),

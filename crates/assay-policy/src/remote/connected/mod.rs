@@ -2,7 +2,7 @@
 //! WebSocket, one frame per message. `docs/frame-protocol.md` describes it.
 //!
 //! [`ConnectedPolicies`] holds the connections of running jobs; `ConnectedSession` is an episode over one of them;
-//! [`PolicyLink`] is the other side, which `assay connect` uses.
+//! [`ServiceLink`] is the other side, which `assay connect` uses.
 
 mod dial;
 mod frame_socket;
@@ -17,7 +17,7 @@ mod session;
 
 pub(crate) use limits::ConnectionWaits;
 pub use limits::{FIRST_CONNECTION_WAIT, RECONNECTION_WAIT};
-pub use link::{LinkEnd, LinkHost, PolicyLink, StartFailure};
-pub use link_error::LinkError;
+pub use link::{LinkEnd, LinkHost, ServiceLink, StartFailure};
+pub use link_error::ServiceLinkError;
 pub use registry::{ConnectedPolicies, ConnectionReservation};
 pub(crate) use session::ConnectedSession;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use assay_policy::remote::{AddressGuard, LinkEnd, LinkError, PolicyLink, ServerEndpoint};
+use assay_policy::remote::{AddressGuard, LinkEnd, ServerEndpoint, ServiceLink, ServiceLinkError};
 use assay_worker::Cancel;
 
 use super::job::{ConnectedJob, ConnectionOffer, pause};
@@ -24,7 +24,7 @@ pub(super) fn serve(job: &ConnectedJob<'_>, policy: &mut LocalPolicy<'_>, cancel
         let link = match open(&offer) {
             Ok(link) => link,
             Err(error) => {
-                let is_final = matches!(error, LinkError::Refused(status) if !AGAIN.contains(&status));
+                let is_final = matches!(error, ServiceLinkError::Refused(status) if !AGAIN.contains(&status));
                 let began = *failing.get_or_insert_with(Instant::now);
                 if is_final || began.elapsed() > GIVE_UP {
                     return Err(Failure::Internal(error.into()));
@@ -49,9 +49,9 @@ pub(super) fn serve(job: &ConnectedJob<'_>, policy: &mut LocalPolicy<'_>, cancel
     Ok(())
 }
 
-fn open(offer: &ConnectionOffer) -> Result<PolicyLink, LinkError> {
+fn open(offer: &ConnectionOffer) -> Result<ServiceLink, ServiceLinkError> {
     let endpoint = ServerEndpoint::parse(&offer.url);
-    let endpoint = endpoint.map_err(|error| LinkError::Unreachable(format!("the service's address {error}")))?;
+    let endpoint = endpoint.map_err(|error| ServiceLinkError::Unreachable(format!("the service's address {error}")))?;
     // The user chose the service.
-    PolicyLink::open(&AddressGuard::of_operator(), &endpoint, &offer.token)
+    ServiceLink::open(&AddressGuard::of_operator(), &endpoint, &offer.token)
 }
