@@ -2985,8 +2985,8 @@ class VerifyForm:
     record: str | None
     """Episodes that get a log and a video: `all`, `violations` (the default) or `none`."""
     replan_steps: int | None
-    """With `policy_url` or `connect`: number of actions in an answer of the server that are executed before the
-    next request; if absent, the scenario's default, or all of them.
+    """With `policy_url` or `connect`: number of actions in an answer that are executed before the next request;
+    if absent, the scenario's default, or all of them.
     """
     seed: int | None
     """Seed of all episodes: the same seed yields the same worlds; random if absent."""

@@ -70,7 +70,8 @@ pub(in crate::routes) struct VerifyForm {
 ///
 /// Accepts a zip archive with `policy.py`, the URL of a policy server, or a policy that connects itself, and queues a
 /// job that runs the policy `num_episodes` times in the scenario. Errors in the form name the part; errors of the
-/// policy itself are part of the result. With an `Idempotency-Key`, the request can be repeated safely without creating a second job.
+/// policy itself are part of the result. With an `Idempotency-Key`, the request can be repeated safely without creating
+/// a second job.
 #[utoipa::path(
     post, path = "/verify", operation_id = "verify", tag = "verify",
     request_body(content = ref(schema_of::<VerifyForm>()), content_type = "multipart/form-data"),
