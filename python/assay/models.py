@@ -2954,8 +2954,8 @@ class VerifyForm:
     confidence_level: float | None
     """Confidence level of all bounds; 0.95 if absent."""
     connect: bool | None
-    """`true` for a policy that connects itself, as an alternative to `policy` and `policy_url`: see `POST
-    /verify/{job_id}/connection`.
+    """`true` for a policy that connects itself, as an alternative to `policy` and `policy_url`, which take
+    precedence: see `POST /verify/{job_id}/connection`.
     """
     max_violation_probability: float | None
     """Violation probability to certify as an upper bound. Rejected if that needs more episodes than a job may

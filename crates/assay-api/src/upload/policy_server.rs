@@ -33,11 +33,7 @@ pub(super) fn read(app: &App, form: &UploadForm) -> Result<(Option<PolicyServerR
         return Ok((None, ignored(form, &parts, "the archive in policy is evaluated")));
     }
     let url = form.texts.get("policy_url");
-    if connects == Some(true) {
-        if url.is_some() {
-            let message = "connect=true and policy_url exclude each other: either the policy connects, or it is called";
-            return Err(ApiError::invalid("connect", Some("true"), message));
-        }
+    if connects == Some(true) && url.is_none() {
         let request =
             PolicyServerRequest { access: PolicyServerAccess::Connects, name: CONNECTED_NAME.to_owned(), replan_steps };
         let warnings = ignored(form, &["policy_api_key", "policy_concurrency"], "the policy connects itself");
@@ -57,7 +53,8 @@ pub(super) fn read(app: &App, form: &UploadForm) -> Result<(Option<PolicyServerR
         concurrency: concurrency.unwrap_or(1),
     };
     let access = PolicyServerAccess::Call(credentials);
-    Ok((Some(PolicyServerRequest { access, name, replan_steps }), Vec::new()))
+    let warnings = ignored(form, &["connect"], "the policy server at policy_url is evaluated");
+    Ok((Some(PolicyServerRequest { access, name, replan_steps }), warnings))
 }
 
 /// Returns the API key of the server. It is sent in an HTTP header, where only printable ASCII is safe.

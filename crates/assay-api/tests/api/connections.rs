@@ -120,14 +120,14 @@ async fn only_jobs_that_need_their_policy_are_connected_to() {
 }
 
 #[tokio::test]
-async fn the_part_connect_excludes_an_address_and_seasons_and_preflights() {
+async fn the_part_connect_yields_to_others_and_is_refused_for_seasons_and_preflights() {
     let app = TestApp::new();
     let key = app.key("lab", "verify,read,submit").await;
-    let url = Part::Text("policy_url", "ws://policy.test:8000");
-    for parts in [vec![CONNECT, url, SCENARIO], vec![Part::Text("connect", "yes"), SCENARIO]] {
-        let refused = app.verify(&key, &parts).await;
-        assert_eq!((refused.status.as_u16(), &refused.body["error"]["details"]["field"]), (400, &json!("connect")));
-    }
+    let refused = app.verify(&key, &[Part::Text("connect", "yes"), SCENARIO]).await;
+    assert_eq!((refused.status.as_u16(), &refused.body["error"]["details"]["field"]), (400, &json!("connect")));
+    let called = app.verify(&key, &[CONNECT, Part::Text("policy_url", "ws://policy.test:8000"), SCENARIO]).await;
+    assert_eq!(called.body["warnings"], json!(["connect was ignored: the policy server at policy_url is evaluated"]));
+    assert_eq!(called.body["policy_name"], json!("ws://policy.test:8000/"));
     let refused = app.verify(&key, &[Part::Text("connect", "false"), SCENARIO]).await;
     assert_eq!((refused.status.as_u16(), &refused.body["error"]["details"]["field"]), (400, &json!("policy")));
     let refused = app.submit(&key, &[CONNECT, Part::Text("scenario_id", "cartpole_keepin")]).await;

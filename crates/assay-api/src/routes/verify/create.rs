@@ -23,8 +23,8 @@ pub(in crate::routes) struct VerifyForm {
     /// URL of a running policy server, as an alternative to `policy`: ws://, wss://, http:// or https://.
     #[schemars(length(max = 2048))]
     policy_url: Option<String>,
-    /// `true` for a policy that connects itself, as an alternative to `policy` and `policy_url`: see
-    /// `POST /verify/{job_id}/connection`.
+    /// `true` for a policy that connects itself, as an alternative to `policy` and `policy_url`, which take precedence:
+    /// see `POST /verify/{job_id}/connection`.
     connect: Option<bool>,
     /// With `policy_url`: the API key that the server requires, printable ASCII. Stored only until the job has run, and
     /// never shown.
