@@ -127,7 +127,7 @@ async fn the_part_connect_yields_to_others_and_is_refused_for_seasons_and_prefli
     assert_eq!((refused.status.as_u16(), &refused.body["error"]["details"]["field"]), (400, &json!("connect")));
     let called = app.verify(&key, &[CONNECT, Part::Text("policy_url", "ws://policy.test:8000"), SCENARIO]).await;
     assert_eq!(called.body["warnings"], json!(["connect was ignored: the policy server at policy_url is evaluated"]));
-    assert_eq!(called.body["policy_name"], json!("ws://policy.test:8000/"));
+    assert_eq!(called.body["policy_name"], json!("ws://policy.test:8000"));
     let refused = app.verify(&key, &[Part::Text("connect", "false"), SCENARIO]).await;
     assert_eq!((refused.status.as_u16(), &refused.body["error"]["details"]["field"]), (400, &json!("policy")));
     let refused = app.submit(&key, &[CONNECT, Part::Text("scenario_id", "cartpole_keepin")]).await;
