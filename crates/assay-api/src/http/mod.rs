@@ -29,4 +29,5 @@ pub(crate) use error::{ApiError, ErrorCode, ErrorResponse, OverLimit, OwnBody};
 pub(crate) use idempotency::{IdempotencyGuard, RedactedBody, stored_response};
 pub(crate) use json::{Json, json_body, no_body, optional_json_body, read_body};
 pub use rate::RateWindows;
+pub(crate) use rate::count_operation;
 pub use router::router;
