@@ -136,6 +136,10 @@ pages {
     get("/ui/scenarios", ui::scenarios::handle);
     get("/ui/scenarios/{id}", ui::scenario::handle);
     get("/ui/scenarios/{id}/policy.py", ui::scenario::starter);
+    get("/ui/arena", ui::arena::handle);
+    get("/ui/arena/{id}", ui::arena::board);
+    get("/ui/submissions", ui::submissions::handle);
+    get("/ui/submissions/{id}", ui::submissions::one);
     get("/ui/operator", ui::operator::handle);
     get("/ui/keys", ui::keys::handle);
     post("/ui/keys", ui::keys::make);

@@ -4,6 +4,7 @@
 //! Where to begin: the section `pages` of `routes/list.rs`, then `start.rs`. Templates are in `templates/ui`; they are
 //! checked when the program is compiled, and escape every value.
 
+pub(crate) mod arena;
 mod assets;
 pub(crate) mod cancel;
 pub(crate) mod episode;
@@ -22,6 +23,7 @@ pub(crate) mod scenarios;
 pub(crate) mod sign_in;
 pub(crate) mod sign_out;
 pub(crate) mod start;
+pub(crate) mod submissions;
 pub(crate) mod submit;
 mod verdict;
 pub(crate) mod verification;

@@ -41,8 +41,7 @@ fn expected(endpoint: &EndpointInfo) -> u16 {
         ("GET", "/artifacts/{job_id}/{sha256}/{name}" | "/thumbnails/{digest}") => 403,
         ("GET", "/docs" | "/docs/") | ("POST", "/ui/sign-out") => 303,
         // A key in a header opens no page; it leads to the form for signing in.
-        (_, "/ui/" | "/ui/jobs" | "/ui/submit") => 303,
-        (_, path) if path.starts_with("/ui/verifications/") => 303,
+        (_, path) if path.starts_with("/ui/") && !matches!(path, "/ui/sign-in" | "/ui/{file}") => 303,
         ("POST", "/ui/sign-in") => 415,
         ("GET", "/ui" | "/ui/sign-in") => 200,
         (
