@@ -50,6 +50,8 @@ struct SeasonLine {
     opened: String,
     closed: Option<String>,
     episodes: u32,
+    /// True if the page shows its board.
+    is_shown: bool,
 }
 
 /// An entry of a board.
@@ -90,7 +92,7 @@ pub(crate) async fn handle(State(app): State<App>, MaybeViewer(viewer): MaybeVie
     let shown = async {
         viewer.require(Scope::Read)?;
         let frame = PageFrame::new(&app.settings, Some(&viewer), "arena");
-        Ok(page(StatusCode::OK, &ArenaPage { frame, seasons: seasons(&app, None).await? }))
+        Ok(page(StatusCode::OK, &ArenaPage { frame, seasons: seasons(&app, None, None).await? }))
     };
     shown.await.unwrap_or_else(|error: ApiError| failure(&app, Some(&viewer), &error))
 }
@@ -112,9 +114,10 @@ async fn show(app: &App, viewer: &Viewer, id: &str, query: Option<&str>) -> Resu
     let card = scenario_lookup::scenario(app, id, None).await?;
     let query = Query::parse(query);
     let number = match query.text("season")? {
-        Some(text) => Some(text.parse().map_err(|_| {
-            ApiError::invalid("season", Some(text), "season must be the number of a season")
-        })?),
+        Some(text) => Some(
+            text.parse()
+                .map_err(|_| ApiError::invalid("season", Some(text), "season must be the number of a season"))?,
+        ),
         None => None,
     };
     let (season, entries) = scenario_board(app, &card.id, number).await?;
@@ -128,14 +131,14 @@ async fn show(app: &App, viewer: &Viewer, id: &str, query: Option<&str>) -> Resu
             scenario: card.id.to_string(),
             name: sanitise(&card.name, usize::MAX),
             season,
-            seasons: seasons(app, Some(&card.id)).await?,
+            seasons: seasons(app, Some(&card.id), season).await?,
             lines,
             total: entries.len(),
         },
     ))
 }
 
-async fn seasons(app: &App, scenario: Option<&ScenarioId>) -> Result<Vec<SeasonLine>, ApiError> {
+async fn seasons(app: &App, scenario: Option<&ScenarioId>, shown: Option<u32>) -> Result<Vec<SeasonLine>, ApiError> {
     let found = app.records.seasons(scenario).await?;
     let line = |season: assay_store::Season| SeasonLine {
         scenario: season.scenario.to_string(),
@@ -147,6 +150,7 @@ async fn seasons(app: &App, scenario: Option<&ScenarioId>) -> Result<Vec<SeasonL
             SeasonState::Open | SeasonState::Closing { .. } => None,
         },
         episodes: season.pins.episodes,
+        is_shown: shown == Some(season.number),
     };
     Ok(found.into_iter().map(line).collect())
 }

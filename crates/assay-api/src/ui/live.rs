@@ -14,6 +14,10 @@ use crate::http::ApiError;
 use crate::report_assets::MAX_EPISODES;
 use crate::state::App;
 
+/// Shortest time between two updates of the page, in milliseconds.
+const LEAST_PAUSE_MS: u32 = 1500;
+/// Time between two updates for each recorded episode, in milliseconds: the page reads them all.
+const PAUSE_PER_EPISODE_MS: u32 = 2;
 /// Seconds in a minute, from which on estimates are given in minutes.
 const MINUTE_S: f64 = 60.0;
 
@@ -32,6 +36,8 @@ struct LivePage {
     done: u32,
     total: u32,
     is_open: bool,
+    /// Time between two updates of the page, in milliseconds.
+    pause_ms: u32,
     may_cancel: bool,
     /// Margins and episodes so far: HTML, escaped.
     parts: String,
@@ -74,6 +80,7 @@ pub(super) async fn show(app: &App, viewer: &Viewer, record: &JobRecord) -> Resu
             done: report.progress.episodes_done,
             total: report.progress.episodes_total,
             is_open,
+            pause_ms: LEAST_PAUSE_MS.max(record.episodes_done.saturating_mul(PAUSE_PER_EPISODE_MS)),
             may_cancel: is_open && viewer.require(assay_model::Scope::Verify).is_ok(),
             parts: parts.map_err(|error| ApiError::internal("the live page", &error))?,
             accepted: in_words(report.created_at),

@@ -11,7 +11,9 @@ use super::page::{PageFrame, failure, page, to_sign_in};
 use super::viewer::{MaybeViewer, Viewer};
 use crate::http::ApiError;
 use crate::published::PublishedSubmission;
-use crate::routes::{ReadAccess, Submission, SubmissionEntry, WantedJobs, submission_entry, submission_object, wanted_jobs};
+use crate::routes::{
+    ReadAccess, Submission, SubmissionEntry, WantedJobs, submission_entry, submission_object, wanted_jobs,
+};
 use crate::state::App;
 
 #[derive(Template)]

@@ -46,7 +46,7 @@ function play(video) {
   draw();
 }
 
-// A job: the content of the page is fetched again when something happens, at most every 1.5 seconds.
+// A job: the content of the page is fetched again when something happens, at most once in a pause that the page sets.
 const PAUSE_MS = 1500;
 const RETRY_MS = 3000;
 let waiting = false;
@@ -55,6 +55,7 @@ let stream = null;
 function refresh() {
   if (waiting) return;
   waiting = true;
+  const pause = Number(document.getElementById("live")?.dataset.pause) || PAUSE_MS;
   setTimeout(async () => {
     waiting = false;
     try {
@@ -66,12 +67,13 @@ function refresh() {
       lost(true);
       setTimeout(refresh, RETRY_MS);
     }
-  }, PAUSE_MS);
+  }, pause);
 }
 
 function replace(page) {
   const [old, fresh] = [document.getElementById("live"), page.getElementById("live")];
   if (old && fresh && fresh.dataset.events) {
+    old.dataset.pause = fresh.dataset.pause;
     old.replaceChildren(...fresh.childNodes);
     return;
   }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod app;
+mod arena_pages;
 mod artifacts;
 mod bootstrap;
 mod catalog;

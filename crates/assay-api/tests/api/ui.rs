@@ -8,7 +8,7 @@ use crate::app::{Answer, POLICY, Part, SCENARIO, TestApp, ZIP, request};
 use crate::sessions::sign_in;
 
 /// Every page that a browser can open.
-const PAGES: [&str; 11] = [
+const PAGES: [&str; 14] = [
     "/ui",
     "/ui/jobs",
     "/ui/jobs?status=FAILED&verdict=",
@@ -16,6 +16,9 @@ const PAGES: [&str; 11] = [
     "/ui/scenarios",
     "/ui/scenarios?collection=small&difficulty=2&cameras=without&q=the",
     "/ui/scenarios/cartpole_keepin",
+    "/ui/arena",
+    "/ui/arena/cartpole_keepin",
+    "/ui/submissions",
     "/ui/keys",
     "/ui/operator",
     "/ui/sign-in",
