@@ -10,9 +10,10 @@ from testlib.service import Service, archive
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 POLICIES = ROOT / "examples" / "policies" / "cartpole_keepin"
-EPISODES = 3
+EPISODES = 2
 WAIT_MS = 60_000
 VIDEOS_MS = 240_000
+expect.set_options(timeout=WAIT_MS)
 # What Chromium says about a connection that this test has cut.
 CUT = re.compile(r"net::ERR_INTERNET_DISCONNECTED|net::ERR_NETWORK_CHANGED")
 
