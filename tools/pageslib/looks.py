@@ -91,10 +91,13 @@ def validate(folder: pathlib.Path) -> None:
     """Checks the HTML of all pages."""
     files = sorted((folder / "html").glob("*.html"))
     command = [NODE / ".bin" / "html-validate", "--config", RULES, "--formatter", "json", *files]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PROCESS_LIMIT_S)
+    # To a file, because the program ends before it has written a long text to a pipe.
+    report = folder / "html.json"
+    with open(report, "wb") as output:
+        done = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, timeout=PROCESS_LIMIT_S)
     found = [
         f"{pathlib.Path(result['filePath']).name}:{message['line']}: {message['ruleId']}: {message['message']}"
-        for result in json.loads(done.stdout)
+        for result in json.loads(report.read_text())
         for message in result["messages"]
     ]
     assert done.returncode == 0 and not found, "\n".join([*found, done.stderr])

@@ -181,7 +181,7 @@ impl KeyLine {
             id: key.id.to_string(),
             name: sanitise(&key.name, usize::MAX),
             account: key.account.to_string(),
-            scopes: key.scopes.to_string(),
+            scopes: key.scopes.to_string().replace(',', ", "),
             made: in_words(key.created_at),
             used: key.last_used_at.map_or_else(|| "never".to_owned(), in_words),
             state,
