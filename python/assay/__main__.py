@@ -5,6 +5,9 @@ import sys
 
 from ._home import InstallationError, program
 
+#: Tells the program which command started it, for the commands that it prints.
+LAUNCHER = "ASSAY_LAUNCHER"
+
 
 def main() -> None:
     """Runs the command line."""
@@ -12,6 +15,9 @@ def main() -> None:
         path = program()
     except InstallationError as error:
         sys.exit(f"assay: {error}")
+    started = os.path.abspath(sys.argv[0])
+    if os.path.basename(started) == "assay":
+        os.environ[LAUNCHER] = started
     try:
         os.execv(path, ["assay", *sys.argv[1:]])
     except OSError as error:

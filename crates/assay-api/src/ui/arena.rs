@@ -65,20 +65,20 @@ struct BoardLine {
     verdict: String,
     tone: &'static str,
     score: String,
-    scores: Interval,
-    ranks: Option<Interval>,
+    scores: IntervalBar,
+    ranks: Option<IntervalBar>,
     safety: String,
     success: String,
 }
 
 /// An interval in words and as a line in a drawing.
-struct Interval {
+struct IntervalBar {
     words: String,
     x: f64,
     width: f64,
 }
 
-impl Interval {
+impl IntervalBar {
     fn new(low: f64, high: f64, most: f64, words: String) -> Self {
         let at = |value: f64| WIDTH * (value / most.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
         let width = (at(high) - at(low)).max(LEAST_WIDTH);
@@ -163,7 +163,7 @@ impl BoardLine {
         let ranks = entry.rank_low.zip(entry.rank_high).map(|(low, high)| {
             let words = if low == high { format!("rank {low}") } else { format!("rank {low} to {high}") };
             // A rank covers the range from its predecessor to itself.
-            Interval::new(f64::from(low) - 1.0, f64::from(high), count, words)
+            IntervalBar::new(f64::from(low) - 1.0, f64::from(high), count, words)
         });
         let is_own = entry.account == viewer.caller.key.account;
         let verdict = entry.verdict.to_string();
@@ -181,7 +181,7 @@ impl BoardLine {
             },
             verdict,
             score: format!("{:.1}", entry.score),
-            scores: Interval::new(
+            scores: IntervalBar::new(
                 entry.score_low,
                 entry.score_high,
                 most,

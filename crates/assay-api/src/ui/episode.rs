@@ -17,7 +17,7 @@ use crate::views::{EvidenceUrls, add_renderings};
 
 #[derive(Template)]
 #[template(path = "ui/episode.html")]
-struct EpisodePage {
+struct PlayerPage {
     frame: PageFrame,
     job: String,
     policy: String,
@@ -56,7 +56,7 @@ async fn show(app: &App, viewer: &Viewer, id: &str, index: &str) -> Result<Respo
     let parts = html::episode(episode, assets).map_err(|error| ApiError::internal("an episode's page", &error))?;
     Ok(page(
         StatusCode::OK,
-        &EpisodePage {
+        &PlayerPage {
             frame: PageFrame::new(&app.settings, Some(viewer), "jobs"),
             job: report.job_id.to_string(),
             policy: sanitise(&report.policy_name, usize::MAX),

@@ -32,7 +32,7 @@ struct LivePage {
     tone: &'static str,
     message: String,
     estimate: String,
-    stages: Vec<Stage>,
+    stages: Vec<StageMark>,
     done: u32,
     total: u32,
     is_open: bool,
@@ -45,7 +45,7 @@ struct LivePage {
 }
 
 /// A stage on the way to the verdict.
-struct Stage {
+struct StageMark {
     name: &'static str,
     /// `past`, `now` or `next`.
     state: &'static str,
@@ -124,7 +124,7 @@ fn estimate(report: &JobReport) -> String {
     report.waiting_for.as_ref().map_or_else(|| end.clone(), |what| format!("{end} It waits for {what}."))
 }
 
-fn stages(status: JobStatus) -> Vec<Stage> {
+fn stages(status: JobStatus) -> Vec<StageMark> {
     let at = match status {
         JobStatus::Queued => 0,
         JobStatus::Running => 1,
@@ -137,5 +137,5 @@ fn stages(status: JobStatus) -> Vec<Stage> {
         std::cmp::Ordering::Greater => "next",
     };
     let names = ["Queue", "Episodes", "Verdict", "Videos"];
-    names.into_iter().enumerate().map(|(index, name)| Stage { name, state: state(index) }).collect()
+    names.into_iter().enumerate().map(|(index, name)| StageMark { name, state: state(index) }).collect()
 }

@@ -28,7 +28,7 @@ struct ScenarioPage {
     /// The author's description: HTML made from Markdown, escaped.
     story: String,
     spec: Arc<Spec>,
-    observation: Vec<ObservedArray>,
+    observation: Vec<ObservationLine>,
     versions: Vec<(String, String)>,
 }
 
@@ -37,12 +37,12 @@ struct ScenarioPage {
 #[template(path = "ui/policy.py", escape = "none")]
 struct StarterPolicy<'a> {
     spec: &'a Spec,
-    observation: Vec<ObservedArray>,
+    observation: Vec<ObservationLine>,
     action: Vec<String>,
 }
 
 /// An array of the observation, as text without line breaks.
-struct ObservedArray {
+struct ObservationLine {
     name: String,
     shape: String,
     dtype: &'static str,
@@ -94,8 +94,8 @@ pub(crate) async fn starter(
     }
 }
 
-fn observed(spec: &Spec) -> Vec<ObservedArray> {
-    let array = |array: &assay_scenario::Array| ObservedArray {
+fn observed(spec: &Spec) -> Vec<ObservationLine> {
+    let array = |array: &assay_scenario::Array| ObservationLine {
         name: one_line(&array.name),
         shape: match &*array.shape {
             [] => "number".to_owned(),

@@ -27,7 +27,7 @@ struct SubmissionsPage {
 
 #[derive(Template)]
 #[template(path = "ui/submission.html")]
-struct SubmissionPage {
+struct SubmissionDetailPage {
     frame: PageFrame,
     line: SubmissionLine,
     description: String,
@@ -119,7 +119,7 @@ async fn show(app: &App, viewer: &Viewer, id: &str) -> Result<Response, ApiError
         (None, Some(what)) => format!("It waits for {what}."),
         _ => String::new(),
     };
-    let content = SubmissionPage {
+    let content = SubmissionDetailPage {
         frame: PageFrame::new(&app.settings, Some(viewer), "arena"),
         line: SubmissionLine::new(&found.entry),
         description: text(found.description.as_ref()),

@@ -23,14 +23,14 @@ struct VerdictPage {
     headline: String,
     /// The parts shared with the report: HTML, escaped.
     parts: String,
-    signature: Signature,
+    signature: SignatureStatus,
     /// Numbers of rendered and of all videos while some are missing.
     rendering: Option<(u32, u32)>,
     removed: Option<String>,
 }
 
 /// State of the statement's signature.
-struct Signature {
+struct SignatureStatus {
     key: Option<String>,
     words: &'static str,
 }
@@ -65,9 +65,9 @@ pub(super) async fn show(app: &App, viewer: &Viewer, record: &JobRecord) -> Resu
 }
 
 /// Returns whether the key that signed the statement is published by this service.
-fn signature(app: &App, signed_by: Option<&str>) -> Result<Signature, ApiError> {
+fn signature(app: &App, signed_by: Option<&str>) -> Result<SignatureStatus, ApiError> {
     let Some(key) = signed_by else {
-        return Ok(Signature { key: None, words: "The statement names no key." });
+        return Ok(SignatureStatus { key: None, words: "The statement names no key." });
     };
     let published = app.signing_keys.published().map_err(|error| ApiError::internal("the published keys", &error))?;
     let words = match published.find(key).map(|known| known.retired_at) {
@@ -75,5 +75,5 @@ fn signature(app: &App, signed_by: Option<&str>) -> Result<Signature, ApiError> 
         Some(Some(_)) => "Signed with a retired key of this service; statements that it signed remain valid.",
         None => "Signed with a key that this service does not publish.",
     };
-    Ok(Signature { key: Some(assay_model::sanitise(key, usize::MAX)), words })
+    Ok(SignatureStatus { key: Some(assay_model::sanitise(key, usize::MAX)), words })
 }

@@ -1,8 +1,8 @@
 //! The HTML report: one self-contained page without scripts and without references outside its folder, for light and
 //! dark mode and for printing.
 //!
-//! Pages of the service about a job and its episodes are made from the same parts: [`verdict`] and [`episode`] return them
-//! as fragments.
+//! Pages of the service about a job and its episodes are made from the same parts: [`verdict`] and [`episode`] return
+//! them as fragments.
 //!
 //! The template engine escapes all texts; those from a policy or scenario are sanitised first. The page's content
 //! security policy forbids all scripts. Charts are inline SVG, with coordinates computed by this module.

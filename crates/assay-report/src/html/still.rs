@@ -41,8 +41,8 @@ impl StillView {
     }
 }
 
-/// Returns the address of a moment of a video: a media fragment (W3C Media Fragments URI 1.0), with which a player starts
-/// at this time without a script.
+/// Returns the address of a moment of a video: a media fragment (W3C Media Fragments URI 1.0), with which a player
+/// starts at this time without a script.
 pub(super) fn moment(video: &str, time_s: f64) -> String {
     format!("{video}#t={time_s:.2}")
 }
