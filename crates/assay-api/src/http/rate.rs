@@ -11,11 +11,9 @@ use assay_store::KeyId;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::Timestamp;
 
-use super::caller::Caller;
 use super::error::{ApiError, OverLimit};
 use crate::RateLimits;
 use crate::routes::RateClass;
-use crate::state::App;
 
 const WINDOW_S: i64 = 60;
 
@@ -73,15 +71,6 @@ impl RateWindows {
         let reset = (number + 1) * WINDOW_S;
         Admission { class, admitted, limit, remaining, reset, wait: reset - now.as_second() }
     }
-}
-
-/// Counts an operation that a form of a page performs like a request to the API of this class.
-///
-/// # Errors
-/// The limit of the key is used up.
-pub(crate) fn count_operation(app: &App, caller: &Caller, class: RateClass) -> Result<(), ApiError> {
-    let admission = app.rate.admit(&caller.key.id, class, &app.settings.rate, app.clock.now());
-    admission.refusal().map_or(Ok(()), Err)
 }
 
 impl Admission {

@@ -11,8 +11,8 @@ use crate::routes::RateClass;
 use crate::sessions::SessionSecret;
 use crate::state::App;
 
-/// Identifies the sender of a form by the session cookie, and counts the operation like one of the API. The form's token
-/// is to be checked by [`check_token`].
+/// Identifies the sender of a form by the session cookie, and counts the operation like one of the API. The
+/// token in the form is to be checked by [`check_token`].
 ///
 /// # Errors
 /// UNAUTHORIZED without a session, FORBIDDEN for a page of another site, and over the limit of the key.
