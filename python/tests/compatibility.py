@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import pathlib
 import re
 import tempfile
 import unittest
@@ -10,13 +11,15 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import quote, unquote
 
-from recorded import API, SESSIONS, Later, Session, listening
+from recorded import API, CONTRACTS, DOCUMENT, SESSIONS, Later, Session, listening
 from service import SCENARIO, policy, running
+from testlib import contract
 
 import assay
 from assay import Client, errors
 
 WAIT_S = 120
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 PLACE = re.compile(r"\{(\w+)\}")
 
 #: What a client calls for a request of a session; `kept` has the ids of earlier answers, `sent` the form or JSON.
@@ -29,6 +32,9 @@ CALLS: dict[str, Callable[[Client, dict[str, str], dict[str, Any]], Any]] = {
     "GET /scenarios/nothing": lambda client, kept, sent: client.scenario("nothing"),
     "GET /collections": lambda client, kept, sent: client.collections(),
     "GET /community/scenarios": lambda client, kept, sent: client.community_scenarios(),
+    "GET /runtimes": lambda client, kept, sent: client.runtimes(),
+    "GET /models": lambda client, kept, sent: client.models(),
+    "GET /webhooks/deliveries": lambda client, kept, sent: client.webhook_deliveries(),
     "POST /keys": lambda client, kept, sent: client.create_key(**sent),
     "GET /keys": lambda client, kept, sent: client.keys(),
     "DELETE /keys/{key}": lambda client, kept, sent: client.revoke_key(kept["key"]),
@@ -108,6 +114,20 @@ class Before(unittest.TestCase):
         if isinstance(sent, dict):
             self.assertEqual({name: asked[2][name] for name in sent}, sent)
             self.assertEqual(set(asked[2]) - set(sent), set(), f"{ask} has fields that this service did not know")
+
+    def test_the_contract_grows_and_its_changes_are_listed(self) -> None:
+        text = DOCUMENT.read_text()
+        today = set(contract.lines(json.loads(text[text.index("\n{") :])))
+        listed = (REPOSITORY / "docs/contract-changes.md").read_text()
+        fixtures = sorted(CONTRACTS.glob("*.txt"))
+        self.assertEqual([fixture.stem for fixture in fixtures], sorted(fixture.stem for fixture in SESSIONS.glob("*.json")))
+        for fixture in fixtures:
+            then = set(fixture.read_text().splitlines())
+            self.assertEqual(sorted(then - today), [], f"{fixture.stem} had these, and clients use them")
+            objects = {line.split(".")[0] for line in then}
+            added = [line for line in today - then if " " in line or line.split(".")[0] in objects]
+            unlisted = sorted(line for line in added if f"`{line}`" not in listed)
+            self.assertEqual(unlisted, [], "list these in docs/contract-changes.md")
 
     def test_fields_of_today_are_none(self) -> None:
         steps = json.loads((SESSIONS / "0.1.0.json").read_text())

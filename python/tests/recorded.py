@@ -11,7 +11,10 @@ from email.parser import BytesParser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-SESSIONS = pathlib.Path(__file__).resolve().parents[2] / "crates/assay/tests/fixtures/sessions"
+CRATES = pathlib.Path(__file__).resolve().parents[2] / "crates"
+SESSIONS = CRATES / "assay/tests/fixtures/sessions"
+CONTRACTS = CRATES / "assay/tests/fixtures/contracts"
+DOCUMENT = CRATES / "assay-api/tests/api/snapshots/api__openapi__document.snap"
 API = "/v1"
 LIMIT_S = 60
 
