@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import pathlib
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from email.message import Message
@@ -19,11 +20,20 @@ API = "/v1"
 LIMIT_S = 60
 
 
+class Server(ThreadingHTTPServer):
+    """Does not print that a client closed its connection."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 @contextlib.contextmanager
 def listening(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
     """Provides the address of an HTTP server."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.daemon_threads = True
+    with Server(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         try:
