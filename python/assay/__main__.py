@@ -3,11 +3,18 @@
 import os
 import sys
 
-from ._home import InstallationError, program
+from ._home import InstallationError, cannot_start, program, remove_unpacked
+
+#: An option of this package, not of the program: to be used before `pip uninstall`.
+REMOVE = "--remove-unpacked"
 
 
 def main() -> None:
     """Runs the command line."""
+    if sys.argv[1:] == [REMOVE]:
+        for folder in remove_unpacked():
+            print(f"removed {folder}")
+        return
     try:
         path = program()
     except InstallationError as error:
@@ -15,7 +22,7 @@ def main() -> None:
     try:
         os.execv(path, ["assay", *sys.argv[1:]])
     except OSError as error:
-        sys.exit(f"assay: cannot start {path} ({error}): the programs need glibc (not musl) and x86-64")
+        sys.exit(f"assay: {cannot_start(path, error)}")
 
 
 if __name__ == "__main__":

@@ -44,6 +44,39 @@ class Environments(unittest.TestCase):
     def test_gymnasium_accepts_it(self):
         check_env(self.make().unwrapped, skip_render_check=True)
 
+    def test_every_scenario_can_be_stepped(self):
+        home = EXAMPLES.parents[1] / "scenarios"
+        scenarios = sorted(folder.parent.name for folder in home.glob("*/scenario.toml"))
+        self.assertGreaterEqual(len(scenarios), 12)
+        with_images = set()
+        for scenario in scenarios:
+            with self.subTest(scenario=scenario):
+                env = gymnasium.make(f"assay/{scenario}-v1")
+                observation, info = env.reset(seed=3)
+                again, _ = env.reset(seed=3)
+                self.assertTrue(all((observation[name] == again[name]).all() for name in observation))
+                for _ in range(3):
+                    self.assertTrue(env.observation_space.contains(observation))
+                    action = (env.action_space.low + env.action_space.high) / 2
+                    observation, reward, _, _, info = env.step(action)
+                    self.assertTrue(np.isfinite(reward) and info["cost"] >= 0)
+                self.assertEqual(set(info["margins"]), set(env.unwrapped.clauses))
+                self.assertGreater(observation["time"][0], 0)
+                images = {name: value for name, value in observation.items() if name.startswith("images/")}
+                for image in images.values():
+                    self.assertEqual((image.dtype, image.ndim, image.shape[2]), (np.uint8, 3, 3))
+                    self.assertGreater(image.std(), 5, "an image shows something")
+                with_images |= {scenario} if images else set()
+                env.close()
+        self.assertEqual(with_images, {"stack_by_sight", "tidy_by_sight"})
+
+    def test_gymnasium_accepts_others(self):
+        for scenario in ("cartpole_keepin", "quadrotor_gates"):
+            with self.subTest(scenario=scenario):
+                env = gymnasium.make(f"assay/{scenario}-v1").unwrapped
+                check_env(env, skip_render_check=True)
+                env.close()
+
     def test_vectorised(self):
         for mode in ("sync", "async"):
             both = gymnasium.make_vec(NAME, num_envs=2, vectorization_mode=mode)

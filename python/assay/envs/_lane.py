@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .._home import HOME
+from .._home import HOME, cannot_start
 from .._program import find
 from ..errors import ProgramError
 from .errors import LaneEnded, NotInstalled, ScenarioRefused
@@ -69,6 +69,10 @@ class Lane:
         try:
             quiet, environment = subprocess.DEVNULL, {**os.environ, **TUNABLES}
             process = subprocess.Popen(command, stdin=its.fileno(), stdout=quiet, stderr=quiet, env=environment)
+        except OSError as error:
+            mine.close()
+            shutil.rmtree(scratch, ignore_errors=True)
+            raise NotInstalled(cannot_start(command[0], error)) from error
         finally:
             its.close()
         self.process, self._control, self._streams = process, mine, list[int]()
