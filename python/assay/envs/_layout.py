@@ -31,10 +31,12 @@ class Layout:
         at = HEADER_BYTES + (2 * clauses + TASK) * FLOAT_BYTES
         #: Name, type, shape, and first byte of each array.
         self.arrays: list[tuple[str, np.dtype[Any], tuple[int, ...], int]] = []
+        self._strides: list[tuple[int, ...]] = []
         times = [{"name": name, "dtype": "f64", "shape": [1]} for name in ("time", "time_remaining")]
         for array in [*times, *observation]:
             dtype, shape = np.dtype(DTYPES[array["dtype"]]), tuple(array["shape"])
             self.arrays.append((array["name"], dtype, shape, at))
+            self._strides.append(np.empty(shape, dtype).strides)
             at += math.prod(shape) * dtype.itemsize
         self.picture_at = at if with_picture else None
         self.frame_bytes = at + (math.prod(PICTURE_SHAPE) if with_picture else 0)
@@ -52,17 +54,14 @@ class Layout:
         return None if self.picture_at is None else np.ndarray(PICTURE_SHAPE, np.uint8, frame, self.picture_at)
 
     def observations(self, frames: Frames) -> dict[str, NDArray[Any]]:
-        """Returns copies of the arrays of several frames: [frames, ...]."""
-        count = len(frames)
-        found = {}
-        for name, dtype, shape, at in self.arrays:
-            size = math.prod(shape) * dtype.itemsize
-            found[name] = frames[:, at : at + size].copy().view(dtype).reshape(count, *shape)
-        return found
+        """Returns the arrays of several frames, [frames, ...], which share their memory."""
+        count, stride = frames.shape
+        return {
+            name: np.ndarray((count, *shape), dtype, frames.data, at, (stride, *strides))
+            for (name, dtype, shape, at), strides in zip(self.arrays, self._strides, strict=True)
+        }
 
     def feedbacks(self, frames: Frames) -> NDArray[np.float64]:
-        """Returns copies of the numbers of several frames: [frames, numbers]."""
-        numbers: NDArray[np.float64] = (
-            frames[:, HEADER_BYTES : HEADER_BYTES + self.numbers * FLOAT_BYTES].copy().view(np.float64)
-        )
-        return numbers
+        """Returns the numbers of several frames, [frames, numbers], which share their memory."""
+        strides = (frames.shape[1], FLOAT_BYTES)
+        return np.ndarray((len(frames), self.numbers), np.float64, frames.data, HEADER_BYTES, strides)

@@ -106,19 +106,21 @@ class AssayVectorEnv(VectorEnv[Observations, Actions, NDArray[Any]]):
     def _receive(self) -> tuple[Observations, dict[str, Any]]:
         for at, (env, view) in enumerate(zip(self.envs, self._views, strict=True)):
             self._kinds[at] = env._lane.receive_into(view)
-        numbers, count = self._layout.feedbacks(self._frames), len(self.clauses)
+        # A new buffer for each step: what is returned shares its memory.
+        frames = self._frames.copy()
+        numbers, count = self._layout.feedbacks(frames), len(self.clauses)
         margins, robustness = numbers[:, :count], numbers[:, count : 2 * count]
         violated = (robustness < 0) & ((margins < 0) | (robustness < self._robustness))
-        self._robustness, self._progress = robustness, numbers[:, 2 * count]
+        self._robustness, self._progress = robustness.copy(), numbers[:, 2 * count].copy()
         info = {
             "margins": dict(zip(self.clauses, margins.T, strict=True)),
-            "robustness": dict(zip(self.clauses, robustness.T.copy(), strict=True)),
+            "robustness": dict(zip(self.clauses, robustness.T, strict=True)),
             "cost": np.count_nonzero(violated, axis=1).astype(np.float64),
             "success": numbers[:, 2 * count + 1] != 0,
-            "progress": self._progress.copy(),
+            "progress": numbers[:, 2 * count],
             "time": numbers[:, 2 * count + 2],
         }
-        return self._layout.observations(self._frames), info
+        return self._layout.observations(frames), info
 
     def _end(self, at: int, info: dict[str, Any]) -> bool:
         """Adds the result of an episode to the info, and returns whether its time was up."""
