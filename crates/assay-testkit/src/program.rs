@@ -18,6 +18,8 @@ use crate::{jailed, wait_for};
 
 /// Maximum time of a command in the tests, even in a debug build on a busy machine.
 const RUN_LIMIT: Duration = Duration::from_secs(300);
+/// Videos of tests, in a ninth of the usual pixels: software renders them, and takes time in proportion.
+const SMALL_VIDEO: &str = "320x180@20";
 /// Time for the kernel to remove killed processes.
 const GONE_LIMIT: Duration = Duration::from_secs(3);
 
@@ -195,7 +197,8 @@ impl Assay {
         let own = self.environment.iter().map(|(name, value)| (name.clone(), PathBuf::from(value)));
         let places =
             [("ASSAY_HOME", self.home.clone()), ("TMPDIR", self.path("tmp")), ("XDG_DATA_HOME", self.path("user"))];
-        places.into_iter().map(|(name, path)| (name.to_owned(), path)).chain(own).collect()
+        let small = ("ASSAY_VIDEO", PathBuf::from(SMALL_VIDEO));
+        places.into_iter().chain([small]).map(|(name, path)| (name.to_owned(), path)).chain(own).collect()
     }
 
     /// Runs the program to its end.

@@ -26,7 +26,7 @@ use self::engine_error::EngineError;
 use self::pools::Pools;
 use self::scenario_versions::{ScenarioGone, ScenarioVersions};
 use self::scratch::Scratch;
-use crate::{EngineOptions, Installation, NotIsolated, WallBudget};
+use crate::{EngineOptions, Installation, NotIsolated, VideoFormat, WallBudget};
 
 /// Path of the lane program inside its jail.
 const LANE_INSIDE: &str = "/assay/assay-lane";
@@ -50,6 +50,7 @@ pub struct Engine {
     cache_root: PathBuf,
     lanes: usize,
     wall_budget: WallBudget,
+    video_format: VideoFormat,
 }
 
 /// Locations of a scenario's files that jails can read.
@@ -113,6 +114,7 @@ impl Engine {
             cache_root,
             lanes: options.lanes,
             wall_budget: WallBudget::default(),
+            video_format: VideoFormat::default(),
         })
     }
 
@@ -128,6 +130,18 @@ impl Engine {
     #[must_use]
     pub fn with_wall_budget(self, wall_budget: WallBudget) -> Self {
         Self { wall_budget, ..self }
+    }
+
+    /// Replaces the default size and frame rate of videos.
+    #[must_use]
+    pub fn with_video_format(self, video_format: VideoFormat) -> Self {
+        Self { video_format, ..self }
+    }
+
+    /// Returns the size and frame rate of videos.
+    #[must_use]
+    pub fn video_format(&self) -> VideoFormat {
+        self.video_format
     }
 
     /// Adds the scenarios that accounts published, and earlier versions of the built-in ones, from `files`; by default

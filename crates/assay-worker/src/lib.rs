@@ -36,9 +36,10 @@ pub use evaluate::{Evaluation, EvaluationEvents, evaluate};
 pub use judging::Judging;
 pub use preflight::{PreflightJob, preflight};
 pub use rendering::drawing::{
-    DrawEvents, DrawJob, DrawTools, RenderedPart, RenderingError, drawn_in, frames_of, render_parts, undrawn,
+    DrawEvents, DrawJob, DrawTools, RenderedPart, RenderingError, drawn_in, render_parts, undrawn,
 };
 pub use rendering::video::{RendererError, check_rendering};
+pub use rendering::video_format::{InvalidVideoFormat, VideoFormat};
 pub use replay::{Replay, ReplayError, replay};
 pub use scenario_check::examine::{ExamineError, check, draw};
 pub use scenario_check::publish_check::{PublishCheck, publish_check};

@@ -30,6 +30,7 @@ impl Engine {
             fingerprint: fingerprint(),
             lanes: 1,
             wall_budget: WallBudget::default(),
+            video_format: VideoFormat::default(),
             _work: work,
         }
     }

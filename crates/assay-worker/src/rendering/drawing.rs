@@ -162,12 +162,6 @@ pub trait DrawEvents: Sync {
     fn finished(&self, episode: u32, part: RenderPart, outcome: &Result<RenderedPart, RenderingError>);
 }
 
-/// Returns the maximum number of frames of an episode's video.
-#[must_use]
-pub fn frames_of(result: &EpisodeResult) -> u32 {
-    video::frames(result.sim_time_s).1
-}
-
 /// Returns the files of all parts of an episode that are complete in `folder`, named relative to the report.
 ///
 /// # Errors

@@ -10,17 +10,10 @@ use assay_model::{Artifact, EpisodeResult, ErrorChain};
 
 use crate::engine::Staged;
 use crate::episode::evidence;
+use crate::rendering::video_format::MAX_FRAMES;
 use crate::scenario_check::examine_limits::ExamineLimits;
 use crate::{Cancel, Engine};
 
-/// Frames per simulated second.
-const FPS: u32 = 20;
-/// Width and height of a frame in pixels. Larger or more frames take more than two CPU seconds per second of video with
-/// a software renderer.
-const SIZE: (u32, u32) = (960, 540);
-/// Maximum number of frames of a video: 200 s at [`FPS`]. A longer episode has a lower frame rate, so that its end is
-/// shown too.
-const MAX_FRAMES: u32 = 4001;
 /// Maximum wall-clock time of a short process that examines a scenario or a recording.
 const LIMIT: Duration = Duration::from_secs(300);
 /// A renderer has no wall-clock limit, since it has the lowest priority; it is killed as hung after using no CPU time
@@ -70,17 +63,6 @@ pub(crate) enum Urgency {
     Awaited,
     /// Everything else has priority.
     Background,
-}
-
-/// Returns the frames per simulated second and the total number of frames for an episode of `sim_time_s` simulated
-/// seconds.
-pub(crate) fn frames(sim_time_s: f64) -> (u32, u32) {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is bounded")]
-    let seconds = (sim_time_s.max(0.0).ceil() as u32).max(1);
-    let fps = ((MAX_FRAMES - 1) / seconds).clamp(1, FPS);
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is bounded")]
-    let count = (sim_time_s.max(0.0) * f64::from(fps)).ceil() as u32;
-    (fps, count.saturating_add(1).min(MAX_FRAMES))
 }
 
 /// Renders one frame of a built-in scenario in the jail, to test whether this machine can render.
@@ -182,14 +164,16 @@ pub(crate) fn render(
     let scratch = engine.scratch("render")?;
     let inside = scratch.path();
     fs::copy(recording.folder.join(files::TRACE), inside.join(files::TRACE))?;
-    let (fps, _) = frames(recording.result.sim_time_s);
+    let format = engine.video_format();
+    let (fps, _) = format.frames(recording.result.sim_time_s);
+    let (width, height) = format.size();
     let job = RenderJob {
         part,
         result: recording.result.clone(),
         world_seed: recording.world_seed,
         fps,
-        width: SIZE.0,
-        height: SIZE.1,
+        width,
+        height,
         max_image_bytes: recording.max_image_bytes,
         max_frames: MAX_FRAMES,
     };
@@ -254,21 +238,4 @@ fn succeeded(exit: &Exit, child: &Child) -> Result<(), RendererError> {
     }
     let log = String::from_utf8_lossy(&child.output_tail()).into_owned();
     Err(RendererError::Failed(format!("{exit} {}", assay_model::sanitise(&log, LOG_BYTES))))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{FPS, MAX_FRAMES, frames};
-
-    #[test]
-    fn frames_are_bounded_and_reach_the_end() {
-        assert_eq!(frames(10.0), (FPS, 201));
-        assert_eq!(frames(200.0), (FPS, MAX_FRAMES));
-        assert_eq!(frames(0.0), (FPS, 1));
-        for seconds in [201.0, 500.0, 3999.0] {
-            let (fps, count) = frames(seconds);
-            assert!(count <= MAX_FRAMES && f64::from(count - 1) / f64::from(fps) >= seconds, "{seconds}");
-        }
-        assert_eq!(frames(1e9), (1, MAX_FRAMES), "only the beginning, but no scenario is that long");
-    }
 }

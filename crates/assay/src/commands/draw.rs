@@ -9,8 +9,8 @@ use assay_model::lane::RenderPart;
 use assay_model::{EpisodeResult, ErrorChain, JobReport, LogType, Record, SeedSource};
 use assay_scenario::Scenario;
 use assay_worker::{
-    Cancel, DrawEvents, DrawJob, DrawTools, Engine, Keyring, RenderedPart, RenderingError, STATEMENT_FILE, drawn_in,
-    episode_share, frames_of, render_parts, sha256_of, undrawn,
+    Cancel, DrawEvents, DrawJob, DrawTools, Engine, Keyring, RenderedPart, RenderingError, STATEMENT_FILE, VideoFormat,
+    drawn_in, episode_share, render_parts, sha256_of, undrawn,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -61,7 +61,8 @@ impl ResultsFolder<'_> {
             max_episode_bytes: episode_share(self.max_evidence_bytes, self.report.num_episodes),
         };
         let tools = DrawTools { engine, keyring };
-        let (results, bar) = (&self.report.episode_details, RenderProgress::new(&self.report.episode_details, &parts));
+        let results = &self.report.episode_details;
+        let bar = RenderProgress::new(results, &parts, engine.video_format());
         let all = render_parts(tools, &job, (self.path, results), parts, (engine.lanes(), cancel), &bar);
         bar.clear();
         Ok(match (cancel.is_cancelled(), all) {
@@ -121,9 +122,12 @@ struct RenderProgress {
 }
 
 impl RenderProgress {
-    fn new(results: &[EpisodeResult], parts: &[(u32, RenderPart)]) -> Self {
+    fn new(results: &[EpisodeResult], parts: &[(u32, RenderPart)], format: VideoFormat) -> Self {
         let videos = parts.iter().filter(|(_, part)| *part == RenderPart::Video);
-        let frames = |episode: &u32| results.iter().find(|result| result.episode == *episode).map_or(0, frames_of);
+        let frames = |episode: &u32| {
+            let result = results.iter().find(|result| result.episode == *episode);
+            result.map_or(0, |result| format.frames(result.sim_time_s).1)
+        };
         let totals: HashMap<u32, u32> = videos.map(|(episode, _)| (*episode, frames(episode))).collect();
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(totals.values().copied().map(u64::from).sum());

@@ -13,7 +13,7 @@ use clap::Args;
 use super::draw::{RenderEnd, ResultsFolder};
 use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
-use crate::options::{EvidenceArgs, SigningArgs, lanes, open_records};
+use crate::options::{EvidenceArgs, SigningArgs, VideoArgs, lanes, open_records};
 use crate::output::REPORT_JSON;
 
 #[derive(Debug, Args)]
@@ -45,6 +45,8 @@ pub(crate) struct RenderArgs {
     #[command(flatten)]
     evidence: EvidenceArgs,
     #[command(flatten)]
+    video: VideoArgs,
+    #[command(flatten)]
     signing: SigningArgs,
 }
 
@@ -75,7 +77,8 @@ fn render_folder(arguments: &RenderArgs, out: &Path) -> Result<ExitStatus, Failu
         return Err(Failure::Usage(what));
     }
     let engine =
-        super::machine::engine(&super::machine::installation()?, arguments.lanes, assay_model::Isolation::Namespaces)?;
+        super::machine::engine(&super::machine::installation()?, arguments.lanes, assay_model::Isolation::Namespaces)?
+            .with_video_format(arguments.video.video);
     let scenario = super::replay::scenario(&engine, &report, out).or_usage()?;
     let keyring = arguments.signing.keyring()?;
     let folder = ResultsFolder {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use assay_policy::remote::AddressGuard;
-use assay_worker::WallBudget;
+use assay_worker::{VideoFormat, WallBudget};
 use clap::{ArgMatches, Args, ValueEnum};
 
 use crate::exit::{ExitStatus, Failure, OrFail};
@@ -62,6 +62,9 @@ pub(crate) struct ServeArgs {
     /// Maximum size of a job's evidence; each episode has an equal share, and omits images beyond it
     #[arg(long, value_name = "MIB", value_parser = mebibytes())]
     max_evidence_mib: Option<u64>,
+    #[arg(long, value_name = "FORMAT",
+          help = format!("Width, height and frames per simulated second of videos [default: {}]", VideoFormat::default()))]
+    video: Option<VideoFormat>,
     #[command(flatten)]
     isolation: IsolationArgs,
     #[command(flatten)]
@@ -105,6 +108,7 @@ fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
     let wall_budget =
         WallBudget { base: limits.wall_budget_s.get(), per_simulated_s: limits.wall_budget_per_simulated_s.into() };
     let engine = engine.guarded_by(guard).or_internal()?.with_wall_budget(wall_budget);
+    let engine = engine.with_video_format(settings.server.video);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().or_internal()?;
     runtime.block_on(service::run(settings, engine, judge)).or_internal()?;
     Ok(ExitStatus::Success)

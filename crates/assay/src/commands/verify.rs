@@ -36,7 +36,8 @@ pub(crate) fn run(arguments: &VerifyArgs) -> Result<ExitStatus, Failure> {
     let engine = super::machine::engine(&installation, arguments.lanes, arguments.isolation.accepted())?
         .guarded_by(arguments.policy_server.guard())
         .or_internal()?
-        .with_wall_budget(wall_budget(arguments.wall_budget));
+        .with_wall_budget(wall_budget(arguments.wall_budget))
+        .with_video_format(arguments.video.video);
     let work = engine.scratch("verify").or_internal()?;
     let judge = arguments.judge.settings().judge()?;
     let Prepared { header, job } = prepare(arguments, &engine, work.path(), judge.is_some())?;

@@ -12,6 +12,7 @@ mod runtimes;
 mod service;
 mod signing;
 mod values;
+mod video;
 
 pub(crate) use self::adapter::AdapterArgs;
 pub(crate) use self::data::{DataArgs, open_records};
@@ -25,3 +26,4 @@ pub(crate) use self::runtimes::{own_runtimes, runtimes_in, runtimes_of};
 pub(crate) use self::service::ServiceArgs;
 pub(crate) use self::signing::SigningArgs;
 pub(crate) use self::values::{lanes, mebibytes, network, probability, result_file};
+pub(crate) use self::video::VideoArgs;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use assay_api::{ApiSettings, InvalidSetting, MetricsAccess, Seconds};
 use assay_model::Isolation;
+use assay_worker::VideoFormat;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +42,9 @@ pub(crate) struct ServerSettings {
     pub(crate) webhook_networks: Vec<Network>,
     /// Maximum size of a job's evidence, in MiB. Each episode has an equal share, and omits images beyond it.
     pub(crate) max_evidence_mib: u64,
+    /// Width, height and frames per simulated second of videos; rendering takes time in proportion.
+    #[schemars(with = "String")]
+    pub(crate) video: VideoFormat,
     /// Access to /metrics: none (off), from the same machine (loopback), or from anywhere (any).
     pub(crate) metrics: MetricsAccess,
     /// Format of the log on standard error.
@@ -71,6 +75,7 @@ impl Default for ServerSettings {
             policy_networks: Vec::new(),
             webhook_networks: Vec::new(),
             max_evidence_mib: assay_worker::DEFAULT_EVIDENCE_BYTES >> 20,
+            video: VideoFormat::default(),
             metrics: api.metrics,
             log_format: LogFormat::default(),
             log_level: LogLevel::default(),

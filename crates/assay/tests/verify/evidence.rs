@@ -90,7 +90,7 @@ fn a_recorded_episode_has_a_video_that_plays() {
     let assay = assay();
     let policy = assay.write("policy.py", SHORT);
     let out = assay.path("out");
-    let arguments = ["--json", "--episodes", "2", "--out", out.to_str().unwrap()];
+    let arguments = ["--json", "--episodes", "2", "--out", out.to_str().unwrap(), "--video", "960x540@20"];
     let report = kept(&out, &verify(&assay, &policy, &arguments), 3);
     assert_eq!(videos(&out), [0], "the first one only: nothing was violated");
     let (codec, width, height, seconds) = probe(&out.join("episodes/000/video.mp4"));

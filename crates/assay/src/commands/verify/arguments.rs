@@ -6,8 +6,8 @@ use assay_model::{Plan, PolicyKey, Record, WALL_BUDGET_PER_SIMULATED_S, WALL_BUD
 use clap::Args;
 
 use crate::options::{
-    AdapterArgs, EvidenceArgs, FailOnArgs, IsolationArgs, JudgeArgs, ModelArgs, PolicyServerArgs, SigningArgs, lanes,
-    probability,
+    AdapterArgs, EvidenceArgs, FailOnArgs, IsolationArgs, JudgeArgs, ModelArgs, PolicyServerArgs, SigningArgs,
+    VideoArgs, lanes, probability,
 };
 
 /// Maximum number of episodes of a verification.
@@ -66,6 +66,8 @@ pub(crate) struct VerifyArgs {
     pub(super) no_wait_video: bool,
     #[command(flatten)]
     pub(super) evidence: EvidenceArgs,
+    #[command(flatten)]
+    pub(super) video: VideoArgs,
     /// Certify that violations are rarer than P (0.05 takes 59 clean episodes); the first failure ends the run
     #[arg(long, value_name = "P", value_parser = probability)]
     pub(super) max_violation_probability: Option<f64>,
