@@ -63,7 +63,7 @@ class ActionRun:
             raise ValueError(f"a composite action's step needs `shell: bash`, not {step['shell']}")
         written = {name: self.files / f"{name}-{number}" for name in ("OUTPUT", "ENV", "PATH", "STEP_SUMMARY")}
         for file in written.values():
-            file.touch()
+            file.write_text("")
         variables = {f"GITHUB_{name}": str(file) for name, file in written.items()}
         variables |= {name: self.expanded(value) for name, value in step.get("env", {}).items()}
         script = self.files / f"step-{number}.sh"
