@@ -17,7 +17,8 @@ import gymnasium
 import numpy as np
 
 NAME = "assay/tabletop_reach-v1"
-# Steps of a turn: short, so that a busy moment of the machine spoils few turns, and shorter than FetchReach's episode of 50.
+# Steps of a turn: short, so that a busy moment of the machine spoils few turns, and shorter than FetchReach's episode
+# of 50.
 TURN = 40
 TURNS = 60
 

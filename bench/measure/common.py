@@ -47,7 +47,8 @@ class Episode:
 
 
 def created(venv, pins, source_pins=None):
-    """Returns the Python of an environment; creates it if the pins have changed. `source_pins` has packages without wheels."""
+    """Returns the Python of an environment; creates it if the pins have changed. `source_pins` has packages without
+    wheels."""
     files = [pins] if source_pins is None else [pins, source_pins]
     mark, digest = venv / "pins.sha256", hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
     if not mark.is_file() or mark.read_text() != digest:

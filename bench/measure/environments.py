@@ -1,4 +1,5 @@
-"""Measures steps of `assay.envs`, against those of gymnasium-robotics, both beyond bare `mj_step`; and importing the package."""
+"""Measures steps of `assay.envs`, against those of gymnasium-robotics, both beyond bare `mj_step`; and importing the
+package."""
 
 import json
 import subprocess

@@ -133,8 +133,8 @@ class Http:
     ) -> Response:  # fmt: skip
         """Sends a request, again after failures that may pass, and returns the answer if it is a success.
 
-        Every POST has an idempotency key, so a repetition has no second effect. The path is one of the API, unless `prefix` is
-        empty: then it is one that the service named.
+        Every POST has an idempotency key, so a repetition has no second effect. The path is one of the API, unless
+        `prefix` is empty: then it is one that the service named.
 
         Raises:
             ConnectionFailed: the service cannot be reached.

@@ -55,8 +55,8 @@ class Ended(Exception):
 
 
 def connected(http: Http, path: str, last: str | None) -> Iterator[Event]:
-    """Yields the events of one connection. The states of a job have no name; named events, which a newer service may send, are
-    skipped."""
+    """Yields the events of one connection. The states of a job have no name; named events, which a newer service may
+    send, are skipped."""
     headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last} if last else {})
     response = http.send("GET", path, headers=headers, own=True)
     try:

@@ -1,4 +1,5 @@
-"""The client of this version with the services of other versions: recorded sessions of releases, and a later service."""
+"""The client of this version with the services of other versions: recorded sessions of releases, and a later
+service."""
 
 import dataclasses
 import json

@@ -86,8 +86,8 @@ class Session:
 
 
 class Later:
-    """Passes requests on to a real service, and changes its answers as later releases may: more fields everywhere, other values
-    of enumerations (`renamed`), other headers, and events with names."""
+    """Passes requests on to a real service, and changes its answers as later releases may: more fields everywhere,
+    other values of enumerations (`renamed`), other headers, and events with names."""
 
     def __init__(self, service: str, renamed: dict[str, str]) -> None:
         self.service, self.renamed = service.removeprefix("http://"), renamed

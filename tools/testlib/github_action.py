@@ -1,4 +1,5 @@
-"""Runs the steps of a composite action as GitHub's runner does: expressions, conditions, and the files that steps write."""
+"""Runs the steps of a composite action as GitHub's runner does: expressions, conditions, and the files that steps
+write."""
 
 import os
 import pathlib
@@ -12,7 +13,8 @@ LIMIT_S = 600
 
 
 class ActionRun:
-    """A run of an action in `workspace`, with the given inputs and environment. `code` is that of the first failed step."""
+    """A run of an action in `workspace`, with the given inputs and environment. `code` is that of the first failed
+    step."""
 
     def __init__(self, action: dict, inputs: dict[str, str], workspace: pathlib.Path, environment: dict[str, str]) -> None:
         unknown = set(inputs) - set(action["inputs"])

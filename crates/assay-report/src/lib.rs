@@ -1,5 +1,5 @@
-//! Reports of jobs for people and programs. The crate is pure: its only output is text and bytes, and it never accesses a
-//! file, a clock or a terminal.
+//! Reports of jobs for people and programs. The crate is pure: its only output is text and bytes, and it never
+//! accesses a file, a clock or a terminal.
 //!
 //! - [`terminal`]: the report at the end of `assay verify`,
 //! - [`html`]: a self-contained page,

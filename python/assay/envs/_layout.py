@@ -20,8 +20,8 @@ FLOAT_BYTES = 8
 class Layout:
     """The layout of the frames of one scenario.
 
-    A frame is: header; margin of each clause; robustness of each clause; progress; success; time; remaining time; the arrays of
-    the observation in the order of INIT; the picture.
+    A frame is: header; margin of each clause; robustness of each clause; progress; success; time; remaining time; the
+    arrays of the observation in the order of INIT; the picture.
     """
 
     def __init__(self, clauses: int, observation: Sequence[dict[str, Any]], with_picture: bool) -> None:

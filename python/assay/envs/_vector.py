@@ -20,8 +20,8 @@ Actions = NDArray[np.float64]
 class AssayVectorEnv(VectorEnv[Observations, Actions, NDArray[Any]]):
     """Environments whose lanes run at the same time, while this process does what all of them need at once.
 
-    An environment that has ended begins its next episode in the step that follows, which ignores its action and has the reward
-    0 (`AutoresetMode.NEXT_STEP`).
+    An environment that has ended begins its next episode in the step that follows, which ignores its action and has
+    the reward 0 (`AutoresetMode.NEXT_STEP`).
     """
 
     def __init__(self, scenario: str, num_envs: int = 1, render_mode: str | None = None) -> None:
