@@ -4,7 +4,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 linked = if [ "$(TARGET)" != target ]; then mkdir -p target/$(1) && \
   ln -sf $(abspath $(TARGET))/$(1)/assay $(abspath $(TARGET))/$(1)/assay-lane target/$(1)/; fi
 
-.PHONY: help setup build dist programs demo test test-long fuzz bench fmt clean
+.PHONY: help setup build dist programs demo book test test-long fuzz bench fmt clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -33,6 +33,10 @@ demo: setup ## verify an example policy on tabletop_reach; the report goes to ou
 	@$(call linked,debug)
 	@echo "demo: three episodes, then their logs and videos; about 20 seconds"
 	$(TARGET)/debug/assay verify examples/policies/tabletop_reach/reference --scenario tabletop_reach --seed 0 --out out/demo
+
+book: ## build the documentation as a book, target/book/index.html
+	@tools/setup --dev
+	@tools/check-book --build
 
 test: ## run the whole test suite, one line per stage with its duration
 	@tools/test

@@ -36,14 +36,16 @@ _FROM = {
 _MODULES = ("errors", "models")
 
 
-def __getattr__(name: str) -> Any:
-    from importlib import import_module
+if not TYPE_CHECKING:  # type checkers know the names above, and refuse others
 
-    if name in _MODULES:
-        return import_module(f".{name}", __name__)
-    if name in _FROM:
-        return getattr(import_module(f".{_FROM[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        from importlib import import_module
+
+        if name in _MODULES:
+            return import_module(f".{name}", __name__)
+        if name in _FROM:
+            return getattr(import_module(f".{_FROM[name]}", __name__), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -69,8 +69,10 @@ class Result:
         return found
 
     def __repr__(self) -> str:
+        from ._html import count
+
         return (
-            f"<assay: {self.verdict}, score {self.score}, {len(self.episodes)} episodes of {self.report.scenario}, "
+            f"<assay: {self.verdict}, score {self.score}, {count(len(self.episodes))} of {self.report.scenario}, "
             f"policy identity {self.report.policy_identity}, {self.folder}>"
         )
 

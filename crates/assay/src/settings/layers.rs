@@ -8,7 +8,7 @@ use super::keys::{SettingKey, SettingKind};
 use super::sources::SettingSources;
 
 /// Environment variables that are not settings of the service.
-const OTHER_VARIABLES: [&str; 13] = [
+const OTHER_VARIABLES: [&str; 14] = [
     "ASSAY_CONFIG",
     "ASSAY_HOME",
     "ASSAY_LOG",
@@ -20,6 +20,7 @@ const OTHER_VARIABLES: [&str; 13] = [
     "ASSAY_URL",
     // Of the Python package.
     "ASSAY_PROGRAM",
+    "ASSAY_LAUNCHER",
     "ASSAY_SEAL_FD",
     // Without effect since 0.1.0, and still set in existing installations.
     "ASSAY_PYTHON_RUNTIME",
