@@ -4,42 +4,42 @@ use prost::{Message, Oneof};
 
 /// A record of the log.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Record {
+pub(super) struct WandbRecord {
     #[prost(int64, tag = "1")]
     pub(super) num: i64,
     #[prost(message, optional, tag = "16")]
-    pub(super) control: Option<Control>,
-    #[prost(oneof = "Content", tags = "2, 3, 6, 12, 17, 18, 21")]
-    pub(super) content: Option<Content>,
+    pub(super) control: Option<RecordControl>,
+    #[prost(oneof = "RecordContent", tags = "2, 3, 6, 12, 17, 18, 21")]
+    pub(super) content: Option<RecordContent>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Control {
+pub(super) struct RecordControl {
     /// Names the answer to a record. Without one, `wandb sync` waits for ever after the records of run and exit.
     #[prost(string, tag = "4")]
     pub(super) mailbox_slot: String,
 }
 
 #[derive(Clone, PartialEq, Oneof)]
-pub(super) enum Content {
+pub(super) enum RecordContent {
     #[prost(message, tag = "2")]
-    History(History),
+    History(HistoryRecord),
     #[prost(message, tag = "3")]
-    Summary(Summary),
+    Summary(SummaryRecord),
     #[prost(message, tag = "6")]
-    Files(Files),
+    Files(FilesRecord),
     #[prost(message, tag = "12")]
-    Metric(Metric),
+    Metric(MetricRecord),
     #[prost(message, tag = "17")]
-    Run(Run),
+    Run(RunRecord),
     #[prost(message, tag = "18")]
-    Exit(Exit),
+    Exit(RunExitRecord),
     #[prost(message, tag = "21")]
-    Header(Header),
+    Header(HeaderRecord),
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Header {
+pub(super) struct HeaderRecord {
     #[prost(message, optional, tag = "1")]
     pub(super) version_info: Option<VersionInfo>,
 }
@@ -53,13 +53,13 @@ pub(super) struct VersionInfo {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Run {
+pub(super) struct RunRecord {
     #[prost(string, tag = "1")]
     pub(super) run_id: String,
     #[prost(string, tag = "3")]
     pub(super) project: String,
     #[prost(message, optional, tag = "4")]
-    pub(super) config: Option<Config>,
+    pub(super) config: Option<ConfigRecord>,
     #[prost(string, tag = "6")]
     pub(super) run_group: String,
     #[prost(string, tag = "7")]
@@ -71,12 +71,12 @@ pub(super) struct Run {
     #[prost(string, repeated, tag = "10")]
     pub(super) tags: Vec<String>,
     #[prost(message, optional, tag = "17")]
-    pub(super) start_time: Option<Time>,
+    pub(super) start_time: Option<ProtoTime>,
 }
 
 /// `google.protobuf.Timestamp`.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Time {
+pub(super) struct ProtoTime {
     #[prost(int64, tag = "1")]
     pub(super) seconds: i64,
     #[prost(int32, tag = "2")]
@@ -84,14 +84,14 @@ pub(super) struct Time {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Config {
+pub(super) struct ConfigRecord {
     #[prost(message, repeated, tag = "1")]
-    pub(super) update: Vec<Item>,
+    pub(super) update: Vec<JsonItem>,
 }
 
 /// A key and its value as JSON: an item of configuration, history or summary, which have the same fields.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Item {
+pub(super) struct JsonItem {
     #[prost(string, tag = "1")]
     pub(super) key: String,
     #[prost(string, repeated, tag = "2")]
@@ -101,27 +101,27 @@ pub(super) struct Item {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct History {
+pub(super) struct HistoryRecord {
     #[prost(message, repeated, tag = "1")]
-    pub(super) item: Vec<Item>,
+    pub(super) item: Vec<JsonItem>,
     #[prost(message, optional, tag = "2")]
-    pub(super) step: Option<Step>,
+    pub(super) step: Option<HistoryStep>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Step {
+pub(super) struct HistoryStep {
     #[prost(int64, tag = "1")]
     pub(super) num: i64,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Summary {
+pub(super) struct SummaryRecord {
     #[prost(message, repeated, tag = "1")]
-    pub(super) update: Vec<Item>,
+    pub(super) update: Vec<JsonItem>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Metric {
+pub(super) struct MetricRecord {
     #[prost(string, tag = "1")]
     pub(super) name: String,
     #[prost(string, tag = "2")]
@@ -141,7 +141,7 @@ pub(super) struct MetricOptions {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Files {
+pub(super) struct FilesRecord {
     #[prost(message, repeated, tag = "1")]
     pub(super) files: Vec<FileItem>,
 }
@@ -156,7 +156,7 @@ pub(super) struct FileItem {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Exit {
+pub(super) struct RunExitRecord {
     #[prost(int32, tag = "1")]
     pub(super) exit_code: i32,
     #[prost(int32, tag = "2")]

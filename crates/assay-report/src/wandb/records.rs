@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use super::REPORT_FILE;
 use super::messages::{
-    Config, Content, Control, Exit, FileItem, Files, Header, History, Item, Metric, MetricOptions, Record, Run, Step,
-    Summary, Time, VersionInfo,
+    ConfigRecord, FileItem, FilesRecord, HeaderRecord, HistoryRecord, HistoryStep, JsonItem, MetricOptions,
+    MetricRecord, ProtoTime, RecordContent, RecordControl, RunExitRecord, RunRecord, SummaryRecord, VersionInfo,
+    WandbRecord,
 };
 use crate::{ClauseSummary, outcome};
 
@@ -24,20 +25,22 @@ const MAX_NAME_BYTES: usize = 64;
 const AT_END: i32 = 1;
 
 /// Returns the records of a run, numbered from 1.
-pub(super) fn of(report: &JobReport, id: &str, version: &str) -> Vec<Record> {
-    let mut contents = vec![header(version), Content::Run(run(report, id))];
+pub(super) fn of(report: &JobReport, id: &str, version: &str) -> Vec<WandbRecord> {
+    let mut contents = vec![header(version), RecordContent::Run(run(report, id))];
     contents.extend(metrics());
     let mut elapsed_s = 0.0;
     for (step, episode) in (0..).zip(&report.episode_details) {
         elapsed_s += episode.wall_time_s;
-        contents.push(Content::History(History {
+        contents.push(RecordContent::History(HistoryRecord {
             item: row(report, episode, step, elapsed_s),
-            step: Some(Step { num: step }),
+            step: Some(HistoryStep { num: step }),
         }));
     }
-    contents.push(Content::Summary(Summary { update: summary(report) }));
-    contents.push(Content::Files(Files { files: vec![FileItem { path: REPORT_FILE.to_owned(), policy: AT_END }] }));
-    contents.push(Content::Exit(Exit {
+    contents.push(RecordContent::Summary(SummaryRecord { update: summary(report) }));
+    contents.push(RecordContent::Files(FilesRecord {
+        files: vec![FileItem { path: REPORT_FILE.to_owned(), policy: AT_END }],
+    }));
+    contents.push(RecordContent::Exit(RunExitRecord {
         // A verdict is a result: only a job that failed is shown as failed.
         exit_code: i32::from(report.status == JobStatus::Failed),
         runtime: runtime_s(report),
@@ -45,10 +48,10 @@ pub(super) fn of(report: &JobReport, id: &str, version: &str) -> Vec<Record> {
     (1..).zip(contents).map(|(num, content)| record(num, content)).collect()
 }
 
-fn record(num: i64, content: Content) -> Record {
-    let is_answered = matches!(content, Content::Run(_) | Content::Exit(_));
-    let control = is_answered.then(|| Control { mailbox_slot: num.to_string() });
-    Record { num, control, content: Some(content) }
+fn record(num: i64, content: RecordContent) -> WandbRecord {
+    let is_answered = matches!(content, RecordContent::Run(_) | RecordContent::Exit(_));
+    let control = is_answered.then(|| RecordControl { mailbox_slot: num.to_string() });
+    WandbRecord { num, control, content: Some(content) }
 }
 
 /// Returns the time at which the job began.
@@ -56,43 +59,45 @@ pub(super) fn began(report: &JobReport) -> Timestamp {
     report.started_at.unwrap_or(report.created_at)
 }
 
-fn header(version: &str) -> Content {
+fn header(version: &str) -> RecordContent {
     let producer = format!("assay {version}");
-    Content::Header(Header { version_info: Some(VersionInfo { producer, min_consumer: MIN_CONSUMER.to_owned() }) })
+    RecordContent::Header(HeaderRecord {
+        version_info: Some(VersionInfo { producer, min_consumer: MIN_CONSUMER.to_owned() }),
+    })
 }
 
-fn run(report: &JobReport, id: &str) -> Run {
+fn run(report: &JobReport, id: &str) -> RunRecord {
     let began = began(report);
     let headline = outcome::headline(report);
-    Run {
+    RunRecord {
         run_id: id.to_owned(),
         project: PROJECT.to_owned(),
-        config: Some(Config { update: config(report).into_iter().map(plain).collect() }),
+        config: Some(ConfigRecord { update: config(report).into_iter().map(plain).collect() }),
         run_group: report.scenario.to_string(),
         job_type: "verification".to_owned(),
         display_name: sanitise(&format!("{}: {headline}", report.policy_name), MAX_NAME_BYTES),
         notes: sanitise(&outcome::reason(report), MAX_TEXT_BYTES),
         tags: vec![headline.to_owned(), sanitise(report.scenario.as_str(), MAX_NAME_BYTES)],
-        start_time: Some(Time { seconds: began.as_second(), nanos: began.subsec_nanosecond() }),
+        start_time: Some(ProtoTime { seconds: began.as_second(), nanos: began.subsec_nanosecond() }),
     }
 }
 
-fn metrics() -> [Content; 2] {
+fn metrics() -> [RecordContent; 2] {
     let axis = MetricOptions { step_sync: false, defined: true };
     let others = MetricOptions { step_sync: true, defined: true };
     [
-        Metric { name: EPISODE.to_owned(), options: Some(axis), ..Metric::default() },
-        Metric {
+        MetricRecord { name: EPISODE.to_owned(), options: Some(axis), ..MetricRecord::default() },
+        MetricRecord {
             glob_name: "*".to_owned(),
             step_metric: EPISODE.to_owned(),
             options: Some(others),
-            ..Metric::default()
+            ..MetricRecord::default()
         },
     ]
-    .map(Content::Metric)
+    .map(RecordContent::Metric)
 }
 
-fn config(report: &JobReport) -> Vec<Item> {
+fn config(report: &JobReport) -> Vec<JsonItem> {
     let mut items = vec![
         text("scenario", report.scenario.as_str()),
         text("scenario_version", &report.scenario_version),
@@ -107,7 +112,7 @@ fn config(report: &JobReport) -> Vec<Item> {
     items
 }
 
-fn row(report: &JobReport, episode: &EpisodeResult, step: i64, elapsed_s: f64) -> Vec<Item> {
+fn row(report: &JobReport, episode: &EpisodeResult, step: i64, elapsed_s: f64) -> Vec<JsonItem> {
     let began = began(report).as_duration().as_secs_f64();
     let mut items = vec![
         item(EPISODE, episode.episode),
@@ -131,7 +136,7 @@ fn row(report: &JobReport, episode: &EpisodeResult, step: i64, elapsed_s: f64) -
     items
 }
 
-fn summary(report: &JobReport) -> Vec<Item> {
+fn summary(report: &JobReport) -> Vec<JsonItem> {
     let mut items = vec![
         text("verdict", outcome::headline(report)),
         text("reason", &outcome::reason(report)),
@@ -161,21 +166,21 @@ fn runtime_s(report: &JobReport) -> i32 {
 }
 
 /// Returns an item, unless the number is not finite, which JSON cannot express.
-fn number(key: &str, value: f64) -> Option<Item> {
+fn number(key: &str, value: f64) -> Option<JsonItem> {
     value.is_finite().then(|| item(key, value))
 }
 
-fn text(key: &str, value: &str) -> Item {
+fn text(key: &str, value: &str) -> JsonItem {
     item(key, sanitise(value, MAX_TEXT_BYTES))
 }
 
 /// Returns an item with a path of one part as its key, as wandb writes rows of the history.
-fn item(key: &str, value: impl Into<Value>) -> Item {
-    Item { key: String::new(), nested_key: vec![key.to_owned()], value_json: value.into().to_string() }
+fn item(key: &str, value: impl Into<Value>) -> JsonItem {
+    JsonItem { key: String::new(), nested_key: vec![key.to_owned()], value_json: value.into().to_string() }
 }
 
 /// Returns the item with a plain key, as wandb writes the configuration.
-fn plain(mut item: Item) -> Item {
+fn plain(mut item: JsonItem) -> JsonItem {
     item.key = item.nested_key.drain(..).collect();
     item
 }
