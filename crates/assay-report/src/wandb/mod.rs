@@ -12,9 +12,7 @@ use assay_model::JobReport;
 use prost::Message;
 
 use log::RecordLog;
-
-/// Name of the copy of the report in the run's folder `files`, which the log names.
-pub const REPORT_FILE: &str = "report.json";
+pub use records::REPORT_FILE;
 
 /// An offline run.
 #[derive(Debug, Clone, PartialEq, Eq)]

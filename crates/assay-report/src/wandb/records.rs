@@ -4,7 +4,6 @@ use assay_model::{EpisodeResult, JobReport, JobStatus, sanitise};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::REPORT_FILE;
 use super::messages::{
     ConfigRecord, FileItem, FilesRecord, HeaderRecord, HistoryRecord, HistoryStep, JsonItem, MetricOptions,
     MetricRecord, ProtoTime, RecordContent, RecordControl, RunExitRecord, RunRecord, SummaryRecord, VersionInfo,
@@ -12,6 +11,8 @@ use super::messages::{
 };
 use crate::{ClauseSummary, outcome};
 
+/// Name of the copy of the report in the run's folder `files`, which the log names.
+pub const REPORT_FILE: &str = "report.json";
 /// Project that the run belongs to, unless `wandb sync --project` names another.
 const PROJECT: &str = "assay";
 /// Metric on the horizontal axis of all others.
