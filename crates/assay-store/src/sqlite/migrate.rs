@@ -30,6 +30,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0019_installed_versions.sql"),
     include_str!("migrations/0020_webhooks.sql"),
     include_str!("migrations/0021_models.sql"),
+    include_str!("migrations/0022_open_jobs.sql"),
 ];
 
 /// Returns the newest schema version.

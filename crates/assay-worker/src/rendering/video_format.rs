@@ -95,6 +95,7 @@ impl fmt::Display for VideoFormat {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::{MAX_FRAMES, VideoFormat};
 
