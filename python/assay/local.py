@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any
 
+from . import _home
 from ._program import find
 from .errors import ProgramError
 from .models import EpisodeResult, JobReport
@@ -122,9 +123,13 @@ def run(policy: str, options: list[str], shown: bool) -> JobReport:
     """Runs `assay verify` and returns the report that it prints."""
     command = [str(find()), "verify", policy, *options]
     with tempfile.TemporaryFile("w+") as log:
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=None if shown else log, stdin=subprocess.DEVNULL, text=True
-        ) as child:
+        try:
+            child = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=None if shown else log, stdin=subprocess.DEVNULL, text=True
+            )
+        except OSError as error:
+            raise ProgramError(_home.cannot_start(command[0], error)) from error
+        with child:
             try:
                 output, _ = child.communicate()
             except KeyboardInterrupt:
