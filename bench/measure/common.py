@@ -1,9 +1,11 @@
 """Shared code of the benchmarks: running `assay verify`, reading the cost of episodes from its log, and the table."""
 
+import hashlib
 import json
 import os
 import re
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from datetime import datetime
@@ -42,6 +44,21 @@ class Episode:
     ended: float
     cost: dict
     steps: int = 0
+
+
+def created(venv, pins, source_pins=None):
+    """Returns the Python of an environment; creates it if the pins have changed. `source_pins` has packages without
+    wheels."""
+    files = [pins] if source_pins is None else [pins, source_pins]
+    mark, digest = venv / "pins.sha256", hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    if not mark.is_file() or mark.read_text() != digest:
+        subprocess.run([sys.executable, "-m", "venv", "--clear", venv], check=True)
+        pip = [venv / "bin" / "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
+        subprocess.run([*pip, "--only-binary=:all:", "-r", pins], check=True)
+        if source_pins is not None:
+            subprocess.run([*pip, "--no-build-isolation", "-r", source_pins], check=True)
+        mark.write_text(digest)
+    return venv / "bin" / "python"
 
 
 def on_core(core):

@@ -33,6 +33,24 @@ def program() -> pathlib.Path:
     return PROGRAM
 
 
+def cannot_start(path: str | os.PathLike[str], error: OSError) -> str:
+    """Returns the message for a program that the system refuses to start."""
+    return f"cannot start {os.fspath(path)} ({error.strerror}): the programs need glibc (not musl) and x86-64"
+
+
+def remove_unpacked() -> list[pathlib.Path]:
+    """Removes the runtimes that `unpack` has created, which pip does not know, and returns their folders."""
+    folders = [target for packed in sorted(RUNTIMES.glob("*.tar.xz")) if (target := unpacked(packed)).is_dir()]
+    for folder in folders:
+        shutil.rmtree(folder)
+    (RUNTIMES / ".lock").unlink(missing_ok=True)
+    return folders
+
+
+def unpacked(packed: pathlib.Path) -> pathlib.Path:
+    return packed.with_name(packed.name.removesuffix(".tar.xz"))
+
+
 def unpack(name: str) -> None:
     """Unpacks a runtime, unless that was done before."""
     target, packed = RUNTIMES / name, RUNTIMES / f"{name}.tar.xz"

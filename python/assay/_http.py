@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, Any
 from urllib.parse import urlencode, urlsplit
 
-from .errors import ConnectionFailed, DownloadError, IncompatibleServer, api_error
+from .errors import ConnectionFailed, DownloadError, IncompatibleServer, UnsupportedOperation, api_error
 
 #: Seconds without any byte after which a request is given up. The service sends a comment every 15 s in a stream.
 TIMEOUT_S = 60.0
@@ -28,6 +28,11 @@ FIRST_PAUSE_S = 0.25
 CHUNK_BYTES = 1 << 16
 #: Answers are read up to this length; downloads are not limited.
 MOST_ANSWER_BYTES = 64 << 20
+#: The version of the API that this client speaks, and the prefix of its paths. A service of every release has it.
+API = "/v1"
+#: How services refuse paths that they do not have; a missing job or scenario has another message.
+NO_SUCH_PATH = "there is nothing at this path"
+METHOD_NOT_ALLOWED = 405
 
 Query = Mapping[str, Any]
 #: Yields a body; called again for each repetition.
@@ -119,22 +124,26 @@ class Http:
         data = response.read()
         if response.status == 204:
             return None
-        return decoded(data, self.url)
+        return decoded_object(data, self.url)
 
     def send(
         self, method: str, path: str, *, query: Query | None = None, body: Body | None = None, length: int | None = None,
         content: str | None = None, headers: Mapping[str, str] | None = None, own: bool = False,
+        prefix: str = API,
     ) -> Response:  # fmt: skip
         """Sends a request, again after failures that may pass, and returns the answer if it is a success.
 
-        Every POST has an idempotency key, so a repetition has no second effect.
+        Every POST has an idempotency key, so a repetition has no second effect. The path is one of the API, unless
+        `prefix` is empty: then it is one that the service named.
 
         Raises:
             ConnectionFailed: the service cannot be reached.
             ApiError: the service refused the request.
+            UnsupportedOperation: the service is too old or too new for this operation.
+            IncompatibleServer: something else answered, or a service whose API has another version.
         """
         given = {name: text(value) for name, value in (query or {}).items() if value is not None}
-        target = f"{self.base}{path}" + (f"?{urlencode(given)}" if given else "")
+        target = f"{self.base}{prefix}{path}" + (f"?{urlencode(given)}" if given else "")
         fields = {"Accept": "application/json", **(headers or {})}
         if self._key:
             fields["Authorization"] = f"Bearer {self._key}"
@@ -160,7 +169,7 @@ class Http:
             else:
                 if response.status < 300:
                     return response
-                refusal = self._refusal(response)
+                refusal = self._refusal(response, method, path)
                 if own:
                     response.close()
                 wished = waiting(response.headers.get("Retry-After"))
@@ -177,15 +186,42 @@ class Http:
         why = str(error) or type(error).__name__
         return ConnectionFailed(f"cannot reach {self.url}: {why}. Is the service running, and the address right?")
 
-    def _refusal(self, response: Response) -> Exception:
+    def _refusal(self, response: Response, method: str, path: str) -> Exception:
         data = response.read()
         if 300 <= response.status < 400:
             where = response.headers.get("Location", "elsewhere")
             return IncompatibleServer(f"{self.url} redirects to {where}: use that address")
-        body = decoded(data, self.url)
-        if not isinstance(body, dict) or not isinstance(body.get("error"), dict):
+        error = refused(data)
+        missing = response.status == 404 and (error is None or error.get("message") == NO_SUCH_PATH)
+        if missing or (error and response.status == METHOD_NOT_ALLOWED):
+            response.close()
+            return self._unsupported(method, path, response.status)
+        if error is None:
             return IncompatibleServer(f"{self.url} answered {response.status}, but not as a service of assay does")
-        return api_error(response.status, body["error"])
+        return api_error(response.status, error)
+
+    def _unsupported(self, method: str, path: str, status: int) -> IncompatibleServer:
+        """Creates the error for a path that the service does not have, after a look at the service's version."""
+        connection = self.connection()
+        try:
+            connection.request("GET", f"{self.base}/", headers={"Accept": "application/json"})
+            index = decoded_object(Response(connection, connection.getresponse()).read(), self.url)
+        except (OSError, http.client.HTTPException, IncompatibleServer):
+            index = {}
+        finally:
+            connection.close()
+        if index.get("name") != "assay":
+            return IncompatibleServer(f"{self.url} answered {status}, but not as a service of assay does")
+        version, api = index.get("version"), urlsplit(str(index.get("api"))).path.rstrip("/")
+        if not api.endswith(API):
+            return IncompatibleServer(
+                f"{self.url} is assay {version}, whose API is {index.get('api')}; this client speaks {API}: install the "
+                "wheel of the service's version"
+            )
+        return UnsupportedOperation(
+            f"{self.url} is assay {version}, which has no {method} {path}: it is of another version than this client "
+            "(upgrade the older of the two), or its operator turned this off"
+        )
 
 
 def close_all(connections: list[http.client.HTTPConnection]) -> None:
@@ -200,6 +236,24 @@ def decoded(data: bytes, url: str) -> Any:
         raise IncompatibleServer(
             f"{url} did not answer with JSON; is this the address of a service of assay, and not of its proxy?"
         ) from error
+
+
+def decoded_object(data: bytes, url: str) -> dict[str, Any]:
+    """Returns the object that an answer is; all answers of the API are objects."""
+    value = decoded(data, url)
+    if not isinstance(value, dict):
+        raise IncompatibleServer(f"{url} did not answer with an object, as a service of assay does")
+    return value
+
+
+def refused(data: bytes) -> dict[str, Any] | None:
+    """Returns the error in the body of a refusal; `None` if it has none."""
+    try:
+        body = json.loads(data)
+    except ValueError:
+        return None
+    error = body.get("error") if isinstance(body, dict) else None
+    return error if isinstance(error, dict) else None
 
 
 def waiting(header: str | None) -> float:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from http.client import HTTPException
 from typing import Any
 
-from ._http import Http
+from ._http import Http, decoded_object
 from .errors import ConnectionFailed, RateLimited, Unavailable
 
 #: Longest outage of the service that a follower waits out, in seconds.
@@ -56,13 +55,14 @@ class Ended(Exception):
 
 
 def connected(http: Http, path: str, last: str | None) -> Iterator[Event]:
-    """Yields the events of one connection."""
+    """Yields the events of one connection. The states of a job have no name; named events, which a newer service may
+    send, are skipped."""
     headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last} if last else {})
     response = http.send("GET", path, headers=headers, own=True)
     try:
         if response.status == 204:
             raise Ended
-        id_, data = None, []
+        id_, data, is_named = None, list[str](), False
         for raw in response.lines():
             line = raw.decode("utf-8", "replace").rstrip("\r\n")
             name, _, value = line.partition(":")
@@ -71,8 +71,11 @@ def connected(http: Http, path: str, last: str | None) -> Iterator[Event]:
                 id_ = value
             elif name == "data":
                 data.append(value)
-            elif not line and data:
-                yield id_, json.loads("\n".join(data))
-                id_, data = None, []
+            elif name == "event":
+                is_named = value != "message"
+            elif not line:
+                if data and not is_named:
+                    yield id_, decoded_object("\n".join(data).encode(), http.url)
+                id_, data, is_named = None, [], False
     finally:
         response.close()

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote, urljoin
 
 from . import models as wire
-from ._http import RETRIES, TIMEOUT_S, Http, form, json_body, save, text
+from ._http import API, RETRIES, TIMEOUT_S, Http, form, json_body, save, text
 from ._progress import Progress
 from ._stream import follow
 from .errors import AssayError, WaitTimeout
@@ -195,7 +195,7 @@ class Client:
         whole = urljoin(f"{self.url}/", url)
         if not whole.startswith(f"{self.url}/"):
             raise AssayError(f"{whole} is not an address of {self.url}, so its key is not sent there")
-        response = self._http.send("GET", whole[len(self.url) :], headers={"Accept": "*/*"}, own=True)
+        response = self._http.send("GET", whole[len(self.url) :], headers={"Accept": "*/*"}, own=True, prefix="")
         save(response, path, sha256)
 
     def download_evidence(self, job_id: str, folder: str | os.PathLike[str]) -> list[str]:
@@ -204,7 +204,7 @@ class Client:
         `assay attest verify FOLDER` checks the result without the service.
         """
         os.makedirs(folder, exist_ok=True)
-        prefix = f"/verify/{part(job_id)}"
+        prefix = f"{API}/verify/{part(job_id)}"
         self.download(f"{self.url}{prefix}/report.json", os.path.join(folder, "report.json"))
         self.download(f"{self.url}{prefix}/attestation", os.path.join(folder, "report.intoto.json"))
         names = ["report.json", "report.intoto.json"]
@@ -225,7 +225,7 @@ class Client:
             page = self.episodes(job_id, limit=PAGE, offset=offset)
             total, offset = page.total, offset + PAGE
             for episode in page.episodes:
-                yield from episode.evidence
+                yield from episode.evidence or []
 
     # Models.
 
@@ -440,7 +440,7 @@ class Client:
 
     def index(self) -> wire.Index:
         """Returns the service's name and version. API: index."""
-        return wire.Index.from_json(self._get("/"))
+        return wire.Index.from_json(self._http.json("GET", "/", prefix=""))
 
     def signing_keys(self) -> wire.PublishedKeys:
         """Returns the public keys that sign statements. API: signing_keys."""
@@ -488,17 +488,20 @@ class Client:
         on_update: Callable[[wire.JobUpdate], None] | None,
     ) -> Any:  # fmt: skip
         started = time.monotonic()
+        has_ended = False
 
         def is_late() -> bool:
             return timeout_s is not None and time.monotonic() - started > timeout_s
 
         with Progress(progress) as bar:
             for update in self._follow(path, None, is_late):
+                # A newer service may have other final states than those known here.
+                has_ended = bool(update.done)
                 bar.update(update)
                 if on_update:
                     on_update(update)
         job = get()
-        if job.status not in FINAL:
+        if is_late() and not has_ended and job.status not in FINAL:
             raise WaitTimeout(f"{path.split('/')[2]} is {job.status} after {timeout_s:g} s; it continues on the service")
         return job
 

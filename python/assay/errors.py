@@ -17,6 +17,10 @@ class IncompatibleServer(AssayError):
     """The address answers, but not as a service of assay, or as one of another major version."""
 
 
+class UnsupportedOperation(IncompatibleServer):
+    """The service is one of assay, but of a version without this operation. The message names the version."""
+
+
 class WaitTimeout(AssayError):
     """A job did not end within the time given to `wait`; it continues on the service."""
 
@@ -102,4 +106,5 @@ def api_error(status: int, body: dict[str, Any]) -> ApiError:
     """Creates the error for an answer with the HTTP `status` and the service's error `body`."""
     kind = _BY_STATUS.get(status, ApiError)
     code, message = str(body.get("code", "UNKNOWN")), str(body.get("message", "no message"))
-    return kind(code, message, status, body.get("details"), body.get("request_id"))
+    details = body.get("details")
+    return kind(code, message, status, details if isinstance(details, dict) else None, body.get("request_id"))

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any
 
+from . import _home
 from ._program import find
 from .errors import ProgramError
 from .models import EpisodeResult, JobReport
@@ -122,10 +123,14 @@ def run(name: str, policy: str, options: list[str], shown: bool, **variables: st
     """Runs a command of assay that verifies a policy, and returns the report that it prints."""
     command = [str(find()), name, policy, *options]
     with tempfile.TemporaryFile("w+") as log:
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=None if shown else log, stdin=subprocess.DEVNULL, text=True,
-            env=os.environ | variables,
-        ) as child:
+        try:
+            child = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=None if shown else log, stdin=subprocess.DEVNULL, text=True,
+                env=os.environ | variables,
+            )  # fmt: skip
+        except OSError as error:
+            raise ProgramError(_home.cannot_start(command[0], error)) from error
+        with child:
             try:
                 output, _ = child.communicate()
             except KeyboardInterrupt:

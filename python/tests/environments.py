@@ -1,5 +1,6 @@
 """The environments against a run of `assay verify`."""
 
+import contextlib
 import gc
 import tempfile
 import unittest
@@ -44,13 +45,96 @@ class Environments(unittest.TestCase):
     def test_gymnasium_accepts_it(self):
         check_env(self.make().unwrapped, skip_render_check=True)
 
+    def test_every_scenario_can_be_stepped(self):
+        home = EXAMPLES.parents[1] / "scenarios"
+        scenarios = sorted(folder.parent.name for folder in home.glob("*/scenario.toml"))
+        self.assertGreaterEqual(len(scenarios), 12)
+        with_images = set()
+        for scenario in scenarios:
+            with self.subTest(scenario=scenario):
+                env = gymnasium.make(f"assay/{scenario}-v1")
+                observation, info = env.reset(seed=3)
+                again, _ = env.reset(seed=3)
+                self.assertTrue(all((observation[name] == again[name]).all() for name in observation))
+                for _ in range(3):
+                    self.assertTrue(env.observation_space.contains(observation))
+                    action = (env.action_space.low + env.action_space.high) / 2
+                    observation, reward, _, _, info = env.step(action)
+                    self.assertTrue(np.isfinite(reward) and info["cost"] >= 0)
+                self.assertEqual(set(info["margins"]), set(env.unwrapped.clauses))
+                self.assertGreater(observation["time"][0], 0)
+                images = {name: value for name, value in observation.items() if name.startswith("images/")}
+                for image in images.values():
+                    self.assertEqual((image.dtype, image.ndim, image.shape[2]), (np.uint8, 3, 3))
+                    self.assertGreater(image.std(), 5, "an image shows something")
+                with_images |= {scenario} if images else set()
+                env.close()
+        self.assertEqual(with_images, {"stack_by_sight", "tidy_by_sight"})
+
+    def test_gymnasium_accepts_others(self):
+        for scenario in ("cartpole_keepin", "quadrotor_gates"):
+            with self.subTest(scenario=scenario):
+                env = gymnasium.make(f"assay/{scenario}-v1").unwrapped
+                check_env(env, skip_render_check=True)
+                env.close()
+
     def test_vectorised(self):
-        for mode in ("sync", "async"):
+        for mode in ("sync", "async", "vector_entry_point"):
             both = gymnasium.make_vec(NAME, num_envs=2, vectorization_mode=mode)
             both.reset(seed=5)
             seen, _, _, _, info = both.step(both.action_space.sample())
             self.assertEqual((seen["joint_position"].shape, info["cost"].shape), ((2, 7), (2,)))
+            self.assertEqual(info["margins"]["tcp_speed"].shape, (2,))
+            self.assertTrue(both.observation_space.contains(seen))
             both.close()
+
+    def test_vectorised_environments_are_those_that_run_alone(self):
+        name, count = "assay/cartpole_keepin-v1", 2
+        vector = gymnasium.make_vec(name, num_envs=count, vectorization_mode="vector_entry_point")
+        self.addCleanup(vector.close)
+        alone = [self.enterContext(contextlib.closing(gymnasium.make(name))) for _ in range(count)]
+        seen, info = vector.reset(seed=SEED)
+        firsts = [env.reset(seed=SEED + at) for at, env in enumerate(alone)]
+        actions, ended = np.random.default_rng(1), [False] * count
+        begun = [0] * count
+        for step in range(1200):
+            for at, (observation, _) in enumerate(firsts):
+                for key, value in observation.items():
+                    np.testing.assert_array_equal(seen[key][at], value, f"{key} of {at} in step {step}")
+            chosen = actions.uniform(-1, 1, (count, 1)) * vector.single_action_space.high
+            seen, rewards, terminated, truncated, info = vector.step(chosen)
+            for at, env in enumerate(alone):
+                if ended[at]:
+                    firsts[at] = env.reset()
+                    self.assertEqual((rewards[at], terminated[at], truncated[at]), (0.0, False, False))
+                    ended[at], begun[at] = False, begun[at] + 1
+                    continue
+                observation, reward, over, late, own = env.step(chosen[at])
+                firsts[at], ended[at] = (observation, own), over or late
+                self.assertEqual((rewards[at], terminated[at], truncated[at]), (reward, over, late))
+                self.assertEqual((info["cost"][at], info["progress"][at]), (own["cost"], own["progress"]))
+                self.assertEqual({key: value[at] for key, value in info["margins"].items()}, own["margins"])
+                if ended[at]:
+                    self.assertTrue(info["_trace_hash"][at])
+                    self.assertEqual(info["trace_hash"][at], own["trace_hash"])
+                else:
+                    self.assertFalse(info.get("_trace_hash", [False] * count)[at])
+        self.assertGreaterEqual(min(begun), 2)
+
+    def test_vectorised_errors_are_typed(self):
+        vector = gymnasium.make_vec(NAME, num_envs=2, render_mode="rgb_array")
+        self.addCleanup(vector.close)
+        self.assertRaises(envs.NeedsReset, vector.step, np.zeros((2, 7)))
+        self.assertRaises(ValueError, vector.reset, seed=[1, 2, 3])
+        vector.reset(seed=[4, 4])
+        first, second = vector.render()
+        self.assertEqual(first.shape, (360, 480, 3))
+        self.assertTrue((first == second).all() and first.std() > 10)
+        for wrong in (np.zeros(7), np.full((2, 7), np.nan)):
+            self.assertRaises(envs.InvalidAction, vector.step, wrong)
+        vector.envs[1]._lane.process.kill()
+        vector.envs[1]._lane.process.wait()
+        self.assertRaises(envs.LaneEnded, vector.step, np.zeros((2, 7)))
 
     def test_pictures_show_the_scene(self):
         env = self.make(render_mode="rgb_array")
@@ -76,6 +160,7 @@ class Environments(unittest.TestCase):
         env.step(nothing)
         env._lane.process.kill()
         env._lane.process.wait()
+        self.assertRaises(envs.LaneEnded, env.step, nothing)
         self.assertRaises(envs.LaneEnded, env.step, nothing)
         self.assertRaises(envs.NeedsReset, env.reset)
         self.assertRaises(envs.NotInstalled, envs.AssayEnv, "no_such_scenario")

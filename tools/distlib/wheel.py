@@ -37,9 +37,6 @@ Classifier: Typing :: Typed
 """
 ENTRY_POINTS = """[console_scripts]
 assay = assay.__main__:main
-
-[gymnasium.envs]
-__root__ = assay.envs:register
 """
 TAG = re.compile(r'"(manylinux_2_\d+_x86_64)"')
 # The oldest glibc that policies' runtimes and MuJoCo are built for anyway.

@@ -25,6 +25,7 @@ mod models;
 mod ports;
 mod published;
 mod quota;
+mod report_assets;
 mod routes;
 mod scenario_lookup;
 mod seasons;

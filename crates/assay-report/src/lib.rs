@@ -1,5 +1,5 @@
-//! Reports of jobs for people and programs. The crate is pure: its only output is text, and it never accesses a file, a
-//! clock or a terminal.
+//! Reports of jobs for people and programs. The crate is pure: its only output is text and bytes, and it never
+//! accesses a file, a clock or a terminal.
 //!
 //! - [`terminal`]: the report at the end of `assay verify`,
 //! - [`html`]: a self-contained page,
@@ -7,6 +7,7 @@
 //! - [`ReplayReport`]: the result of `assay replay`,
 //! - [`markdown`], [`junit`], [`sarif`]: for pull requests, CI systems and code hosts,
 //! - [`hf_card`]: metadata of a Hugging Face model card,
+//! - [`wandb`]: an offline run of Weights & Biases,
 //! - [`remedy()`]: advice for the author of a policy that failed,
 //! - [`attest`]: signed statements and their verification.
 //!
@@ -29,6 +30,7 @@ pub mod sarif;
 pub mod schema;
 mod statistics;
 pub mod terminal;
+pub mod wandb;
 mod words;
 
 pub use clauses::{ClauseSummary, WorstMargin};

@@ -59,6 +59,18 @@ pub(crate) fn seconds(x: f64) -> String {
     format!("{x:.2} s")
 }
 
+/// Formats a size of a file: `812 B`, `1.2 MB`.
+pub(crate) fn bytes(size: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
+    for (unit, name) in UNITS {
+        if size >= unit {
+            let tenths = size.saturating_mul(10) / unit;
+            return format!("{}.{} {name}", tenths / 10, tenths % 10);
+        }
+    }
+    format!("{size} B")
+}
+
 /// Formats a count with its noun: `1 episode`, `3 episodes`.
 pub(crate) fn counted(n: usize, one: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") }
@@ -97,6 +109,15 @@ mod tests {
         }
         assert_eq!(signed(-3.0), "-3");
         assert_eq!(signed(0.5), "+0.5");
+    }
+
+    #[test]
+    fn sizes_have_one_decimal() {
+        for (size, text) in
+            [(0, "0 B"), (999, "999 B"), (1_250, "1.2 kB"), (3_000_000, "3.0 MB"), (2_340_000_000, "2.3 GB")]
+        {
+            assert_eq!(bytes(size), text);
+        }
     }
 
     #[test]

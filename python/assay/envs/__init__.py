@@ -4,11 +4,12 @@ import gymnasium
 
 from ._environment import AssayEnv, world_seed
 from ._lane import installation
+from ._vector import AssayVectorEnv
 from .errors import EnvironmentFailure, InvalidAction, LaneEnded, NeedsReset, NotInstalled, ScenarioRefused
 
 __all__ = [
-    "AssayEnv", "EnvironmentFailure", "InvalidAction", "LaneEnded", "NeedsReset", "NotInstalled", "ScenarioRefused",
-    "register", "world_seed",
+    "AssayEnv", "AssayVectorEnv", "EnvironmentFailure", "InvalidAction", "LaneEnded", "NeedsReset", "NotInstalled",
+    "ScenarioRefused", "register", "world_seed",
 ]
 
 
@@ -22,8 +23,10 @@ def register() -> None:
         name = f"assay/{folder.name}-v1"
         if (folder / "scenario.toml").is_file() and name not in gymnasium.registry:
             # The lane itself ends episodes and checks the order of calls.
-            entry, keywords = "assay.envs:AssayEnv", {"scenario": folder.name}
-            gymnasium.register(name, entry_point=entry, kwargs=keywords, order_enforce=False)
+            gymnasium.register(
+                name, entry_point="assay.envs:AssayEnv", vector_entry_point="assay.envs:AssayVectorEnv",
+                kwargs={"scenario": folder.name}, order_enforce=False,
+            )  # fmt: skip
 
 
 register()

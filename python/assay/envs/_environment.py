@@ -11,11 +11,10 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from ._lane import ACTION, LAST, OBSERVATION, READY, Lane, installation
-from .errors import InvalidAction, LaneEnded, NeedsReset, NotInstalled
+from ._lane import ACTION, OBSERVATION, READY, Lane, installation
+from ._layout import Layout
+from .errors import InvalidAction, NeedsReset, NotInstalled
 
-PICTURE_SHAPE = (360, 480, 3)
-DTYPES: dict[str, type[np.generic]] = {"f64": np.float64, "f32": np.float32, "u8": np.uint8}
 Observation = dict[str, NDArray[Any]]
 Action = NDArray[np.float64]
 
@@ -50,36 +49,23 @@ class AssayEnv(gymnasium.Env[Observation, Action]):
         self.action_space = spaces.Box(np.array(low), np.array(high), dtype=np.float64)
         self._seed, self._episode = 0, -1
         self._lane = Lane(folder, home / "robots", render_mode is not None)
-        self._arrays = self._lane.begin(0, world_seed(0, 0))["observation"]
+        announced = self._lane.begin(0, world_seed(0, 0))["observation"]
+        self._layout = Layout(len(self.clauses), announced, render_mode is not None)
         time = spaces.Box(-math.inf, math.inf, (1,), np.float64)
-        arrays: Any = {array["name"]: _space(array["dtype"], tuple(array["shape"])) for array in self._arrays}
+        arrays: Any = {array["name"]: _space(array["dtype"], tuple(array["shape"])) for array in announced}
         # Typed loosely: gymnasium's Dict is a space of dictionaries of anything.
         space: Any = spaces.Dict({"time": time, "time_remaining": time, **arrays})
         self.observation_space = space
         self._ready, self._seq, self._progress = False, 0, 0.0
         self._robustness = np.full(len(self.clauses), math.inf)
         self._picture: NDArray[np.uint8] | None = None
-        self._frame_bytes = 65536
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """Begins episode 0 of `assay verify --seed SEED`, or options["episode"]; without a seed, the next one."""
-        super().reset(seed=seed)
-        if seed is not None:
-            self._seed, self._episode = seed, -1
-        elif self._episode < 0:
-            self._seed = int(self.np_random.integers(2**53))
-        self._episode = int((options or {}).get("episode", self._episode + 1))
-        self._ready = False
-        if self._lane.process.returncode is not None:
-            raise NeedsReset("the environment is closed: make a new one")
-        self._lane.begin(self._episode, world_seed(self._seed, self._episode))
-        self._lane.send(READY, 0, b"")
-        self._seq, self._progress = 0, 0.0
-        self._robustness.fill(math.inf)
+        self._begin(seed, options)
         _, observation, info = self._receive()
-        self._ready = True
         return observation, info | {"seed": self._seed, "episode": self._episode}
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
@@ -90,8 +76,7 @@ class AssayEnv(gymnasium.Env[Observation, Action]):
         if numbers.shape != self.action_space.shape or not np.isfinite(numbers).all():
             raise InvalidAction(f"an action is {self.action_space.shape} finite numbers, not {action!r}")
         before = self._progress
-        self._lane.send(ACTION, self._seq, numbers.tobytes())
-        self._seq += 1
+        self._act(numbers.tobytes())
         kind, observation, info = self._receive()
         reward = self._progress - before
         if kind == OBSERVATION:
@@ -112,37 +97,48 @@ class AssayEnv(gymnasium.Env[Observation, Action]):
         self._ready = False
         self._lane.close()
 
+    def _begin(self, seed: int | None, options: dict[str, Any] | None) -> None:
+        """Begins an episode, whose first observation is then to be received."""
+        super().reset(seed=seed)
+        if seed is not None:
+            self._seed, self._episode = seed, -1
+        elif self._episode < 0:
+            self._seed = int(self.np_random.integers(2**53))
+        self._episode = int((options or {}).get("episode", self._episode + 1))
+        self._ready = False
+        if self._lane.process.returncode is not None:
+            raise NeedsReset("the environment is closed: make a new one")
+        self._lane.begin(self._episode, world_seed(self._seed, self._episode))
+        self._lane.send(READY, 0, b"")
+        self._seq, self._progress = 0, 0.0
+        self._robustness.fill(math.inf)
+        self._ready = True
+
+    def _act(self, action: bytes) -> None:
+        self._lane.send(ACTION, self._seq, action)
+        self._seq += 1
+
     def _receive(self) -> tuple[int, Observation, dict[str, Any]]:
-        kind, _, payload = self._lane.receive(self._frame_bytes)
-        if kind not in (OBSERVATION, LAST):
-            raise LaneEnded(f"the lane sent frame {kind}: use programs and package of one version")
-        self._frame_bytes = len(payload) + 24
-        count = len(self.clauses)
-        numbers = np.frombuffer(payload, "<f8", 2 * count + 4)
+        # A new buffer for each frame: the arrays of the observation share its memory.
+        frame = bytearray(self._layout.frame_bytes)
+        kind = self._lane.receive_into(memoryview(frame))
+        count, numbers = len(self.clauses), self._layout.feedback(frame)
         margins, robustness = numbers[:count], numbers[count : 2 * count]
         # A formula applied to one control step alone is an approximation; a clause without any violation costs nothing.
         violated = (robustness < 0) & ((margins < 0) | (robustness < self._robustness))
-        self._robustness = robustness.copy()
-        self._progress = float(numbers[2 * count])
+        self._robustness = robustness
+        values = numbers.tolist()
+        self._progress = values[2 * count]
         info = {
-            "margins": dict(zip(self.clauses, margins.tolist())),
-            "robustness": dict(zip(self.clauses, robustness.tolist())),
+            "margins": dict(zip(self.clauses, values)),
+            "robustness": dict(zip(self.clauses, values[count:])),
             "cost": float(np.count_nonzero(violated)),
-            "success": bool(numbers[2 * count + 1]),
+            "success": values[2 * count + 1] != 0.0,
             "progress": self._progress,
-            "time": float(numbers[2 * count + 2]),
+            "time": values[2 * count + 2],
         }
-        at = (2 * count + 2) * 8
-        observation = {"time": numbers[-2:-1].copy(), "time_remaining": numbers[-1:].copy()}
-        at += 16
-        for array in self._arrays:
-            dtype, shape = np.dtype(DTYPES[array["dtype"]]), tuple(array["shape"])
-            size = math.prod(shape)
-            observation[array["name"]] = np.frombuffer(payload, dtype, size, at).reshape(shape).copy()
-            at += size * dtype.itemsize
-        if self.render_mode is not None:
-            self._picture = np.frombuffer(payload, np.uint8, offset=at).reshape(PICTURE_SHAPE).copy()
-        return kind, observation, info
+        self._picture = self._layout.picture(frame)
+        return kind, self._layout.observation(frame), info
 
 
 def _space(dtype: str, shape: tuple[int, ...]) -> spaces.Box:

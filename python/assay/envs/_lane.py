@@ -12,11 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .._home import HOME
+from .._home import HOME, cannot_start
 from .._program import find
 from ..errors import ProgramError
 from .errors import LaneEnded, NotInstalled, ScenarioRefused
 
+MAGIC = b"ASY1"
 HEADER = struct.Struct("<4sBBHIIQ")
 INIT, READY, OBSERVATION, ACTION, LAST = 4, 5, 6, 7, 10
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
@@ -69,6 +70,10 @@ class Lane:
         try:
             quiet, environment = subprocess.DEVNULL, {**os.environ, **TUNABLES}
             process = subprocess.Popen(command, stdin=its.fileno(), stdout=quiet, stderr=quiet, env=environment)
+        except OSError as error:
+            mine.close()
+            shutil.rmtree(scratch, ignore_errors=True)
+            raise NotInstalled(cannot_start(command[0], error)) from error
         finally:
             its.close()
         self.process, self._control, self._streams = process, mine, list[int]()
@@ -106,8 +111,8 @@ class Lane:
 
     def send(self, kind: int, seq: int, payload: bytes) -> None:
         try:
-            os.write(self._streams[1], HEADER.pack(b"ASY1", kind, 0, 0, seq, len(payload), 0) + payload)
-        except OSError as error:
+            os.write(self._streams[1], HEADER.pack(MAGIC, kind, 0, 0, seq, len(payload), 0) + payload)
+        except (OSError, IndexError) as error:  # no streams: it ended before
             raise self._gone() from error
 
     def receive(self, expected: int = 65536) -> tuple[int, int, memoryview]:
@@ -116,11 +121,25 @@ class Lane:
         while len(data) < HEADER.size:
             data += self._read(expected)
         magic, kind, _, _, seq, length, _ = HEADER.unpack_from(data)
-        if magic != b"ASY1" or length > MAX_FRAME_BYTES:
+        if magic != MAGIC or length > MAX_FRAME_BYTES:
             raise LaneEnded("the lane sent no frame: use programs and package of one version")
         while len(data) < HEADER.size + length:
             data += self._read(HEADER.size + length - len(data))
         return kind, seq, memoryview(data)[HEADER.size :]
+
+    def receive_into(self, frame: memoryview) -> int:
+        """Reads a frame of an observation, header included, which must fill `frame`; returns its kind."""
+        done = 0
+        while done < len(frame):
+            part = os.readv(self._streams[0], [frame[done:] if done else frame])
+            if part == 0:
+                raise self._gone()
+            done += part
+            if done >= HEADER.size:
+                magic, kind, _, _, _, length, _ = HEADER.unpack_from(frame)
+                if magic != MAGIC or kind not in (OBSERVATION, LAST) or length != len(frame) - HEADER.size:
+                    raise LaneEnded("the lane sent another frame than an observation: use programs and package of one version")
+        return int(kind)
 
     def end(self) -> dict[str, Any]:
         """Ends the episode, abandoning it if it is still running; returns the lane's result."""

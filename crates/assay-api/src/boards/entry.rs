@@ -13,48 +13,48 @@ const STEPS: f64 = 20.0;
 pub(crate) struct LeaderboardEntry {
     /// Rank, counted from 1; tied entries share a rank. `null` for entries that are no better than the idle policy,
     /// and, on a board of several scenarios, for accounts without a SAFE entry.
-    pub(super) rank: Option<u32>,
+    pub(crate) rank: Option<u32>,
     /// Best rank of the interval: 1 plus the number of entries that are significantly ahead, judged by their lead in
     /// the worlds that both ran in and by the board's order.
-    pub(super) rank_low: Option<u32>,
+    pub(crate) rank_low: Option<u32>,
     /// Worst rank of the interval: the number of entries minus those that are significantly behind. Both ends hold
     /// with a confidence of 95 %.
-    pub(super) rank_high: Option<u32>,
+    pub(crate) rank_high: Option<u32>,
     /// Id of the submission; `null` on a board of several scenarios.
-    pub(super) submission_id: Option<JobId>,
+    pub(crate) submission_id: Option<JobId>,
     /// Name of the policy; `null` on a board of several scenarios.
-    pub(super) policy_name: Option<String>,
-    pub(super) account: AccountId,
+    pub(crate) policy_name: Option<String>,
+    pub(crate) account: AccountId,
     /// Verdict; on a board of several scenarios, the worst one.
-    pub(super) verdict: Verdict,
+    pub(crate) verdict: Verdict,
     /// Worlds of the run that counts: `fresh` for the top entries of a closed season, `season` otherwise. Entries with
     /// the same verdict are ordered by worlds, `fresh` first, and then by score. `null` on a board of several
     /// scenarios, which uses the seasons' worlds.
-    pub(super) worlds: Option<Worlds>,
+    pub(crate) worlds: Option<Worlds>,
     /// Score out of the scenario's `max_score`; on a board of several scenarios, the mean share of it that was reached,
     /// in [0, 1], where a missing or not SAFE entry counts as 0. While a season is open, it is computed from shares
     /// rounded to 3 decimal places.
     #[schemars(range(min = 0))]
-    pub(super) score: f64,
+    pub(crate) score: f64,
     /// Score on the season's worlds, which all entries ran in, so it is comparable between all of them. `null` on a
     /// board of several scenarios.
     #[schemars(range(min = 0))]
-    pub(super) season_score: Option<f64>,
+    pub(crate) season_score: Option<f64>,
     /// Lower end of the interval (by the board's `interval_method`) for the score over all worlds that the scenario can
     /// draw; `score_high` is the upper end. While a season is open, both are rounded outward to twentieths of the
     /// perfect score.
     #[schemars(range(min = 0))]
-    pub(super) score_low: f64,
+    pub(crate) score_low: f64,
     #[schemars(range(min = 0))]
-    pub(super) score_high: f64,
+    pub(crate) score_high: f64,
     #[schemars(range(min = 0, max = 1))]
-    pub(super) success_rate: f64,
+    pub(crate) success_rate: f64,
     /// Safety score; `null` while a season is open.
     #[schemars(range(min = 0, max = 1))]
-    pub(super) safety_score: Option<f64>,
+    pub(crate) safety_score: Option<f64>,
     /// Number of episodes that counted.
-    pub(super) episodes: u32,
-    pub(super) created_at: Timestamp,
+    pub(crate) episodes: u32,
+    pub(crate) created_at: Timestamp,
     #[serde(skip)]
     pub(super) completed_at: Timestamp,
 }

@@ -17,18 +17,18 @@ use crate::published::PublishedSubmission;
 use crate::state::App;
 
 /// A kind of access to a job.
-pub(in crate::routes) trait JobAccess: Send + Sync + 'static {
+pub(crate) trait JobAccess: Send + Sync + 'static {
     /// Returns the account whose jobs the caller may access this way; `None` means all accounts.
     fn account(caller: &Caller) -> Option<&AccountId>;
 }
 
 /// Read access: the owner, reviewers and administrators.
 #[derive(Debug)]
-pub(in crate::routes) struct ReadAccess;
+pub(crate) struct ReadAccess;
 
 /// Write access: the owner and administrators.
 #[derive(Debug)]
-pub(in crate::routes) struct WriteAccess;
+pub(crate) struct WriteAccess;
 
 impl JobAccess for ReadAccess {
     fn account(caller: &Caller) -> Option<&AccountId> {
@@ -44,26 +44,26 @@ impl JobAccess for WriteAccess {
 
 /// A verification. Submissions to the arena are not verifications.
 #[derive(Debug)]
-pub(in crate::routes) struct Verification<A> {
-    pub(in crate::routes) record: JobRecord,
+pub(crate) struct Verification<A> {
+    pub(crate) record: JobRecord,
     access: PhantomData<A>,
 }
 
 /// A submission in its currently published state.
 #[derive(Debug)]
-pub(in crate::routes) struct Submission<A> {
-    pub(in crate::routes) published: PublishedSubmission,
+pub(crate) struct Submission<A> {
+    pub(crate) published: PublishedSubmission,
     access: PhantomData<A>,
 }
 
 impl<A: JobAccess> Verification<A> {
     /// Loads the verification with the id from the path.
-    pub(in crate::routes) async fn named(app: &App, caller: &Caller, id: &str) -> Result<Self, ApiError> {
+    pub(crate) async fn named(app: &App, caller: &Caller, id: &str) -> Result<Self, ApiError> {
         Self::load(app, caller, id.parse().map_err(|_| ApiError::not_found("job"))?).await
     }
 
     /// Loads the verification with this id.
-    pub(in crate::routes) async fn load(app: &App, caller: &Caller, id: JobId) -> Result<Self, ApiError> {
+    pub(crate) async fn load(app: &App, caller: &Caller, id: JobId) -> Result<Self, ApiError> {
         let record = load::<A>(app, caller, id, JobKind::Verify, "job").await?;
         Ok(Self { record, access: PhantomData })
     }
@@ -71,12 +71,12 @@ impl<A: JobAccess> Verification<A> {
 
 impl<A: JobAccess> Submission<A> {
     /// Loads the submission with the id from the path.
-    pub(in crate::routes) async fn named(app: &App, caller: &Caller, id: &str) -> Result<Self, ApiError> {
+    pub(crate) async fn named(app: &App, caller: &Caller, id: &str) -> Result<Self, ApiError> {
         Self::load(app, caller, id.parse().map_err(|_| ApiError::not_found("submission"))?).await
     }
 
     /// Loads the submission with this id.
-    pub(in crate::routes) async fn load(app: &App, caller: &Caller, id: JobId) -> Result<Self, ApiError> {
+    pub(crate) async fn load(app: &App, caller: &Caller, id: JobId) -> Result<Self, ApiError> {
         let record = load::<A>(app, caller, id, JobKind::Submission, "submission").await?;
         Ok(Self {
             published: PublishedSubmission::read(&*app.records, record, app.clock.now()).await?,

@@ -31,9 +31,17 @@ pub(crate) use self::access::AccessRules;
 pub(crate) use self::endpoint::Endpoint;
 pub use self::endpoint::EndpointInfo;
 pub(crate) use self::job_filter::{WantedJobs, parse as wanted_jobs};
+pub(crate) use self::jobs::{ReadAccess, Submission, Verification};
+pub(crate) use self::keys::create::{NewKey, create_key};
+pub(crate) use self::keys::revoke::revoke_key;
 pub use self::list::endpoints;
 pub(crate) use self::list::{declared_api, list};
 pub(crate) use self::openapi::document::query_parameters;
 pub(crate) use self::query::Query;
 pub use self::rate_class::RateClass;
-pub(crate) use self::submissions::view::{SubmissionDetail, detail as submission_object};
+pub(crate) use self::submissions::view::{
+    SubmissionDetail, SubmissionEntry, detail as submission_object, entry as submission_entry,
+};
+pub(crate) use self::verify::cancel::cancel as cancel_verification;
+pub(crate) use self::verify::create::accept_form;
+pub(crate) use self::verify::preflight::run_preflight;

@@ -21,8 +21,8 @@ pub(super) struct JobLine {
     pub(super) episodes_total: u32,
     pub(super) is_open: bool,
     pub(super) needs_review: bool,
-    /// Path of its report, once there is one.
-    pub(super) report: Option<String>,
+    /// Path of its page; `None` once it is erased.
+    pub(super) page: Option<String>,
     /// Time at which it was accepted, for people and for programs.
     pub(super) at: String,
     pub(super) at_exact: String,
@@ -34,7 +34,6 @@ impl JobLine {
         let (word, tone) = judged(&report);
         let reason = report.reason.as_ref().or(report.error_message.as_ref());
         let is_erased = report.erased_at.is_some();
-        let has_report = report.status == JobStatus::Completed && !is_erased;
         Self {
             policy: sanitise(&report.policy_name, MAX_TEXT_BYTES),
             scenario: report.scenario.to_string(),
@@ -45,14 +44,14 @@ impl JobLine {
             episodes_total: report.progress.episodes_total,
             is_open: !report.status.is_final(),
             needs_review: report.needs_review && report.review.is_none() && !is_erased,
-            report: has_report.then(|| format!("/verify/{}/report", report.job_id)),
+            page: (!is_erased).then(|| format!("/ui/verifications/{}", report.job_id)),
             at: in_words(report.created_at),
             at_exact: report.created_at.to_string(),
         }
     }
 }
 
-fn judged(report: &JobReport) -> (String, &'static str) {
+pub(super) fn judged(report: &JobReport) -> (String, &'static str) {
     match report.verdict {
         Some(verdict @ Verdict::Safe) => (verdict.to_string(), "good"),
         Some(verdict @ Verdict::Unsafe) => (verdict.to_string(), "bad"),
@@ -63,6 +62,6 @@ fn judged(report: &JobReport) -> (String, &'static str) {
 }
 
 /// Returns the time to the minute, in UTC.
-fn in_words(at: Timestamp) -> String {
+pub(super) fn in_words(at: Timestamp) -> String {
     at.strftime("%-d %b %Y, %H:%M UTC").to_string()
 }

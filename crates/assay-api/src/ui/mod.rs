@@ -4,14 +4,27 @@
 //! Where to begin: the section `pages` of `routes/list.rs`, then `start.rs`. Templates are in `templates/ui`; they are
 //! checked when the program is compiled, and escape every value.
 
+pub(crate) mod arena;
+mod assets;
+pub(crate) mod cancel;
+pub(crate) mod episode;
 pub(crate) mod files;
 mod form;
 mod job_line;
 pub(crate) mod jobs;
+pub(crate) mod keys;
+mod live;
+pub(crate) mod operator;
 mod origin;
 mod page;
+mod posted;
+pub(crate) mod scenario;
+pub(crate) mod scenarios;
 pub(crate) mod sign_in;
 pub(crate) mod sign_out;
 pub(crate) mod start;
-mod style;
+pub(crate) mod submissions;
+pub(crate) mod submit;
+mod verdict;
+pub(crate) mod verification;
 mod viewer;

@@ -1,10 +1,11 @@
 //! The parts common to all pages: the frame around their content, and the headers of their responses.
 
 use askama::Template;
+use assay_model::Scope;
 use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 
-use super::style::STYLE_NAME;
+use super::assets::{SCRIPT_NAME, STYLE_NAME};
 use super::viewer::Viewer;
 use crate::ApiSettings;
 use crate::http::{ApiError, OwnBody};
@@ -22,8 +23,11 @@ pub(super) struct PageFrame {
     /// Path below which the service is reached; empty, or without a final slash.
     pub(super) base: String,
     pub(super) style: &'static str,
+    pub(super) script: &'static str,
     /// Account of the signed-in person.
     pub(super) account: Option<String>,
+    /// True if the signed-in person may use the pages of operators.
+    pub(super) is_operator: bool,
     /// Token that each form of the page sends; empty for strangers.
     pub(super) csrf: String,
     /// Name of the entry in the navigation that is the page itself.
@@ -35,7 +39,9 @@ impl PageFrame {
         Self {
             base: settings.base_path().to_owned(),
             style: STYLE_NAME.as_str(),
+            script: SCRIPT_NAME.as_str(),
             account: viewer.map(|viewer| viewer.caller.key.account.to_string()),
+            is_operator: viewer.is_some_and(|viewer| viewer.caller.has(Scope::Admin)),
             csrf: viewer.map(|viewer| viewer.secret.token()).unwrap_or_default(),
             here,
         }
@@ -68,9 +74,12 @@ pub(super) fn page(status: StatusCode, template: &impl Template) -> Response {
     response
 }
 
-/// Renders the page for an error.
+/// Renders the page for an error; somebody whose session is missing or has ended is led to the form for signing in.
 pub(super) fn failure(app: &App, viewer: Option<&Viewer>, error: &ApiError) -> Response {
     let status = error.status();
+    if status == StatusCode::UNAUTHORIZED {
+        return to_sign_in(app);
+    }
     let title = match status {
         StatusCode::NOT_FOUND => "There is no such page",
         StatusCode::FORBIDDEN => "Not allowed",
@@ -79,6 +88,11 @@ pub(super) fn failure(app: &App, viewer: Option<&Viewer>, error: &ApiError) -> R
     };
     let frame = PageFrame::new(&app.settings, viewer, "");
     page(status, &FailurePage { frame, title, message: error.message() })
+}
+
+/// Redirects a stranger to the form for signing in.
+pub(super) fn to_sign_in(app: &App) -> Response {
+    go_to(app, "/ui/sign-in").into_response()
 }
 
 /// Redirects to another page.

@@ -70,6 +70,21 @@ pub(crate) struct FormParts {
 pub(crate) const VERIFY_PARTS: FormParts =
     FormParts { file: "policy", texts: VERIFY_TEXTS, max_bytes: |app| app.settings.uploads.max_bytes };
 
+/// The parts of the page for submitting.
+pub(crate) const PAGE_PARTS: FormParts = FormParts {
+    texts: &[
+        "csrf",
+        "check",
+        "scenario",
+        "policy_url",
+        API_KEY,
+        "num_episodes",
+        "max_violation_probability",
+        "policy_name",
+    ],
+    ..VERIFY_PARTS
+};
+
 /// The parts of `POST /submissions`.
 pub(crate) const SUBMISSION_PARTS: FormParts =
     FormParts { texts: &["scenario_id", "scenario", "name", "description", "callback_url"], ..VERIFY_PARTS };
@@ -113,6 +128,16 @@ impl UploadForm {
             }
         };
         guard.begin(parts).await
+    }
+
+    /// Removes empty parts: a browser sends every field, and a file without a name if none was chosen.
+    #[must_use]
+    pub(crate) fn without_blanks(mut self) -> Self {
+        self.texts.retain(|_, text| !text.trim().is_empty());
+        self.api_key = self.api_key.filter(|key| !key.reveal().trim().is_empty());
+        self.policy =
+            self.policy.filter(|file| file.size_bytes > 0 || file.name.as_ref().is_some_and(|n| !n.is_empty()));
+        self
     }
 
     /// Returns a text part.

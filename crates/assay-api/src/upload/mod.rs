@@ -16,7 +16,7 @@ pub(crate) use body_timer::BodyTimer;
 pub(crate) use callback::callback_url;
 pub(crate) use folders::POLICIES;
 pub use folders::{PrepareError, prepare_folders};
-pub(crate) use form::{SCENARIO_PARTS, SUBMISSION_PARTS, UploadForm, VERIFY_PARTS, receive};
+pub(crate) use form::{PAGE_PARTS, SCENARIO_PARTS, SUBMISSION_PARTS, UploadForm, VERIFY_PARTS, receive};
 pub use policy_archives::PolicyArchives;
 pub(crate) use policy_server::PolicyServerRequest;
 pub(crate) use stored_policy::{ArchiveRemovalError, StoredPolicy, accept, discard, intake_error, remove_archive};

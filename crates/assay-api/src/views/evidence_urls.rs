@@ -37,6 +37,11 @@ impl<'a> EvidenceUrls<'a> {
         Some(app.settings.address(&app.signer.sign(job, file.sha256, &name, now)))
     }
 
+    /// Returns the URLs of all files of an episode by path.
+    pub(crate) fn of_episode(&self, result: &EpisodeResult) -> BTreeMap<String, String> {
+        result.evidence.iter().filter_map(|file| Some((file.name.clone(), self.url(file)?))).collect()
+    }
+
     /// Returns the URLs of the videos and logs by path, for a page that links them.
     pub(crate) fn linked(&self, results: &[EpisodeResult]) -> BTreeMap<String, String> {
         let files = results.iter().flat_map(|result| {

@@ -39,7 +39,9 @@ fn expected(endpoint: &EndpointInfo) -> u16 {
             | "/verify/{job_id}/review",
         ) => 415,
         ("GET", "/artifacts/{job_id}/{sha256}/{name}" | "/thumbnails/{digest}") => 403,
-        ("GET", "/docs" | "/docs/" | "/ui/" | "/ui/jobs") | ("POST", "/ui/sign-out") => 303,
+        ("GET", "/docs" | "/docs/") | ("POST", "/ui/sign-out") => 303,
+        // A key in a header opens no page; it leads to the form for signing in.
+        (_, path) if path.starts_with("/ui/") && !matches!(path, "/ui/sign-in" | "/ui/{file}") => 303,
         ("POST", "/ui/sign-in") => 415,
         ("GET", "/ui" | "/ui/sign-in") => 200,
         (

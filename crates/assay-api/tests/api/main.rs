@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod app;
+mod arena_pages;
 mod artifacts;
 mod bootstrap;
 mod catalog;
@@ -14,6 +15,7 @@ mod erase;
 mod events;
 mod forms;
 mod idempotency;
+mod job_pages;
 mod jobs;
 mod keys;
 mod leaderboard;
@@ -22,12 +24,15 @@ mod manners;
 mod models;
 mod open_season;
 mod openapi;
+mod operator_pages;
 mod preflight;
 mod review;
+mod scenario_pages;
 mod serve;
 mod sessions;
 mod shape;
 mod submissions;
+mod submit_page;
 mod ui;
 mod verify;
 mod webhooks;

@@ -5,7 +5,9 @@ use assay_model::{ClauseResult, ClauseStatus, EpisodePlots, EpisodeResult, Episo
 use super::assets::{Addresses, Assets};
 use super::charts::Timeline;
 use super::display::{clean, status_word, tone_of};
+use super::link::link;
 use super::plot::PlotView;
+use super::still::moment;
 use crate::{outcome, remedy, words};
 
 /// Maximum number of episodes for which all sections are initially open; beyond it, only those with a violation or an
@@ -32,13 +34,21 @@ pub(super) struct EpisodeSection {
     pub(super) trace_head: String,
     pub(super) open: bool,
     pub(super) video: Option<String>,
+    /// Link to the video at the worst moment of the gravest violation, or to its beginning.
+    pub(super) player: Option<String>,
     pub(super) log: Option<String>,
+    pub(super) log_name: String,
     pub(super) timeline: Option<Timeline>,
     pub(super) stages: Vec<StageView>,
     pub(super) clauses: Vec<EpisodeClause>,
     pub(super) violations: Vec<ViolationView>,
     pub(super) error: Option<ErrorView>,
     pub(super) plots: Vec<PlotView>,
+    /// Violated clauses, with the times to look at.
+    pub(super) moments: Vec<MomentView>,
+    pub(super) evidence: Vec<FileView>,
+    pub(super) notes: Vec<String>,
+    pub(super) attempts: Vec<String>,
     pub(super) judge: Option<String>,
 }
 
@@ -67,12 +77,38 @@ pub(super) struct ViolationView {
     pub(super) clause: String,
     pub(super) tone: &'static str,
     pub(super) start: String,
+    pub(super) start_s: f64,
     pub(super) end: String,
     pub(super) value: String,
     pub(super) limit: String,
     pub(super) margin: String,
     pub(super) involved: String,
     pub(super) video: Option<String>,
+}
+
+/// The onset of a clause's violation and its worst moment, with links into the video.
+pub(super) struct MomentView {
+    pub(super) clause: String,
+    pub(super) tone: &'static str,
+    pub(super) value: String,
+    pub(super) involved: Option<String>,
+    pub(super) onset: Option<Moment>,
+    pub(super) worst: Option<Moment>,
+}
+
+/// A time, and the link to it.
+pub(super) struct Moment {
+    pub(super) time: String,
+    pub(super) time_s: f64,
+    pub(super) video: Option<String>,
+}
+
+/// A file of evidence.
+pub(super) struct FileView {
+    pub(super) name: String,
+    pub(super) sha256: String,
+    pub(super) size: String,
+    pub(super) link: Option<String>,
 }
 
 /// Error report for the policy's author.
@@ -89,6 +125,21 @@ impl EpisodeSection {
         let plots = |index| assets.plots.iter().find(|(of, _)| *of == index).map(|(_, plots)| plots);
         let open = episodes.len() <= ALL_OPEN;
         episodes.iter().map(|e| Self::of(e, plots(e.episode), assets.addresses, open)).collect()
+    }
+
+    /// Returns the section of an episode on a page of its own: with links to its moments and files.
+    pub(super) fn with_player(episode: &EpisodeResult, assets: Assets<'_>) -> Self {
+        let plots = assets.plots.iter().find(|(of, _)| *of == episode.episode).map(|(_, plots)| plots);
+        let mut section = Self::of(episode, plots, assets.addresses, true);
+        // One player shows all of them; a script follows clicks into the plots.
+        for plot in &mut section.plots {
+            plot.video = None;
+            plot.spans.iter_mut().for_each(|span| span.video = None);
+        }
+        let worst = section.moments.first().and_then(|moment| moment.worst.as_ref());
+        section.player = worst.and_then(|worst| worst.video.clone()).or_else(|| section.video.clone());
+        section.evidence = episode.evidence.iter().map(|file| FileView::of(file, assets.addresses)).collect();
+        section
     }
 
     fn of(episode: &EpisodeResult, plots: Option<&EpisodePlots>, addresses: Addresses<'_>, open: bool) -> Self {
@@ -124,11 +175,21 @@ impl EpisodeSection {
             trace_hash: episode.trace_hash.map_or_else(|| "-".to_owned(), |hash| hash.to_string()),
             open: open || !completed || safety_tone != "plain",
             log: link(episode.log_path.as_ref(), addresses),
+            log_name: episode.log_path.as_deref().map(clean).unwrap_or_default(),
             plots: plots.map(|plots| PlotView::all(episode, plots, video.as_deref())).unwrap_or_default(),
             judge: episode.judge.as_ref().map(|judgement| clean(&outcome::judgement(judgement))),
             timeline: Timeline::of(episode),
             stages: episode.stages.iter().map(StageView::of).collect(),
             clauses: episode.clauses.iter().map(EpisodeClause::of).collect(),
+            player: None,
+            moments: MomentView::all(episode, video.as_deref()),
+            evidence: Vec::new(),
+            notes: episode.evidence_notes.iter().map(|note| clean(note)).collect(),
+            attempts: episode
+                .replaced_attempts
+                .iter()
+                .map(|attempt| format!("{} ({})", attempt.reason.words(), clean(&attempt.evidence)))
+                .collect(),
             violations: episode.violations.iter().map(|v| ViolationView::of(v, video.as_deref())).collect(),
             video,
             error: episode.error.as_ref().map(|e| ErrorView {
@@ -175,53 +236,61 @@ impl ViolationView {
             clause: clean(&violation.clause),
             tone: tone_of(violation.level, ClauseStatus::Violated),
             start: words::seconds(violation.start_s),
+            start_s: violation.start_s,
             end: words::seconds(violation.end_s),
             value: violation.value.map_or_else(|| "-".to_owned(), |v| words::with_unit(v, &unit)),
             limit: words::with_unit(violation.limit, &unit),
             margin: violation.robustness.map_or_else(|| "-".to_owned(), words::signed),
             involved: outcome::involved(violation).map_or_else(|| "-".to_owned(), |involved| clean(&involved)),
-            // A media fragment (W3C Media Fragments URI 1.0): the player starts at this time, without a script.
-            video: video.map(|video| format!("{video}#t={:.2}", violation.start_s)),
+            video: video.map(|video| moment(video, violation.start_s)),
         }
     }
 }
 
-/// Returns the link to a file of evidence.
-fn link(path: Option<&String>, addresses: Addresses<'_>) -> Option<String> {
-    let target = match addresses {
-        Some(addresses) => addresses.get(path?)?,
-        None => path?,
-    };
-    address(target)
-}
+impl MomentView {
+    /// Returns the violated clauses of an episode, the gravest first.
+    fn all(episode: &EpisodeResult, video: Option<&str>) -> Vec<Self> {
+        let mut violated: Vec<_> = episode.clauses.iter().filter(|c| c.status == ClauseStatus::Violated).collect();
+        let rank = |clause: &ClauseResult| clause.margin().unwrap_or(f64::NEG_INFINITY);
+        violated.sort_by(|a, b| {
+            let minor = |clause: &ClauseResult| clause.level != Level::Critical;
+            minor(a).cmp(&minor(b)).then(rank(a).total_cmp(&rank(b)))
+        });
+        violated.into_iter().map(|clause| Self::of(episode, clause, video)).collect()
+    }
 
-/// Returns the URL if a page may link to it: a path, or `http(s)`. Other schemes (`javascript:`, `data:`) are omitted.
-fn address(url: &str) -> Option<String> {
-    let url = clean(url);
-    let before_path = url.split(['/', '?', '#']).next().unwrap_or_default();
-    let relative = !before_path.contains(':') && !url.starts_with("//") && !url.contains('\\');
-    let web = url.starts_with("https://") || url.starts_with("http://");
-    (relative || web).then_some(url)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::address;
-
-    #[test]
-    fn only_paths_and_web_addresses_are_linked() {
-        for good in ["episodes/000/video.mp4", "/artifacts/x?sig=a:b", "https://host/v.mp4", "http://h/v"] {
-            assert_eq!(address(good).as_deref(), Some(good));
+    fn of(episode: &EpisodeResult, clause: &ClauseResult, video: Option<&str>) -> Self {
+        let unit = clean(&clause.unit);
+        let at = |time_s: f64| Moment {
+            time: words::seconds(time_s),
+            time_s,
+            video: video.map(|video| moment(video, time_s)),
+        };
+        let limit = words::with_unit(clause.limit, &unit);
+        let value = match (clause.worst_value, clause.robustness) {
+            (Some(value), _) => format!("{}, limit {limit}", words::with_unit(value, &unit)),
+            (None, Some(margin)) => format!("margin {}", words::with_unit(margin, &unit)),
+            (None, None) => format!("limit {limit}"),
+        };
+        let first = episode.violations.iter().find(|violation| violation.clause == clause.id);
+        Self {
+            clause: clean(&clause.id),
+            tone: tone_of(clause.level, clause.status),
+            value,
+            involved: outcome::gravest(episode, &clause.id).and_then(outcome::involved).map(|names| clean(&names)),
+            onset: first.map(|violation| at(violation.start_s)),
+            worst: clause.worst_time_s.map(at),
         }
-        for bad in [
-            "javascript:alert(1)",
-            "java\tscript:alert(1)",
-            "data:text/html,x",
-            "file:///etc/passwd",
-            "//h/x",
-            "\\\\h\\x",
-        ] {
-            assert_eq!(address(bad), None, "{bad}");
+    }
+}
+
+impl FileView {
+    fn of(file: &assay_model::Artifact, addresses: Addresses<'_>) -> Self {
+        Self {
+            name: clean(&file.name),
+            sha256: file.sha256.to_string(),
+            size: words::bytes(file.size_bytes),
+            link: link(Some(&file.name), addresses),
         }
     }
 }

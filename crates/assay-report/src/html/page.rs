@@ -1,22 +1,66 @@
 //! View of the report for the page's template: text and numbers, ready for display.
 
 use askama::Template;
-use assay_model::{JobReport, PolicyIdentity, PolicyKey, Quadrants, Verdict};
+use assay_model::{EpisodeResult, JobReport, PolicyIdentity, PolicyKey, Quadrants, ReplacedAttempt, Verdict};
 
 use super::assets::Assets;
 use super::charts::BoundChart;
-use super::display::{clean, tone_of};
+use super::display::clean;
 use super::episode::EpisodeSection;
 use super::gaps;
-use super::plot::LatencyView;
+use super::gravest::{Gravest, achieved, closest, lead};
+use super::grid::EpisodeGrid;
+use super::latency::LatencyView;
+use super::margins::MarginBar;
+use super::still::StillView;
 use crate::{ClauseSummary, outcome, run_again, statistics, words};
 
+/// Scores from here are drawn as good.
+const HIGH_SCORE: f64 = 0.8;
+/// Scores below are drawn as bad.
+const LOW_SCORE: f64 = 0.5;
+
+/// The report as one self-contained page.
 #[derive(Template)]
 #[template(path = "report.html")]
 pub(super) struct ReportPage<'a> {
+    r: ReportParts,
+    latency: Option<LatencyView>,
+    episodes: Vec<EpisodeSection>,
+    generator: &'a str,
+}
+
+/// The verdict of a job as a fragment of another page, which shows each episode on a page of its own.
+#[derive(Template)]
+#[template(path = "verdict.html")]
+pub(super) struct VerdictFragment {
+    r: ReportParts,
+}
+
+/// The margins and episodes so far as a fragment of another page.
+#[derive(Template)]
+#[template(path = "progress.html")]
+pub(super) struct ProgressFragment {
+    r: ReportParts,
+}
+
+/// One episode as a fragment of another page, with a player.
+#[derive(Template)]
+#[template(path = "episode_page.html")]
+pub(super) struct EpisodeFragment {
+    e: EpisodeSection,
+}
+
+/// The parts that are common to the report and to pages about the job.
+struct ReportParts {
     headline: &'static str,
     tone: &'static str,
-    reason: String,
+    lead: String,
+    achieved: Option<String>,
+    closest: Option<String>,
+    still: Option<StillView>,
+    /// Beginning of the address of an episode, before its index.
+    episode_link: String,
     blame: Option<&'static str>,
     review: Vec<&'static str>,
     reviewed: Option<String>,
@@ -31,17 +75,16 @@ pub(super) struct ReportPage<'a> {
     harm: Option<String>,
     bound: Option<BoundChart>,
     quadrants: Option<Quadrants>,
-    clauses: Vec<ClauseView>,
+    margins: Vec<MarginBar>,
+    grid: EpisodeGrid,
     factors: Vec<String>,
     sensitivity: Vec<SensitivityView>,
-    latency: Option<LatencyView>,
     signed_by: Option<String>,
-    episodes: Vec<EpisodeSection>,
+    attempts: Vec<String>,
     gaps: Vec<String>,
     command: String,
     policy_word: String,
     measured: bool,
-    generator: &'a str,
 }
 
 /// Bar of a score.
@@ -49,20 +92,7 @@ pub(super) struct ScoreBar {
     name: &'static str,
     value: String,
     percent: f64,
-}
-
-/// Row of a clause.
-pub(super) struct ClauseView {
-    id: String,
-    level: &'static str,
-    limit: String,
-    value: String,
-    margin: String,
-    when: String,
-    episode: Option<u32>,
-    status: String,
     tone: &'static str,
-    standard: String,
 }
 
 /// Results of a clause at other limits.
@@ -99,7 +129,38 @@ impl SensitivityView {
 
 impl<'a> ReportPage<'a> {
     pub(super) fn new(report: &JobReport, assets: Assets<'a>) -> Self {
+        Self {
+            r: ReportParts::new(report, assets, "#episode-"),
+            latency: LatencyView::of(assets.plots.iter().map(|(_, plots)| plots)),
+            episodes: EpisodeSection::all(&report.episode_details, assets),
+            generator: assets.generator,
+        }
+    }
+}
+
+impl VerdictFragment {
+    pub(super) fn new(report: &JobReport, assets: Assets<'_>, episode_link: &str) -> Self {
+        Self { r: ReportParts::new(report, assets, episode_link) }
+    }
+}
+
+impl ProgressFragment {
+    pub(super) fn new(report: &JobReport, episode_link: &str) -> Self {
+        Self { r: ReportParts::new(report, Assets::default(), episode_link) }
+    }
+}
+
+impl EpisodeFragment {
+    pub(super) fn new(episode: &EpisodeResult, assets: Assets<'_>) -> Self {
+        Self { e: EpisodeSection::with_player(episode, assets) }
+    }
+}
+
+impl ReportParts {
+    fn new(report: &JobReport, assets: Assets<'_>, episode_link: &str) -> Self {
         let scenario = assets.scenario.map_or_else(|| report.scenario.to_string(), |card| clean(&card.name));
+        let gravest = Gravest::of(&report.episode_details);
+        let summaries = ClauseSummary::of(&report.episode_details);
         Self {
             headline: outcome::headline(report),
             tone: match report.verdict {
@@ -107,7 +168,11 @@ impl<'a> ReportPage<'a> {
                 Some(Verdict::Unsafe) => "bad",
                 Some(Verdict::Inconclusive) | None => "open",
             },
-            reason: clean(&outcome::reason(report)),
+            lead: lead(report, gravest.as_ref()),
+            achieved: achieved(report),
+            closest: closest(&summaries),
+            still: gravest.as_ref().and_then(|gravest| StillView::of(gravest, assets.addresses)),
+            episode_link: episode_link.to_owned(),
             blame: report.blame.map(outcome::blame),
             reviewed: outcome::reviewed(report),
             review: report.review_reasons.iter().map(|&r| outcome::review(r)).collect(),
@@ -122,8 +187,8 @@ impl<'a> ReportPage<'a> {
             harm: harm(report),
             bound: report.statistics.as_ref().map(BoundChart::of),
             quadrants: report.quadrants,
-            clauses: ClauseSummary::of(&report.episode_details).iter().map(ClauseView::of).collect(),
-            episodes: EpisodeSection::all(&report.episode_details, assets),
+            margins: MarginBar::all(&summaries),
+            grid: EpisodeGrid::of(&report.episode_details),
             factors: report
                 .sensitivity
                 .iter()
@@ -131,15 +196,19 @@ impl<'a> ReportPage<'a> {
                 .map(|clause| clause.rows.iter().map(|row| words::percent(row.factor)).collect())
                 .unwrap_or_default(),
             sensitivity: report.sensitivity.iter().map(SensitivityView::of).collect(),
-            latency: LatencyView::of(assets.plots.iter().map(|(_, plots)| plots)),
             signed_by: report.signed_by.as_deref().map(clean),
+            attempts: report.replaced_attempts.iter().map(attempt).collect(),
             gaps: gaps::gaps(report),
             command: run_again::reproduce(report),
             policy_word: run_again::policy_word(report),
             measured: report.policy_identity == PolicyIdentity::Measured,
-            generator: assets.generator,
         }
     }
+}
+
+/// Describes an attempt that was replaced.
+fn attempt(attempt: &ReplacedAttempt) -> String {
+    format!("Episode {}: {} ({})", attempt.episode, attempt.reason.words(), clean(&attempt.evidence))
 }
 
 fn scores(report: &JobReport) -> Vec<ScoreBar> {
@@ -153,9 +222,23 @@ fn scores(report: &JobReport) -> Vec<ScoreBar> {
     ];
     all.into_iter()
         .filter_map(|(name, value)| {
-            value.map(|x| ScoreBar { name, value: words::score(x), percent: (x * 100.0).clamp(0.0, 100.0) })
+            value.map(|x| ScoreBar {
+                name,
+                value: words::score(x),
+                percent: (x * 100.0).clamp(0.0, 100.0),
+                tone: tone(x),
+            })
         })
         .collect()
+}
+
+/// Returns the class of a score's colour.
+fn tone(score: f64) -> &'static str {
+    match score {
+        x if x >= HIGH_SCORE => "good",
+        x if x < LOW_SCORE => "bad",
+        _ => "open",
+    }
 }
 
 fn facts(report: &JobReport) -> Vec<(&'static str, String)> {
@@ -203,25 +286,4 @@ fn harm(report: &JobReport) -> Option<String> {
         words::score(severity),
         words::seconds(time)
     ))
-}
-
-impl ClauseView {
-    fn of(summary: &ClauseSummary<'_>) -> Self {
-        let clause = summary.clause;
-        let unit = clean(&clause.unit);
-        let worst = summary.worst;
-        let or_nothing = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-        Self {
-            id: clean(&clause.id),
-            level: summary.clause.level.as_str(),
-            limit: words::with_unit(clause.limit, &unit),
-            value: or_nothing(worst.and_then(|w| w.value).map(|v| words::with_unit(v, &unit))),
-            margin: or_nothing(worst.map(|w| words::signed(w.robustness))),
-            when: or_nothing(worst.and_then(|w| w.time_s).map(words::seconds)),
-            episode: worst.map(|w| w.episode),
-            status: summary.status_words(),
-            tone: tone_of(clause.level, summary.status()),
-            standard: clean(&clause.standard),
-        }
-    }
 }

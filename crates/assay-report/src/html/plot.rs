@@ -29,6 +29,10 @@ pub(super) struct PlotView {
     pub(super) top: String,
     pub(super) bottom: String,
     pub(super) end: String,
+    /// End of the time axis, in seconds.
+    pub(super) end_s: f64,
+    /// Start of the first violation, in pixels.
+    pub(super) onset_x: Option<f64>,
     pub(super) spans: Vec<Span>,
     /// Time bins beyond the limit; only if there are more violations than the result lists.
     pub(super) beyond: Vec<Piece>,
@@ -88,7 +92,9 @@ impl PlotView {
             return None;
         }
         let range = if most > least { most - least } else { 1.0 };
-        let (least, most) = (PADDING.mul_add(-range, least), PADDING.mul_add(range, most));
+        // The axis of a quantity that is never negative begins at 0.
+        let floor = if least >= 0.0 { 0.0 } else { f64::NEG_INFINITY };
+        let (least, most) = (PADDING.mul_add(-range, least).max(floor), PADDING.mul_add(range, most));
         let x = |time: f64| LEFT + (RIGHT - LEFT) * (time / plots.end_s).clamp(0.0, 1.0);
         let y = |value: f64| BOTTOM - (BOTTOM - TOP) * (value - least) / (most - least);
         let at = |time: f64| video.map(|video| format!("{video}#t={:.2}", (time - LEAD_S).max(0.0)));
@@ -104,6 +110,8 @@ impl PlotView {
             top: words::number(most),
             bottom: words::number(least),
             end: words::seconds(plots.end_s),
+            end_s: plots.end_s,
+            onset_x: violations.first().map(|v| x(v.start_s)),
             beyond: if usize::try_from(clause.violation_count).is_ok_and(|n| n > violations.len()) {
                 beyond(&margins.low, &plots.time_s, plots.end_s, &x)
             } else {
@@ -187,41 +195,4 @@ fn bands(
     }
     close(&mut there, &mut back);
     out
-}
-
-/// Histogram of the policy's latency over all control steps of the episodes drawn.
-pub(super) struct LatencyView {
-    pub(super) bars: Vec<LatencyBar>,
-}
-
-/// Bar of one bin.
-pub(super) struct LatencyBar {
-    pub(super) x: f64,
-    pub(super) y: f64,
-    pub(super) height: f64,
-    pub(super) label: String,
-    pub(super) title: String,
-}
-
-impl LatencyView {
-    /// Sums the bins of all episodes; `None` without latencies.
-    pub(super) fn of<'a>(plots: impl Iterator<Item = &'a EpisodePlots>) -> Option<Self> {
-        let edges = assay_model::LATENCY_EDGES_MS;
-        let mut counts = vec![0_u64; edges.len() + 1];
-        for episode in plots {
-            counts.iter_mut().zip(&episode.latency_counts).for_each(|(sum, n)| *sum += u64::from(*n));
-        }
-        let total: u64 = counts.iter().sum();
-        let most = counts.iter().copied().max().filter(|most| *most > 0)?;
-        #[expect(clippy::cast_precision_loss, reason = "a count of steps")]
-        let share = |n: u64, of: u64| n as f64 / of as f64;
-        let bar = |(bin, n): (usize, u64)| {
-            let label = edges.get(bin).map_or_else(|| "more".to_owned(), |edge| words::number(*edge));
-            let height = 90.0 * share(n, most);
-            let x = (0..bin).fold(30.0, |x, _| x + 32.0);
-            let title = format!("{} of the steps", words::percent(share(n, total)));
-            LatencyBar { x, y: 104.0 - height, height, label, title }
-        };
-        Some(Self { bars: (0..).zip(counts).map(bar).collect() })
-    }
 }

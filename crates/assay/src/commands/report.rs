@@ -1,5 +1,7 @@
 //! `assay report`: shows a report, or converts it to another format.
 
+mod wandb_offline;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -53,6 +55,9 @@ pub(crate) struct ReportArgs {
     /// Metadata of a Hugging Face model card: verdict, scores and bound as `model-index`
     #[arg(long, group = "form")]
     hf_card: bool,
+    /// An offline run of Weights & Biases, in a new folder in this one, for `wandb sync`
+    #[arg(long, group = "form", value_name = "DIR", conflicts_with = "output")]
+    wandb_offline: Option<PathBuf>,
     #[command(flatten)]
     fail_on: FailOnArgs,
     /// Write to this file [default: standard output]
@@ -81,6 +86,9 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<ExitStatus, Failure> {
         sarif::render(&report, env!("CARGO_PKG_VERSION")).or_internal()?
     } else if arguments.hf_card {
         hf_card::render(&report)
+    } else if let Some(parent) = &arguments.wandb_offline {
+        let folder = wandb_offline::write(&report, file, parent).or_usage()?;
+        format!("{}\n", folder.display())
     } else {
         for_terminal(&report, Vec::new(), None)
     };

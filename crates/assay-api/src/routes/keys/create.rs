@@ -2,6 +2,7 @@
 //! secret.
 
 use assay_model::{AccountId, Scope, Scopes};
+use assay_store::KeyRecord;
 use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -20,19 +21,19 @@ const MAX_NAME_CHARS: usize = 100;
 /// The key to create.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::routes) struct NewKey {
+pub(crate) struct NewKey {
     /// Name of the key: 1 to 100 characters, at least one of them visible.
     #[schemars(pattern("[^\\s\\x00-\\x1f\\x7f-\\x9f]"), length(min = 1, max = 100))]
-    name: String,
+    pub(crate) name: String,
     /// Scopes of the key; a subset of the scopes of the key that creates it.
     #[schemars(length(min = 1))]
-    scopes: Vec<Scope>,
+    pub(crate) scopes: Vec<Scope>,
     /// Account that owns the key; the caller's own account if absent.
     #[serde(default)]
-    account: Option<AccountId>,
+    pub(crate) account: Option<AccountId>,
     /// Time at which the key expires; never if absent.
     #[serde(default)]
-    expires_at: Option<Timestamp>,
+    pub(crate) expires_at: Option<Timestamp>,
 }
 
 /// The response with a new key and its secret, and the redacted body to store.
@@ -62,6 +63,12 @@ pub(in crate::routes) async fn handle(
     request: Request,
 ) -> Result<CreatedKeyResponse, ApiError> {
     let wish: NewKey = read_body(&json_body(&app, request).await?, false)?;
+    let (key, record) = create_key(&app, &caller, wish).await?;
+    answer(&key, KeyView::from(&record))
+}
+
+/// Creates a key. Returns its text, which is shown once, and its record.
+pub(crate) async fn create_key(app: &App, caller: &Caller, wish: NewKey) -> Result<(KeyText, KeyRecord), ApiError> {
     let now = app.clock.now();
     let scopes: Scopes = wish.scopes.into_iter().collect();
     let name = assay_model::sanitise(&wish.name, usize::MAX).replace(['\n', '\t'], " ");
@@ -84,9 +91,9 @@ pub(in crate::routes) async fn handle(
     let account = wish.account.unwrap_or_else(|| caller.key.account.clone());
     caller.audit(&account, "created a key");
     let (key, record) = mint(&*app.entropy, now, account, name.trim(), scopes, wish.expires_at);
-    let shown = KeyView::from(&record);
-    app.records.create_key(record).await?;
-    answer(&key, shown)
+    app.records.create_key(record.clone()).await?;
+    tracing::info!(key.id = %caller.key.id, key.new = %record.id, account = %record.account, "created a key");
+    Ok((key, record))
 }
 
 /// Creates the response with the key, and the one without it that is stored for an idempotency key.

@@ -1,7 +1,9 @@
 //! `DELETE /keys/{id}`: revokes a key. Idempotent. The last admin key cannot be revoked, so that the service can always
 //! be administered through its API.
 
-use assay_store::{KeyId, RevokeOutcome};
+use std::sync::Arc;
+
+use assay_store::{KeyId, KeyRecord, RevokeOutcome};
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -23,14 +25,20 @@ pub(in crate::routes) async fn handle(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<StatusCode, ApiError> {
+    revoke_key(&app, &caller, &id).await.map(|_| StatusCode::NO_CONTENT)
+}
+
+/// Revokes the key with this id and ends its sessions. Returns its record as it was.
+pub(crate) async fn revoke_key(app: &App, caller: &Caller, id: &str) -> Result<Arc<KeyRecord>, ApiError> {
     let missing = || ApiError::not_found("key");
-    let id = KeyId::parse(&id).ok_or_else(missing)?;
+    let id = KeyId::parse(id).ok_or_else(missing)?;
     let key = app.records.key(&id).await?.ok_or_else(missing)?;
     caller.audit(&key.account, "revoked a key");
     if app.records.revoke_key_unless_last_admin(&id, app.clock.now()).await? == RevokeOutcome::LastAdmin {
         let message = "this is the last valid key with the scope admin; create another one first (POST /keys)";
         return Err(ApiError::new(ErrorCode::Conflict, message));
     }
+    tracing::info!(key.id = %caller.key.id, key.revoked = %id, "revoked a key");
     app.events.recheck_streams();
-    Ok(StatusCode::NO_CONTENT)
+    Ok(key)
 }

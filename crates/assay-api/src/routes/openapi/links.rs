@@ -23,7 +23,6 @@ const VERIFICATION: &[(&str, &str)] = &[
     ("replay_verification", "job_id"),
     ("review_verification", "job_id"),
     ("cancel_verification", "job_id"),
-    ("create_connection", "job_id"),
     ("erase_verification", "job_id"),
 ];
 /// Operations for a verification that was just accepted; those that need its result are left out.
@@ -32,7 +31,6 @@ const NEW_VERIFICATION: &[(&str, &str)] = &[
     ("verification_events", "job_id"),
     ("episodes", "job_id"),
     ("cancel_verification", "job_id"),
-    ("create_connection", "job_id"),
 ];
 const CANCELLED_VERIFICATION: &[(&str, &str)] = &[("verification", "job_id"), ("erase_verification", "job_id")];
 const SUBMISSION: &[(&str, &str)] = &[

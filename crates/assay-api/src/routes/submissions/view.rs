@@ -20,23 +20,23 @@ const MAX_EPISODES: u32 = 1001;
 
 /// A submission in a list.
 #[derive(Serialize, schemars::JsonSchema)]
-pub(in crate::routes) struct SubmissionEntry {
-    id: JobId,
-    scenario_id: ScenarioId,
-    status: JobStatus,
-    verdict: Option<Verdict>,
+pub(crate) struct SubmissionEntry {
+    pub(crate) id: JobId,
+    pub(crate) scenario_id: ScenarioId,
+    pub(crate) status: JobStatus,
+    pub(crate) verdict: Option<Verdict>,
     /// Score out of the scenario's `max_score`. Computed from the submission's score rounded to 3 decimal places while
     /// the season is open, and to 4 once it is closed.
     #[schemars(range(min = 0))]
-    score: Option<f64>,
-    created_at: Timestamp,
+    pub(crate) score: Option<f64>,
+    pub(crate) created_at: Timestamp,
     /// Time at which its end was published: a multiple of 15 s after `created_at`, unless it was cancelled.
-    completed_at: Option<Timestamp>,
-    name: String,
-    season: u32,
+    pub(crate) completed_at: Option<Timestamp>,
+    pub(crate) name: String,
+    pub(crate) season: u32,
     /// Time at which its policy and evidence were erased at the owner's request; an erased submission appears only in
     /// lists.
-    erased_at: Option<Timestamp>,
+    pub(crate) erased_at: Option<Timestamp>,
 }
 
 /// A submission, with its state and result.
@@ -44,29 +44,29 @@ pub(in crate::routes) struct SubmissionEntry {
 #[schemars(rename = "Submission")]
 pub(crate) struct SubmissionDetail {
     #[serde(flatten)]
-    entry: SubmissionEntry,
+    pub(crate) entry: SubmissionEntry,
     /// Video of the showcase episode, which runs on a public seed and does not count.
-    video_url: Option<String>,
+    pub(crate) video_url: Option<String>,
     /// Confidence that violations are rarer than the scenario's bound, in [0, 1].
     #[schemars(range(min = 0, max = 1))]
-    confidence: Option<f64>,
+    pub(crate) confidence: Option<f64>,
     /// First error of the policy, or the reason why the submission FAILED. While the season is open, only the class of
     /// the policy's error: `policy_error`, `policy_timeout` or `invalid`.
-    error_message: Option<String>,
-    description: Option<String>,
-    scenario_version: String,
-    progress: PublishedProgress,
-    queue_position: Option<u32>,
-    eta_s: Option<f64>,
+    pub(crate) error_message: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) scenario_version: String,
+    pub(crate) progress: PublishedProgress,
+    pub(crate) queue_position: Option<u32>,
+    pub(crate) eta_s: Option<f64>,
     /// Reason why `eta_s` is `null` for an unfinished submission.
-    eta_reason: Option<String>,
-    waiting_for: Option<String>,
-    warnings: Vec<String>,
+    pub(crate) eta_reason: Option<String>,
+    pub(crate) waiting_for: Option<String>,
+    pub(crate) warnings: Vec<String>,
     statistics: Option<SubmissionStatistics>,
-    blame: Option<Blame>,
-    reason: Option<String>,
+    pub(crate) blame: Option<Blame>,
+    pub(crate) reason: Option<String>,
     /// The extra episode on a public seed, in full; present once the submission is COMPLETED.
-    showcase: Option<EpisodeView>,
+    pub(crate) showcase: Option<EpisodeView>,
 }
 
 /// Statistics of a submission; the fields are those of a job's statistics.
@@ -108,7 +108,7 @@ impl SubmissionStatistics {
     }
 }
 
-pub(in crate::routes) fn entry(published: &PublishedSubmission) -> SubmissionEntry {
+pub(crate) fn entry(published: &PublishedSubmission) -> SubmissionEntry {
     let record = published.record();
     let report = record.report(&[]);
     let arena = record.header.arena.as_ref();

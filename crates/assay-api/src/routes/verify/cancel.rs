@@ -1,6 +1,6 @@
 //! `POST /verify/{job_id}/cancel`: cancels a job. Idempotent; a conflict if the job ended otherwise.
 
-use assay_model::JobStatus;
+use assay_model::{JobId, JobStatus};
 use assay_store::CancelOutcome;
 use axum::Extension;
 use axum::extract::{Path, Request, State};
@@ -27,7 +27,13 @@ pub(in crate::routes) async fn handle(
     request: Request,
 ) -> Result<Json<JobView>, ApiError> {
     no_body(request).await?;
-    let Verification { record, .. } = Verification::<WriteAccess>::named(&app, &caller, &id).await?;
+    let job = cancel(&app, &caller, &id).await?;
+    show(&app, &caller, job).await.map(Json)
+}
+
+/// Cancels the verification with this id.
+pub(crate) async fn cancel(app: &App, caller: &Caller, id: &str) -> Result<JobId, ApiError> {
+    let Verification { record, .. } = Verification::<WriteAccess>::named(app, caller, id).await?;
     let job = record.header.job_id;
     match app.records.cancel_job(caller.write_scope(), job, app.clock.now()).await? {
         CancelOutcome::Done | CancelOutcome::Already(JobStatus::Cancelled) => {
@@ -36,7 +42,7 @@ pub(in crate::routes) async fn handle(
                 tracing::warn!(job.id = %job, %error, "could not remove the credentials of its policy server");
             }
             app.policy_connections.end(job);
-            show(&app, &caller, job).await.map(Json)
+            Ok(job)
         }
         CancelOutcome::Already(status) => {
             Err(ApiError::new(ErrorCode::Conflict, format!("the job is already {}", status.as_str())))

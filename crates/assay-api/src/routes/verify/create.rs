@@ -1,5 +1,6 @@
 //! `POST /verify`: receives a policy and a scenario, and responds with 201 and the job once it is stored durably.
 
+use assay_model::JobId;
 use axum::Extension;
 use axum::extract::{OriginalUri, Request, State};
 
@@ -8,7 +9,7 @@ use crate::acceptance::{AcceptedJob, JobOrigin, VerificationToAccept, accept_ver
 use crate::http::{ApiError, Caller, IdempotencyGuard};
 use crate::routes::openapi::body::{never_null, schema_of};
 use crate::state::App;
-use crate::upload::{self, VerifyRequest};
+use crate::upload::{self, UploadForm, VerifyRequest};
 use crate::views::JobView;
 
 /// The parts of the form.
@@ -89,14 +90,23 @@ pub(in crate::routes) async fn handle(
 ) -> Result<AcceptedJob<JobView>, ApiError> {
     let origin = JobOrigin::begin(&app, &caller, IdempotencyGuard::of(&request), &uri).await?;
     let form = upload::receive(&app, &caller, request, upload::VERIFY_PARTS).await?;
-    let request = VerifyRequest::read(&app, &form).await?;
-    let callback_url = upload::callback_url(&app, &caller.key.account, &form).await?;
-    let policy = match request.server {
-        Some(_) => None,
-        None => Some(upload::accept(&app, &caller, form).await?),
-    };
-    let new = VerificationToAccept { request, policy, callback_url };
-    let accepted = accept_verification(&app, &origin, new).await?;
+    let accepted = accept_form(&app, &caller, &origin, form).await?;
     let job = show_accepted(&app, &caller, accepted.body).await?;
     Ok(accepted.with_body(job))
+}
+
+/// Validates a received form, and queues the verification that it describes.
+pub(crate) async fn accept_form(
+    app: &App,
+    caller: &Caller,
+    origin: &JobOrigin,
+    form: UploadForm,
+) -> Result<AcceptedJob<JobId>, ApiError> {
+    let request = VerifyRequest::read(app, &form).await?;
+    let callback_url = upload::callback_url(app, &caller.key.account, &form).await?;
+    let policy = match request.server {
+        Some(_) => None,
+        None => Some(upload::accept(app, caller, form).await?),
+    };
+    accept_verification(app, origin, VerificationToAccept { request, policy, callback_url }).await
 }

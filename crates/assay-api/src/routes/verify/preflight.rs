@@ -10,7 +10,7 @@ use crate::http::{ApiError, Caller, ErrorCode, Json};
 use crate::routes::openapi::body::schema_of;
 use crate::routes::verify::create::VerifyForm;
 use crate::state::App;
-use crate::upload::{self, VerifyRequest};
+use crate::upload::{self, UploadForm, VerifyRequest};
 use crate::{PreflightFailure, PreflightRequest};
 
 /// Check a policy before it is queued
@@ -36,7 +36,16 @@ pub(in crate::routes) async fn handle(
     // Before the body is read, so that a request that has to wait is rejected at once.
     app.preflight_slots.precheck(&caller.key.account)?;
     let form = upload::receive(&app, &caller, request, upload::VERIFY_PARTS).await?;
-    let wish = VerifyRequest::read(&app, &form).await?;
+    run_preflight(&app, &caller, form).await.map(|(found, _)| Json(found))
+}
+
+/// Runs the policy of a received form for a few steps. Returns the form too, so that it can be queued.
+pub(crate) async fn run_preflight(
+    app: &App,
+    caller: &Caller,
+    form: UploadForm,
+) -> Result<(Preflight, UploadForm), ApiError> {
+    let wish = VerifyRequest::read(app, &form).await?;
     let server = wish.server.map(|server| credentials(server.access)).transpose()?;
     let place = app.preflight_slots.acquire(&caller.key.account)?;
     let (runner, account) = (app.clone(), caller.key.account.clone());
@@ -51,11 +60,12 @@ pub(in crate::routes) async fn handle(
             server: server.map(|credentials| (credentials, wish.replan_steps)),
             policy_name: wish.policy_name,
         };
-        runner.preflights.run(&request)
+        (runner.preflights.run(&request), form)
     });
-    match task.await.map_err(|e| ApiError::internal("a preflight panicked", &e))? {
-        Ok(found) => Ok(Json(found)),
-        Err(PreflightFailure::Policy(failure)) => Err(upload::intake_error(&app, failure)),
+    let (found, form) = task.await.map_err(|e| ApiError::internal("a preflight panicked", &e))?;
+    match found {
+        Ok(found) => Ok((found, form)),
+        Err(PreflightFailure::Policy(failure)) => Err(upload::intake_error(app, failure)),
         Err(PreflightFailure::Stopping) => {
             Err(ApiError::try_again(ErrorCode::Unavailable, "the service is stopping", PREFLIGHT_RETRY_S))
         }

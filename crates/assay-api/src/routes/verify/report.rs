@@ -1,28 +1,21 @@
 //! `GET /verify/{job_id}/report` (a page) and `/report.json` (a document), with the content that `assay verify --out`
 //! writes.
 
-use std::sync::Arc;
-
-use assay_model::lane::files;
-use assay_model::{EpisodePlots, JobReport, JobStatus};
+use assay_model::JobStatus;
 use assay_report::html;
 use assay_store::{JobRecord, SignedDocument};
 use axum::Extension;
-use axum::body::Body;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 
 use crate::http::{ApiError, Caller, ErrorCode};
+use crate::report_assets::{MAX_EPISODES, card_of, plots_of};
 use crate::routes::jobs::{ReadAccess, Verification};
 use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 use crate::views::{EvidenceUrls, JobView, add_renderings};
 
-/// Maximum number of episodes in a report, which is the maximum of a job.
-const MAX_EPISODES: u32 = 10_000;
-/// Maximum size of an episode's plots file that is read, in bytes.
-const MAX_PLOTS: u64 = 16 << 20;
 /// The page has no script and loads nothing from outside of this service.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; media-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -51,11 +44,7 @@ pub(in crate::routes) async fn page_of(app: &App, record: JobRecord) -> Result<R
     let mut episodes = app.records.episodes(record.header.job_id, 0, MAX_EPISODES).await?;
     add_renderings(app, &record, &mut episodes).await?;
     let report = record.report(&episodes);
-    let card = match app.catalog.get(&report.scenario) {
-        Some(card) => Some(card),
-        // Includes deleted scenarios.
-        None => app.records.community_scenario(&report.scenario).await?.map(|scenario| Arc::new(scenario.card)),
-    };
+    let card = card_of(app, &report).await?;
     let mut plots = Vec::new();
     for episode in html::drawn(&report) {
         plots.extend(plots_of(app, &report, episode).await.map(|plots| (episode, plots)));
@@ -120,14 +109,4 @@ pub(in crate::routes) async fn signed_text(
 ) -> Result<Vec<u8>, ApiError> {
     // Missing only if the job was erased a moment ago.
     app.records.signed_document(job.header.job_id, document).await?.ok_or_else(|| ApiError::not_found("job"))
-}
-
-/// Returns the plots of an episode; `None` if they were erased or are invalid.
-async fn plots_of(app: &App, report: &JobReport, episode: u32) -> Option<EpisodePlots> {
-    let result = report.episode_details.iter().find(|result| result.episode == episode)?;
-    let file = result.evidence.iter().find(|file| file.name.ends_with(files::PLOTS))?;
-    let size = app.blobs.size(report.job_id, file.sha256).await.ok().filter(|size| (1..=MAX_PLOTS).contains(size))?;
-    let pieces = app.blobs.read(report.job_id, file.sha256, 0..size).await.ok()?;
-    let bytes = axum::body::to_bytes(Body::from_stream(pieces), usize::MAX).await.ok()?;
-    serde_json::from_slice(&bytes).ok()
 }

@@ -1,0 +1,56 @@
+//! The gallery of scenarios, and the page of one.
+
+use crate::app::TestApp;
+use crate::sessions::sign_in;
+use crate::ui::{html, open};
+
+#[tokio::test]
+async fn the_gallery_is_filtered() {
+    let app = TestApp::new();
+    let cookie = sign_in(&app, &app.key("lab", "read").await).await.cookie;
+    let count = async |query: &str| {
+        let page = open(&app, &format!("/ui/scenarios{query}"), &cookie).await;
+        assert_eq!(page.status, 200, "{query}");
+        html(&page).matches("<li class=\"card\">").count()
+    };
+    for (query, number) in [
+        ("", 2),
+        ("?collection=small", 2),
+        ("?collection=none", 0),
+        ("?difficulty=2&cameras=without&collection=", 2),
+        ("?difficulty=3", 0),
+        ("?cameras=with", 0),
+        ("?q=TABLETOP", 1),
+        ("?q=%3Cimg%20src%3Dx%3E%22", 0),
+    ] {
+        assert_eq!(count(query).await, number, "{query}");
+    }
+    let page = open(&app, "/ui/scenarios?q=%3Cimg%20src%3Dx%3E%22", &cookie).await;
+    assert!(!html(&page).contains("<img"));
+}
+
+#[tokio::test]
+async fn a_scenario_shows_what_its_policy_needs_and_a_policy_to_start_from() {
+    let app = TestApp::new();
+    let cookie = sign_in(&app, &app.key("lab", "read").await).await.cookie;
+    let page = open(&app, "/ui/scenarios/cartpole_keepin", &cookie).await;
+    for part in [
+        "<h3>A long story</h3>",
+        "href=\"/ui/submit?scenario=cartpole_keepin\"",
+        "href=\"/ui/scenarios/cartpole_keepin/policy.py\"",
+        "What the policy sees",
+        "<td class=\"mono\">force</td>",
+    ] {
+        assert!(html(&page).contains(part), "{part} is missing in {}", html(&page));
+    }
+    let policy = open(&app, "/ui/scenarios/cartpole_keepin/policy.py", &cookie).await;
+    assert_eq!(policy.headers["content-type"], "text/x-python; charset=utf-8");
+    assert_eq!(policy.headers["content-disposition"], "attachment; filename=\"policy.py\"");
+    let text = policy.body.as_str().unwrap();
+    assert!(text.contains("class Policy:") && text.contains("np.zeros(1)"), "{text}");
+    for unknown in ["/ui/scenarios/nothing", "/ui/scenarios/nothing/policy.py", "/ui/scenarios/%3Cimg%3E"] {
+        let missing = open(&app, unknown, &cookie).await;
+        assert_eq!(missing.status, 404, "{unknown}");
+        assert!(!html(&missing).contains("<img"));
+    }
+}

@@ -1,0 +1,116 @@
+"""How the pages look: screenshots, accessibility, width, valid HTML."""
+
+import json
+import pathlib
+import subprocess
+
+from playwright.sync_api import Browser
+from testlib.service import Service
+
+from .journey import ROOT, Visitor
+
+NODE = ROOT / "vendor" / "node" / "node_modules"
+RULES = pathlib.Path(__file__).with_name("html-validate.json")
+THEMES = ("light", "dark")
+WIDTHS = (1280, 390)
+HEIGHT = 900
+# Pages by name: the path, and who opens it.
+PAGES = {
+    "welcome": ("/ui", None),
+    "sign-in": ("/ui/sign-in", None),
+    "start": ("/ui", "key"),
+    "jobs": ("/ui/jobs", "key"),
+    "submit": ("/ui/submit", "key"),
+    "verdict": ("verdict", "key"),
+    "episode": ("episode", "key"),
+    "scenarios": ("/ui/scenarios", "key"),
+    "scenario": ("/ui/scenarios/cartpole_keepin", "key"),
+    "arena": ("/ui/arena", "key"),
+    "board": ("/ui/arena/cartpole_keepin", "key"),
+    "submissions": ("/ui/submissions", "key"),
+    "keys": ("/ui/keys", "admin"),
+    "operator": ("/ui/operator", "admin"),
+    "missing": ("/ui/nothing", "key"),
+}
+# Pictures in the documentation: page, theme, width, height.
+PICTURES = (
+    ("start", "light", 1280),
+    ("verdict", "light", 1280),
+    ("episode", "dark", 1280),
+    ("submit", "light", 1280),
+    ("verdict", "dark", 390),
+    ("scenario", "light", 1280),
+)
+MAX_PICTURE_BYTES = 60_000
+PROCESS_LIMIT_S = 120
+
+
+def run(browser: Browser, service: Service, found: dict[str, str], folder: pathlib.Path) -> None:
+    """Looks at every page in both themes and widths; `found` has the paths of pages that the journey met."""
+    axe = (NODE / "axe-core" / "axe.min.js").read_text()
+    (folder / "html").mkdir()
+    problems = []
+    for theme in THEMES:
+        for width in WIDTHS:
+            options = {"color_scheme": theme, "viewport": {"width": width, "height": HEIGHT}}
+            visitors = {who: Visitor(browser, service, **options) for who in (None, "key", "admin")}
+            for who, visitor in visitors.items():
+                if who:
+                    visitor.sign_in(found[who])
+            for name, (path, who) in PAGES.items():
+                problems += look(visitors[who], name, found.get(path, path), f"{theme}-{width}", axe, folder)
+            for visitor in visitors.values():
+                visitor.close()
+    assert not problems, "\n".join(problems)
+
+
+def look(visitor: Visitor, name: str, path: str, kind: str, axe: str, folder: pathlib.Path) -> list[str]:
+    """Opens a page, keeps its HTML and a screenshot, and returns its problems."""
+    page = visitor.page
+    response = page.goto(path, wait_until="load")
+    (folder / "html" / f"{name}.html").write_text(response.text())
+    for details in page.locator("main details").all():
+        details.evaluate("one => one.open = true")
+    problems = []
+    overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    if overflow > 0:
+        problems.append(f"{name} {kind}: {overflow} px wider than the window")
+    page.evaluate(axe)
+    violations = page.evaluate("axe.run(document, { resultTypes: ['violations'] }).then((found) => found.violations)")
+    for violation in violations:
+        targets = "; ".join(" ".join(map(str, node["target"])) for node in violation["nodes"][:4])
+        problems.append(f"{name} {kind}: {violation['id']}: {violation['help']}: {targets}")
+    for details in page.locator("main details").all():
+        details.evaluate("one => one.open = false")
+    page.screenshot(path=folder / f"{name}-{kind}.png")
+    page.screenshot(path=folder / f"{name}-{kind}-full.png", full_page=True)
+    return problems
+
+
+def validate(folder: pathlib.Path) -> None:
+    """Checks the HTML of all pages."""
+    files = sorted((folder / "html").glob("*.html"))
+    command = [NODE / ".bin" / "html-validate", "--config", RULES, "--formatter", "json", *files]
+    # To a file, because the program ends before it has written a long text to a pipe.
+    report = folder / "html.json"
+    with open(report, "wb") as output:
+        done = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, timeout=PROCESS_LIMIT_S)
+    found = [
+        f"{pathlib.Path(result['filePath']).name}:{message['line']}: {message['ruleId']}: {message['message']}"
+        for result in json.loads(report.read_text())
+        for message in result["messages"]
+    ]
+    assert done.returncode == 0 and not found, "\n".join([*found, done.stderr])
+    print(f"{len(files)} pages are valid HTML")
+
+
+def write_pictures(folder: pathlib.Path, target: pathlib.Path) -> None:
+    """Writes the pictures of the documentation, small enough for the repository."""
+    target.mkdir(parents=True, exist_ok=True)
+    for name, theme, width in PICTURES:
+        picture = target / f"page-{name}-{theme}-{width}.webp"
+        source = folder / f"{name}-{theme}-{width}.png"
+        options = ["-loglevel", "error", "-y", "-i", source, "-c:v", "libwebp", "-quality", "78", picture]
+        subprocess.run(["ffmpeg", *options], check=True, timeout=PROCESS_LIMIT_S)
+        size = picture.stat().st_size
+        assert size <= MAX_PICTURE_BYTES, f"{picture.name} has {size} bytes"
