@@ -58,7 +58,7 @@ pub(super) async fn show(app: &App, viewer: &Viewer, record: &JobRecord) -> Resu
             parts,
             signature: signature(app, report.signed_by.as_deref())?,
             rendering: is_rendering.then_some((progress.videos_done, progress.videos_total)),
-            removed: record.removed.evidence_at.map(|at| super::job_line::in_words(at)),
+            removed: record.removed.evidence_at.map(super::job_line::in_words),
             job,
         },
     ))
