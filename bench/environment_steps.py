@@ -3,7 +3,7 @@
 
     python bench/environment_steps.py fetch            gymnasium-robotics' FetchReach, and bare mj_step of the same
     python bench/environment_steps.py assay            assay/tabletop_reach, with the CPU time of its lane
-    python bench/environment_steps.py vector           two of assay.envs' environments at a time, against one
+    python bench/environment_steps.py vector           several of assay.envs' environments at a time, against one
 
 Environments are made as users make them, with gymnasium's default wrappers, and get the same action in every step.
 """
@@ -21,6 +21,8 @@ NAME = "assay/tabletop_reach-v1"
 # of 50.
 TURN = 40
 TURNS = 60
+# Environments at a time: one and four for each of two processors.
+COUNTS = (2, 8)
 
 
 def fetch():
@@ -54,17 +56,14 @@ def assay():
 def vector():
     import assay.envs  # noqa: F401
 
-    one, two = gymnasium.make(NAME), gymnasium.make_vec(NAME, num_envs=2)
-    one.reset(seed=1)
-    two.reset(seed=1)
-    pairs = []
-    for _ in range(TURNS):
-        pairs.append((steps_per_s(one, 1), steps_per_s(two, 2)))
-    one.close()
-    two.close()
+    envs = {1: gymnasium.make(NAME)} | {count: gymnasium.make_vec(NAME, num_envs=count) for count in COUNTS}
+    for env in envs.values():
+        env.reset(seed=1)
+    turns = [{count: steps_per_s(env, count) for count, env in envs.items()} for _ in range(TURNS)]
+    for env in envs.values():
+        env.close()
     # The best turn of each, which other work on the machine disturbed least.
-    best = [max(rates) for rates in zip(*pairs, strict=True)]
-    return {"one_per_s": best[0], "two_per_s": best[1]}
+    return {count: max(turn[count] for turn in turns) for count in envs}
 
 
 def cpu_of_steps(env, steps, clock):

@@ -1,6 +1,6 @@
 //! The report as an offline run of Weights & Biases, which `wandb sync` uploads.
 //!
-//! A run is a folder with a log of records ([`records`]), each a protobuf message, in the file format of `log`. Each
+//! A run is a folder with a log of records (`records`), each a protobuf message, in the file format of `log`. Each
 //! episode is a row of the history, with the margins of its clauses; verdict and scores are the summary; the job is the
 //! configuration. Nothing is sent anywhere.
 
