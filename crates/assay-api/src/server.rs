@@ -54,13 +54,14 @@ pub async fn serve(
         let service = TowerToHyperService::new(AddExtension::new(router.clone(), ConnectInfo(peer)));
         // With upgrades, for the WebSockets of policies. Their bytes are no longer this connection's.
         let connection = http.serve_connection(TokioIo::new(Lingering::new(socket)), service).with_upgrades();
-        let stopping = stopping.clone();
+        // The task keeps its receiver until the connection ends: the server's end waits for that.
+        let mut stopping = stopping.clone();
         tokio::spawn(async move {
             let _permit = permit;
             let mut connection = pin!(connection);
             let ended = tokio::select! {
                 ended = connection.as_mut() => ended,
-                () = stopped(stopping) => {
+                () = stopped(&mut stopping) => {
                     connection.as_mut().graceful_shutdown();
                     connection.await
                 }
@@ -116,7 +117,7 @@ fn is_connection_error(kind: ErrorKind) -> bool {
 }
 
 /// Waits until the server stops.
-async fn stopped(mut stopping: watch::Receiver<bool>) {
+async fn stopped(stopping: &mut watch::Receiver<bool>) {
     // An error means that the server is gone, and then this task soon is.
     drop(stopping.wait_for(|stopping| *stopping).await);
 }
