@@ -192,6 +192,9 @@ async fn stopping_lets_running_requests_finish() {
     wait_for("the upload to begin", || running.app.leftovers() == 1).await;
     running.stop.send(()).unwrap();
     wait_for("no new work", || running.app.state.readiness.get() == Err("stopping")).await;
+    // The service ends with this task, and would cut the request off.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(!running.server.is_finished(), "it does not wait for the request");
     socket.write_all(&body[body.len() - 30..]).await.unwrap();
     let mut answer = String::new();
     socket.read_to_string(&mut answer).await.unwrap();
