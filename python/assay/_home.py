@@ -71,6 +71,9 @@ def unpack(name: str) -> None:
 def extract(packed: pathlib.Path, new: pathlib.Path, target: pathlib.Path) -> None:
     shutil.rmtree(new, ignore_errors=True)
     with tarfile.open(packed) as archive:
-        archive.extractall(new, filter="tar")
+        if hasattr(tarfile, "tar_filter"):
+            archive.extractall(new, filter="tar")
+        else:  # Python before 3.11.4, such as that of Debian 12
+            archive.extractall(new)
     os.rename(new / target.name, target)
     new.rmdir()

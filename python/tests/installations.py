@@ -115,6 +115,20 @@ class Leftovers(Installation):
         _home.unpack("base")
         self.assertTrue((self.runtimes / "base").is_dir(), "the next use unpacks it again")
 
+    def test_the_runtime_is_unpacked_by_pythons_without_filters(self) -> None:
+        """Debian 12 has Python 3.11.2, whose `extractall` does not know the argument."""
+        with tarfile.open(self.runtimes / "base.tar.xz", "w:xz") as archive:
+            archive.add(ROOT / "python" / "runtime_check", "base")
+        unfiltered = tarfile.TarFile.extractall
+
+        def earlier(archive: tarfile.TarFile, path: pathlib.Path) -> None:
+            unfiltered(archive, path)
+
+        with mock.patch.object(tarfile.TarFile, "extractall", earlier), mock.patch.object(tarfile, "tar_filter"):
+            del tarfile.tar_filter
+            _home.unpack("base")
+        self.assertTrue((self.runtimes / "base" / "import_all.py").is_file())
+
 
 if __name__ == "__main__":
     unittest.main()
