@@ -15,6 +15,7 @@ from . import models as wire
 from ._http import API, RETRIES, TIMEOUT_S, Http, form, json_body, save, text
 from ._progress import Progress
 from ._stream import follow
+from ._waiting import until_ended
 from .errors import AssayError, WaitTimeout
 
 #: A zip archive: its path, or its bytes.
@@ -27,7 +28,6 @@ PIECE_BYTES = 16 << 20
 POLL_S = 2.0
 #: Episodes read at a time.
 PAGE = 100
-FINAL = frozenset({"COMPLETED", "FAILED", "CANCELLED"})
 
 
 class Client:
@@ -167,7 +167,7 @@ class Client:
             WaitTimeout: the job had not ended after `timeout_s` seconds. It continues.
         """
         path, get = f"/verify/{part(job_id)}/events", self.job
-        job: wire.JobReport = self._wait(path, lambda: get(job_id), timeout_s, progress, on_update)
+        job: wire.JobReport = until_ended(self._follow, path, lambda: get(job_id), timeout_s, progress, on_update)
         started = time.monotonic()
         while videos and job.progress is not None and job.progress.stage == "rendering":
             if timeout_s is not None and time.monotonic() - started > timeout_s:
@@ -388,7 +388,7 @@ class Client:
     ) -> wire.Submission:
         """Waits until a submission has ended and returns it; the arguments are those of `wait`."""
         path = f"/submissions/{part(id)}/events"
-        ended: wire.Submission = self._wait(path, lambda: self.submission(id), timeout_s, progress, None)
+        ended: wire.Submission = until_ended(self._follow, path, lambda: self.submission(id), timeout_s, progress)
         return ended
 
     # Keys, sessions, webhooks, the service itself.
@@ -482,28 +482,6 @@ class Client:
     ) -> Iterator[wire.JobUpdate]:
         for id_, data in follow(self._http, path, last, is_stopped):
             yield wire.JobUpdate.from_json(data | {"id": id_})
-
-    def _wait(
-        self, path: str, get: Callable[[], Any], timeout_s: float | None, progress: bool | None,
-        on_update: Callable[[wire.JobUpdate], None] | None,
-    ) -> Any:  # fmt: skip
-        started = time.monotonic()
-        has_ended = False
-
-        def is_late() -> bool:
-            return timeout_s is not None and time.monotonic() - started > timeout_s
-
-        with Progress(progress) as bar:
-            for update in self._follow(path, None, is_late):
-                # A newer service may have other final states than those known here.
-                has_ended = bool(update.done)
-                bar.update(update)
-                if on_update:
-                    on_update(update)
-        job = get()
-        if is_late() and not has_ended and job.status not in FINAL:
-            raise WaitTimeout(f"{path.split('/')[2]} is {job.status} after {timeout_s:g} s; it continues on the service")
-        return job
 
 
 def part(value: str) -> str:

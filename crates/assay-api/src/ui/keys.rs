@@ -69,8 +69,8 @@ pub(crate) async fn make(State(app): State<App>, request: Request) -> Response {
     };
     let made = async {
         viewer.require(Scope::Admin)?;
-        let wish = wish(&form, app.clock.now());
-        match async { create_key(&app, &viewer.caller, wish?).await }.await {
+        let wanted = wanted_key(&form, app.clock.now());
+        match async { create_key(&app, &viewer.caller, wanted?).await }.await {
             Ok((key, _)) => list(&app, &viewer, StatusCode::CREATED, Some(key.reveal().to_owned()), None).await,
             Err(error) if error.is_server_error() => Err(error),
             Err(error) => list(&app, &viewer, error.status(), None, Some(error.message().to_owned())).await,
@@ -116,20 +116,21 @@ pub(crate) async fn replace(State(app): State<App>, Path(id): Path<String>, requ
         let absent = || ApiError::not_found("key");
         let id = assay_store::KeyId::parse(&id).ok_or_else(absent)?;
         let old = app.records.key(&id).await?.filter(|key| key.is_valid(app.clock.now())).ok_or_else(absent)?;
-        let wish = NewKey {
+        let wanted = NewKey {
             name: old.name.clone(),
             scopes: old.scopes.iter().collect(),
             account: Some(old.account.clone()),
             expires_at: old.expires_at,
         };
-        let (key, _) = create_key(&app, &viewer.caller, wish).await?;
+        let (key, _) = create_key(&app, &viewer.caller, wanted).await?;
         revoke_key(&app, &viewer.caller, id.as_str()).await?;
         list(&app, &viewer, StatusCode::CREATED, Some(key.reveal().to_owned()), None).await
     };
     done.await.unwrap_or_else(|error: ApiError| failure(&app, Some(&viewer), &error))
 }
 
-fn wish(form: &super::form::PageForm, now: Timestamp) -> Result<NewKey, ApiError> {
+/// Returns the key that a form asks for.
+fn wanted_key(form: &super::form::PageForm, now: Timestamp) -> Result<NewKey, ApiError> {
     let account = match form.text("account").trim() {
         "" => None,
         text => Some(text.parse().map_err(|_| {

@@ -65,7 +65,7 @@ async fn an_archive_or_an_address_is_queued_and_leads_to_its_live_page() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_said_on_the_page_and_nothing_is_queued() {
+async fn a_refused_policy_is_explained_on_the_page_and_not_queued() {
     let app = TestApp::new();
     let key = app.key("lab", "verify,read").await;
     let browser = sign_in(&app, &key).await;
