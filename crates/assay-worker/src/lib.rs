@@ -16,6 +16,7 @@ mod rendering;
 mod replay;
 mod scenario_check;
 mod service;
+mod shards;
 mod signing;
 
 pub use cancel::Cancel;
