@@ -53,6 +53,7 @@ mod state;
 mod statistics;
 mod text;
 mod verdict;
+mod worker_protocol;
 
 pub use arena::{ArenaEntry, JobKind, SHOWCASE_EPISODES};
 pub use assignment::{AssignedEpisode, AssignedPolicy, Assignment, Fence};
@@ -105,3 +106,9 @@ pub use state::{InvalidTransition, JobEvent, JobStatus};
 pub use statistics::{Statistics, confidence_below, episodes_needed, violation_upper_bound};
 pub use text::sanitise;
 pub use verdict::{Blame, ClauseStatus, Level, ReviewReason, Verdict};
+pub use worker_protocol::{
+    BeatAnswer, BeatRequest, ClaimAnswer, ClaimRequest, GENERATION_HEADER, LeasedResult, LeasedShard, MAX_CLAIM_WAIT_S,
+    MAX_RESULTS, NoteRequest, RegisterAnswer, RegisterRequest, ResultOutcome, ResultsAnswer, ResultsRequest,
+    RunningEpisode, ServerCall, ShardReturn, WORKER_BEAT_S, WORKER_LEASE_S, WORKER_MARGIN_S, WORKER_PROTOCOL,
+    WORKER_PROTOCOL_PATH, WantedShard, WorkerRegistration,
+};

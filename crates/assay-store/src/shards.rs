@@ -126,6 +126,9 @@ pub trait ShardRecords {
         lease: SignedDuration,
     ) -> Result<Option<Claim>, StoreError>;
 
+    /// Returns a shard with this claim, as long as its holder holds it.
+    async fn leased_shard(&self, fence: Fence) -> Result<Option<Claim>, StoreError>;
+
     /// Extends a lease to `now + lease`.
     async fn heartbeat(&self, fence: Fence, now: Timestamp, lease: SignedDuration) -> Result<Lease, StoreError>;
 
