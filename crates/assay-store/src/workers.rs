@@ -149,6 +149,9 @@ pub trait WorkerRecords {
     /// Returns the worker with this token, in any state.
     async fn worker_with_token(&self, token_hash: Sha256Digest) -> Result<Option<WorkerRecord>, StoreError>;
 
+    /// Returns the worker with this name, in any state.
+    async fn worker_named(&self, name: &WorkerName) -> Result<Option<WorkerRecord>, StoreError>;
+
     /// Lists all workers by name.
     async fn workers(&self) -> Result<Vec<WorkerRecord>, StoreError>;
 

@@ -26,6 +26,11 @@ impl WorkerRecords for SqliteRecords {
         self.query("reading a worker", |db| first(db, &sql, [token_hash.as_bytes().as_slice()], read))
     }
 
+    async fn worker_named(&self, name: &WorkerName) -> Result<Option<WorkerRecord>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} FROM workers WHERE name = ?1");
+        self.query("reading a worker", |db| first(db, &sql, [name.as_str()], read))
+    }
+
     async fn workers(&self) -> Result<Vec<WorkerRecord>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM workers ORDER BY name");
         self.read("listing workers", |db| all(db, &sql, [], read))

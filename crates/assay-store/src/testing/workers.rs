@@ -57,6 +57,8 @@ pub(super) async fn come_back_as_they_were(records: &dyn Records) {
     assert_eq!(records.worker_with_token(token("c")).await.unwrap(), None);
 
     let found = records.worker_with_token(token("b")).await.unwrap().unwrap();
+    assert_eq!(records.worker_named(&name("b")).await.unwrap().as_ref(), Some(&found));
+    assert_eq!(records.worker_named(&name("c")).await.unwrap(), None);
     assert_eq!((found.name, found.trusted, found.state), (name("b"), false, WorkerState::Active));
     assert_eq!((found.created_at, found.expires_at), (at(0), Some(at(1000))));
     assert_eq!((found.generation, found.registration, found.seen_at), (0, None, None));
