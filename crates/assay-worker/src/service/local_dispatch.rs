@@ -88,7 +88,12 @@ impl LocalDispatch {
 }
 
 impl Dispatch for LocalDispatch {
-    fn claim(&self, kind: ShardKind, excluded: &[AccountId]) -> Result<Option<Assignment>, DispatchError> {
+    fn claim(
+        &self,
+        kind: ShardKind,
+        excluded: &[AccountId],
+        _wait: Duration,
+    ) -> Result<Option<Assignment>, DispatchError> {
         let machine = Some(self.options.engine.fingerprint().clone());
         let capabilities = WorkerCapabilities { machine, ..WorkerCapabilities::everything() };
         let request = ShardRequest { capabilities, ..ShardRequest::new(&self.name) };
@@ -205,6 +210,8 @@ impl Dispatch for LocalDispatch {
     fn ended(&self, job: JobId, episode: u32) {
         self.options.live.end(job, episode);
     }
+
+    fn released(&self, _fence: Fence) {}
 
     fn storage_health(&self, shard: &Assignment, problem: Option<&str>) {
         match problem {
