@@ -16,3 +16,4 @@ mod state;
 mod webhook_sender;
 
 pub(crate) use run::run;
+pub(crate) use shutdown::stop_signal;
