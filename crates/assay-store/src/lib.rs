@@ -52,12 +52,14 @@ mod scenario_files;
 mod season_entries;
 mod seasons;
 mod sessions;
+mod shard_request;
 mod shards;
 pub mod sqlite;
 mod submissions;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod webhooks;
+mod workers;
 
 pub use archive_files::{
     ARCHIVE_SETTLE_TIME, ArchiveFile, ArchiveFileError, ArchiveFiles, ArchiveRemovalOutcome,
@@ -109,6 +111,7 @@ pub use seasons::{
     NewRerun, NewSeason, OpenSeasonOutcome, Season, SeasonPins, SeasonRecords, SeasonSecrets, SeasonState,
 };
 pub use sessions::{MAX_SESSIONS_OF_KEY, SessionHash, SessionRecord, SessionRecords};
+pub use shard_request::{Confinement, JobDemands, ShardKind, ShardRequest, WorkerCapabilities};
 pub use shards::{
     Claim, Fence, Lease, MAX_ATTEMPT_NOTES, MAX_LAPSES, MAX_RETRIES, RecordOutcome, ReturnOutcome, ShardRecords,
 };
@@ -117,3 +120,4 @@ pub use submissions::{ChooseOutcome, SubmissionRecords, SubmitOutcome};
 pub use webhooks::{
     Delivery, DeliveryAttempt, DeliveryFilter, DeliveryState, MAX_KEPT_ATTEMPTS, WebhookRecords, WebhookSecrets,
 };
+pub use workers::{NewWorker, WorkerName, WorkerRecord, WorkerRecords, WorkerRegistration, WorkerRemoval, WorkerState};

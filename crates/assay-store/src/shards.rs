@@ -4,7 +4,7 @@ use assay_model::{AccountId, AttemptNote, EpisodeResult, JobHeader, JobId, JobKi
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::StoreError;
+use crate::{ShardRequest, StoreError};
 
 /// Maximum number of retries of a failed shard before its job FAILS.
 pub const MAX_RETRIES: u32 = 3;
@@ -98,38 +98,11 @@ pub enum ReturnOutcome {
 /// As [`crate::Records`].
 #[async_trait]
 pub trait ShardRecords {
-    /// Claims a queued shard of a job whose policy runs here, until `now + lease`: the oldest shard of the account that
-    /// holds the fewest such shards.
+    /// Claims a queued shard that `request` admits, until `now + lease`: the oldest one of the account that holds the
+    /// fewest shards of that kind. The first claim of a job pins it to the request's machine.
     async fn claim_shard(
         &self,
-        worker: &str,
-        now: Timestamp,
-        lease: SignedDuration,
-    ) -> Result<Option<Claim>, StoreError>;
-
-    /// Like [`Self::claim_shard`], but excludes the shards of `accounts`.
-    async fn claim_shard_of_others(
-        &self,
-        worker: &str,
-        accounts: &[AccountId],
-        now: Timestamp,
-        lease: SignedDuration,
-    ) -> Result<Option<Claim>, StoreError>;
-
-    /// Like [`Self::claim_shard`], but only if the next shard runs in the secret worlds of a season
-    /// ([`Claim::is_secret`]); otherwise returns `None`.
-    async fn claim_secret_shard(
-        &self,
-        worker: &str,
-        now: Timestamp,
-        lease: SignedDuration,
-    ) -> Result<Option<Claim>, StoreError>;
-
-    /// Like [`Self::claim_shard`], but for a job whose policy is a server. Such a job has a single shard, so its holder
-    /// knows of all connections to that server.
-    async fn claim_server_shard(
-        &self,
-        worker: &str,
+        request: &ShardRequest,
         now: Timestamp,
         lease: SignedDuration,
     ) -> Result<Option<Claim>, StoreError>;

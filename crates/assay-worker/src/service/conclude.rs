@@ -74,7 +74,8 @@ impl WorkerShared {
             self.wait(records.return_conclusion(claim.fence, Some("the job has no episodes"), now))?;
             return Ok(None);
         };
-        let fingerprint = self.options.engine.fingerprint_of(header);
+        let machine = claim.machine.as_ref().unwrap_or_else(|| self.options.engine.fingerprint());
+        let fingerprint = self.options.engine.fingerprint_of(machine, header);
         match self.options.keyring.keyid() {
             Ok(keyid) => conclusion.signed_by = Some(keyid),
             Err(error) => return self.unsigned(claim, &error),

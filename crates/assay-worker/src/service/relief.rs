@@ -3,6 +3,8 @@
 //! A policy may sleep for as long as its wall-clock budget lasts. Its lane stays reserved, and is charged to its
 //! account in the fair shares; for each such lane one more may work for accounts none of whose policies sleep.
 
+use assay_store::ShardKind;
+
 use super::busy::Busy;
 use super::intervals::{LEASE, POLL};
 use super::shared::WorkerShared;
@@ -17,8 +19,8 @@ impl WorkerShared {
         while !self.stopping.is_cancelled() {
             let Some(relief) = self.sleepers.relief() else { continue };
             let now = self.options.clock.now();
-            let claim = self.options.records.claim_shard_of_others(&self.name, &relief.excluded, now, LEASE);
-            match self.wait(claim) {
+            let request = self.request(ShardKind::Policy).excluding(&relief.excluded);
+            match self.wait(self.options.records.claim_shard(&request, now, LEASE)) {
                 Ok(Some(claim)) => {
                     let _busy = Busy::lanes(1);
                     let mut spare = WarmLane::new(core);

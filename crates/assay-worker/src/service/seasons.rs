@@ -6,7 +6,9 @@
 use std::num::NonZeroU32;
 
 use assay_model::{ArenaEntry, JobHeader, JobId, Record, SeasonSecret, SeedSource, rank};
-use assay_store::{NewJob, NewRerun, Season, SeasonEntry, SeasonState, StoreError, Work, entrants, season_entries};
+use assay_store::{
+    JobDemands, NewJob, NewRerun, Season, SeasonEntry, SeasonState, StoreError, Work, entrants, season_entries,
+};
 use jiff::Timestamp;
 
 use super::shared::WorkerShared;
@@ -105,6 +107,7 @@ fn rerun(entry: &SeasonEntry, fresh: &SeasonSecret, now: Timestamp) -> NewRerun 
         // The platform starts it, so it counts against no cap.
         quota: None,
         callback_url: None,
+        demands: JobDemands::default(),
         account: submission.account.clone(),
         header,
         policy_path: submission.policy_path.clone(),

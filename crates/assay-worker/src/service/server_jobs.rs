@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use assay_model::{JobHeader, JobId, JobStatus};
 use assay_policy::remote::{PolicyServer, ServerEndpoint};
-use assay_store::{Claim, MAX_RETRIES, PolicyServerAccess};
+use assay_store::{Claim, MAX_RETRIES, PolicyServerAccess, ShardKind};
 
 use super::busy::Busy;
 use super::intervals::LEASE;
@@ -43,7 +43,8 @@ impl WorkerShared {
         if self.stopping.is_cancelled() {
             return None;
         }
-        match self.wait(self.options.records.claim_server_shard(&self.name, self.options.clock.now(), LEASE)) {
+        let request = self.request(ShardKind::Server);
+        match self.wait(self.options.records.claim_shard(&request, self.options.clock.now(), LEASE)) {
             Ok(Some(claim)) => return Some(claim),
             Ok(None) => {}
             Err(error) => error.log("could not claim shard of a policy server"),

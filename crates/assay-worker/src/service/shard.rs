@@ -7,7 +7,9 @@ use std::path::Path;
 
 use assay_model::{Blame, ErrorChain};
 use assay_policy::{IntakeLimits, PolicyHome, intake};
-use assay_store::{Claim, JobFailure, MAX_RETRIES, ModelFile, ReturnOutcome, StoreError, Work, is_disk_full};
+use assay_store::{
+    Claim, JobFailure, MAX_RETRIES, ModelFile, ReturnOutcome, ShardKind, StoreError, Work, is_disk_full,
+};
 use jiff::SignedDuration;
 use tempfile::TempDir;
 
@@ -63,11 +65,8 @@ impl WorkerShared {
     /// Claims and runs a shard that the lane may run now, on the processor of `spare`. Returns true if there was one.
     pub(super) fn shard_next(&self, spare: &mut WarmLane, quiet: &mut Quiet) -> bool {
         let (records, now) = (&self.options.records, self.options.clock.now());
-        let claim = match quiet.is_over(now) {
-            true => records.claim_shard(&self.name, now, LEASE),
-            false => records.claim_secret_shard(&self.name, now, LEASE),
-        };
-        match self.wait(claim) {
+        let kind = if quiet.is_over(now) { ShardKind::Policy } else { ShardKind::Secret };
+        match self.wait(records.claim_shard(&self.request(kind), now, LEASE)) {
             Ok(None) => false,
             Ok(Some(claim)) => {
                 let _busy = Busy::lanes(1);

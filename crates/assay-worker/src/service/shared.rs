@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use assay_store::Work;
+use assay_store::{ShardKind, ShardRequest, Work, WorkerCapabilities};
 
 use super::claims::Claims;
 use super::intervals::TICK;
@@ -54,6 +54,13 @@ impl WorkerShared {
     /// Blocks until the records answer.
     pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
         self.options.runtime.block_on(future)
+    }
+
+    /// Returns a request for shards that this machine can run.
+    pub(super) fn request(&self, kind: ShardKind) -> ShardRequest {
+        let machine = Some(self.options.engine.fingerprint().clone());
+        let capabilities = WorkerCapabilities { machine, ..WorkerCapabilities::everything() };
+        ShardRequest { capabilities, ..ShardRequest::new(&self.name).of_kind(kind) }
     }
 
     pub(crate) fn publish(&self, work: Vec<Work>) {

@@ -200,7 +200,7 @@ pub(crate) fn replay_episode(
         recorded_trace_hash: episode.trace_hash,
         replayed_trace_hash: outcome.result.trace_hash,
         fingerprint_differences: recorded_fingerprint
-            .map(|fingerprint| fingerprint.differences(&engine.fingerprint_of(header)))
+            .map(|fingerprint| fingerprint.differences(&engine.fingerprint_of(engine.fingerprint(), header)))
             .unwrap_or_default(),
         comparison: outcome.comparison,
     })
