@@ -61,9 +61,7 @@ pub mod testing;
 mod webhooks;
 mod workers;
 
-pub use archive_files::{
-    ARCHIVE_SETTLE_TIME, ArchiveFile, ArchiveFileError, ArchiveFiles, ArchiveRemovalOutcome,
-};
+pub use archive_files::{ARCHIVE_SETTLE_TIME, ArchiveFile, ArchiveFileError, ArchiveFiles, ArchiveRemovalOutcome};
 pub use blobs::{BlobError, Blobs};
 pub use caps::{AccountCaps, AccountUsage, Cap, CapExceeded, JobDemand, JobQuota};
 pub use community::{

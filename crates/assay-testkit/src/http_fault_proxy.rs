@@ -177,8 +177,7 @@ fn fail(mut client: TcpStream, status: u16) {
         }
     }
     let length = FAILURE.len();
-    let answer =
-        format!("HTTP/1.1 {status} Failed\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{FAILURE}");
+    let answer = format!("HTTP/1.1 {status} Failed\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{FAILURE}");
     drop(client.write_all(answer.as_bytes()));
     drop(client.shutdown(Shutdown::Write));
 }

@@ -17,8 +17,8 @@ pub enum ArchiveFileError {
     #[error("could not read or write an archive")]
     Io(#[source] io::Error),
     /// The object store failed.
-    #[error(transparent)]
-    Store(ObjectStorageError),
+    #[error("the archive is in an object store")]
+    Store(#[source] ObjectStorageError),
 }
 
 impl From<io::Error> for ArchiveFileError {

@@ -20,8 +20,8 @@ pub enum BlobError {
     #[error(transparent)]
     Damaged(#[from] PackError),
     /// The object store failed.
-    #[error(transparent)]
-    Store(ObjectStorageError),
+    #[error("the evidence is in an object store")]
+    Store(#[source] ObjectStorageError),
 }
 
 impl From<ObjectStorageError> for BlobError {

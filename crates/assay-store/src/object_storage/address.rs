@@ -71,8 +71,20 @@ mod tests {
         let long = format!("s3://bucket/{}", "x".repeat(MAX_PREFIX + 1));
         assert!(long[..long.len() - 1].parse::<BucketAddress>().is_ok());
         for text in [
-            "", "bucket", "s3://", "s3://ab", "s3:///prefix", "s3://Bucket", "s3://bucket//x", "s3://bucket/a//b",
-            "s3://bucket/..", "s3://bucket/a/../b", "s3://bucket/a b", "s3://user:key@bucket", "https://bucket/x", &long,
+            "",
+            "bucket",
+            "s3://",
+            "s3://ab",
+            "s3:///prefix",
+            "s3://Bucket",
+            "s3://bucket//x",
+            "s3://bucket/a//b",
+            "s3://bucket/..",
+            "s3://bucket/a/../b",
+            "s3://bucket/a b",
+            "s3://user:key@bucket",
+            "https://bucket/x",
+            &long,
         ] {
             assert_eq!(text.parse::<BucketAddress>(), Err(InvalidBucketAddress), "{text}");
         }

@@ -125,7 +125,8 @@ impl ObjectStorage {
         range: Option<Range<u64>>,
     ) -> Result<BoxStream<'static, Result<Bytes, ObjectStorageError>>, ObjectStorageError> {
         let options = GetOptions { range: range.map(GetRange::Bounded), ..GetOptions::default() };
-        let found = self.client.get_opts(&self.key(key), options).await.map_err(|error| classify("download", &error))?;
+        let found =
+            self.client.get_opts(&self.key(key), options).await.map_err(|error| classify("download", &error))?;
         Ok(found.into_stream().map_err(|error| classify("download", &error)).boxed())
     }
 
@@ -171,10 +172,7 @@ impl ObjectStorage {
         self.delete_all(keys.boxed()).await
     }
 
-    async fn delete_all(
-        &self,
-        keys: BoxStream<'static, object_store::Result<Key>>,
-    ) -> Result<(), ObjectStorageError> {
+    async fn delete_all(&self, keys: BoxStream<'static, object_store::Result<Key>>) -> Result<(), ObjectStorageError> {
         let mut deleted = self.client.delete_stream(keys);
         while let Some(outcome) = deleted.next().await {
             match outcome.map_err(|error| classify("delete", &error)) {

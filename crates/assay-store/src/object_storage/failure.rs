@@ -143,7 +143,10 @@ mod tests {
             (answer("503 Service Unavailable", "SlowDown"), ObjectStorageProblem::Failing),
             (answer("502 Bad Gateway", "Unheard"), ObjectStorageProblem::Failing),
             (answer("418 I'm a teapot", "Unheard"), ObjectStorageProblem::Other),
-            ("DeleteObjects request failed for key x: no (code: AccessDenied)".into(), ObjectStorageProblem::Permission),
+            (
+                "DeleteObjects request failed for key x: no (code: AccessDenied)".into(),
+                ObjectStorageProblem::Permission,
+            ),
             ("Received redirect without LOCATION, this".to_owned(), ObjectStorageProblem::Region),
             ("anything".to_owned(), ObjectStorageProblem::Other),
         ] {

@@ -67,7 +67,7 @@ impl RemovalRecords for SqliteRecords {
 
     async fn evidence_sizes(&self) -> Result<HashMap<JobId, u64>, StoreError> {
         let sql = "SELECT job_id, evidence_bytes FROM jobs WHERE evidence_bytes > 0";
-        let size = |row: &Row<'_>| Ok((parsed(row, "job_id")?, row.get("evidence_bytes")?));
+        let size = |row: &Row<'_>| Ok((parsed(row, "job_id")?, row.get::<_, i64>("evidence_bytes")?.unsigned_abs()));
         self.read("measuring the evidence", |db| all(db, sql, [], size)).map(|sizes| sizes.into_iter().collect())
     }
 

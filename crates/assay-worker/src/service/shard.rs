@@ -218,8 +218,8 @@ impl WorkerShared {
         let policy = match &claim.policy_path {
             Some(archive) => {
                 let unpacked = workspace.work.path().join(POLICY);
-                let archive = self.options.data.join(archive);
-                let taken = intake(&archive, &unpacked, &IntakeLimits::accepted());
+                let archive = self.wait(self.options.archives.open(archive)).map_err(SessionError::of)?;
+                let taken = intake(archive.path(), &unpacked, &IntakeLimits::accepted());
                 taken.map_err(SessionError::of)?;
                 let (runtime, home) = (header.runtime.clone(), self.home(claim)?);
                 PolicySource::Folder(PolicyFolder { path: unpacked, runtime, home })

@@ -27,7 +27,7 @@ const PARTIAL: &str = ".partial";
 /// Folders and files of a data folder that a backup contains besides the records.
 const BLOBS: &str = "blobs";
 const MODELS: &str = assay_store::ModelFiles::FOLDER;
-const POLICIES: &str = "policies";
+const POLICIES: &str = assay_store::ArchiveFiles::FOLDER;
 const SCENARIOS: &str = "scenarios";
 const SERVERS: &str = "servers";
 const SIGNING: &str = "signing";

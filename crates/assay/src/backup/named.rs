@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use assay_model::{AccountId, JobId, Sha256Digest};
-use assay_store::{Blobs, ModelFiles, RecordsCopy, StoreError};
+use assay_store::{ArchiveFiles, Blobs, ModelFiles, RecordsCopy, StoreError};
 
-use super::{BLOBS, MODELS, POLICIES, SCENARIOS, SERVERS};
+use super::{BLOBS, MODELS, SCENARIOS, SERVERS};
 
 /// A file that the records name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,7 +26,7 @@ pub(super) enum Named {
 /// Returns the digest in the path of an archive, or `None` for any other path: a file elsewhere must not be read, or
 /// removed with its job.
 fn archive_digest(path: &str) -> Option<Sha256Digest> {
-    path.strip_prefix(POLICIES)?.strip_prefix('/')?.strip_suffix(".zip")?.parse().ok()
+    ArchiveFiles::sha256_of(path)
 }
 
 impl Named {

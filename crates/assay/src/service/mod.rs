@@ -2,6 +2,7 @@
 //! the API, and the steps of startup and shutdown.
 
 mod connections;
+pub(crate) mod file_storage;
 mod installed_versions;
 mod intake;
 mod metrics;
@@ -12,6 +13,8 @@ mod run;
 mod shutdown;
 mod startup;
 mod state;
+mod trial;
 mod webhook_sender;
 
 pub(crate) use run::run;
+pub(crate) use trial::{EngineTrial, try_engines};

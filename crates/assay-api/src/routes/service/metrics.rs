@@ -70,7 +70,11 @@ async fn measure(app: &App) -> Result<(), ApiError> {
     let age = oldest_queued.map_or(0.0, |oldest| app.clock.now().duration_since(oldest).as_secs_f64().max(0.0));
     metrics::gauge!("assay_oldest_queued_job_age_seconds").set(age);
     metrics::gauge!("assay_lanes").set(f64::from(app.settings.lanes.get()));
-    let usage = app.blobs.usage().await.map_err(|e| ApiError::internal("the size of the evidence", &e))?;
+    let usage = app
+        .evidence_usage
+        .measure(&app.blobs, &*app.records, app.clock.now())
+        .await
+        .map_err(|e| ApiError::internal("the size of the evidence", &e))?;
     metrics::gauge!("assay_evidence_bytes").set(as_float(usage.values().sum()));
     Ok(())
 }

@@ -116,7 +116,8 @@ async fn incoming_files_are_stored_without_a_copy_and_others_with_one() {
 async fn files_stay_in_the_incoming_folder_until_they_are_complete() {
     let data = tempfile::tempdir().unwrap();
     let blobs = Blobs::folder(data.path()).unwrap();
-    let (incoming, to) = (data.path().join(INCOMING), job_folder(data.path(), job(1)).join(Sha256Digest::of("a").to_string()));
+    let (incoming, to) =
+        (data.path().join(INCOMING), job_folder(data.path(), job(1)).join(Sha256Digest::of("a").to_string()));
     let count = |folder: &Path| fs::read_dir(folder).map_or(0, Iterator::count);
     let cut_off = write_atomically(&to, &incoming, |file| {
         file.write_all(b"half")?;
@@ -169,8 +170,7 @@ async fn many_ranges_of_a_packed_artifact_share_one_copy() {
         streams.push(reader.await.unwrap());
     }
     // All readers are open: their copies would be open files.
-    let open =
-        fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    let open = fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
     let copies =
         open.filter(|target| target.starts_with(data.path()) && target.to_string_lossy().contains("(deleted)"));
     assert_eq!(copies.count(), 1);
