@@ -9,16 +9,14 @@ use std::time::Duration;
 
 /// Size of the pieces in which bytes are passed on.
 const PIECE: usize = 16 << 10;
-/// Body of a failed request, as S3 writes it.
-const FAILURE: &str = "<Error><Code>InternalError</Code><Message>We encountered an internal error.</Message></Error>";
 
 /// The behaviour of a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpFault {
     /// Passes everything on.
     None,
-    /// Answers every request with this status.
-    Status(u16),
+    /// Answers every request with this status and error code, in the form of S3.
+    Answer(u16, &'static str),
     /// Passes an answer on in pieces of 16 KiB, and waits before each.
     Slow(Duration),
     /// Takes requests and never answers.
@@ -121,7 +119,7 @@ impl ProxyShared {
             self.faults.fetch_add(1, Ordering::SeqCst);
         }
         match fault {
-            HttpFault::Status(status) => fail(client, status),
+            HttpFault::Answer(status, code) => fail(client, status, code),
             HttpFault::Silent => while client.read(&mut [0; PIECE]).is_ok_and(|read| read > 0) {},
             HttpFault::None => self.relay(client, usize::MAX, Duration::ZERO),
             HttpFault::Slow(pause) => self.relay(client, usize::MAX, pause),
@@ -160,8 +158,8 @@ fn copy(mut from: TcpStream, mut to: TcpStream, limit: usize, pause: Duration) {
     }
 }
 
-/// Reads a request, and answers with the status.
-fn fail(mut client: TcpStream, status: u16) {
+/// Reads a request, and answers with the status and error code.
+fn fail(mut client: TcpStream, status: u16, code: &str) {
     let (mut request, mut piece) = (Vec::new(), [0; PIECE]);
     loop {
         let text = String::from_utf8_lossy(&request).to_ascii_lowercase();
@@ -176,8 +174,9 @@ fn fail(mut client: TcpStream, status: u16) {
             _ => return,
         }
     }
-    let length = FAILURE.len();
-    let answer = format!("HTTP/1.1 {status} Failed\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{FAILURE}");
+    let body = format!("<Error><Code>{code}</Code><Message>The request failed.</Message></Error>");
+    let length = body.len();
+    let answer = format!("HTTP/1.1 {status} Failed\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
     drop(client.write_all(answer.as_bytes()));
     drop(client.shutdown(Shutdown::Write));
 }

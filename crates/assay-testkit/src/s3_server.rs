@@ -97,6 +97,12 @@ impl S3Server {
         self.folder.path().join(Self::BUCKET).join(key)
     }
 
+    /// Downloads from a signed address; `None` if the server refuses.
+    #[must_use]
+    pub fn download(address: &str) -> Option<Vec<u8>> {
+        ureq::get(address).call().ok()?.body_mut().read_to_vec().ok()
+    }
+
     /// Deletes the bucket with everything in it.
     ///
     /// # Panics

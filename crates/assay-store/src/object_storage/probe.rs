@@ -12,13 +12,15 @@ const RANGE: std::ops::Range<u64> = 6..11;
 const PART: &[u8] = b"probe";
 
 impl ObjectStorage {
-    /// Stores an object, reads it and a range of it, lists and deletes it. `name` must be new.
+    /// Lists objects, stores one, reads it and a range of it, and deletes it. `name` must be new.
     ///
     /// # Errors
     /// The first request that failed, with the setting to change.
     pub async fn probe(&self, name: &str) -> Result<(), ObjectStorageError> {
         let folder = format!("probes/{name}");
         let key = format!("{folder}/object");
+        // A list tells best whether the bucket exists.
+        self.list(&folder).await?;
         self.put(&key, Bytes::from_static(CONTENT)).await?;
         let tried = self.try_reading(&folder, &key).await;
         // The object is deleted even if it could not be read.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write;
 
+use assay_testkit::{HttpFault, HttpFaultProxy};
 use jiff::{SignedDuration, Timestamp};
 use tempfile::NamedTempFile;
 
@@ -48,7 +49,8 @@ async fn archives_are_kept_in_the_data_folder() {
 #[tokio::test(flavor = "multi_thread")]
 async fn archives_are_kept_in_an_object_store() {
     let (copies, server) = (tempfile::tempdir().unwrap(), S3Server::start());
-    let archives = ArchiveFiles::bucket(storage(server.address()), copies.path());
+    let proxy = HttpFaultProxy::start(server.address());
+    let archives = ArchiveFiles::bucket(storage(proxy.address()), copies.path());
     store_and_remove(&archives).await;
     let count = || fs::read_dir(copies.path()).unwrap().count();
     assert_eq!(count(), 0, "the copy is deleted with its last user");
@@ -64,11 +66,11 @@ async fn archives_are_kept_in_an_object_store() {
     assert!(archives.open(&path).await.is_ok());
 
     fs::write(server.file(&format!("lab/{path}")), "other content").unwrap();
-    let fresh = ArchiveFiles::bucket(storage(server.address()), copies.path());
+    let fresh = ArchiveFiles::bucket(storage(proxy.address()), copies.path());
     assert!(matches!(fresh.open(&path).await, Err(ArchiveFileError::Damaged)));
     let missing = ArchiveFiles::path_of(Sha256Digest::of("missing"));
     assert!(matches!(fresh.open(&missing).await, Err(ArchiveFileError::Missing)));
     assert!(matches!(fresh.open("policies/../secret").await, Err(ArchiveFileError::Missing)));
-    server.delete_bucket();
+    proxy.set(HttpFault::Answer(404, "NoSuchBucket"));
     assert!(matches!(fresh.open(&missing).await, Err(ArchiveFileError::Store(_))));
 }

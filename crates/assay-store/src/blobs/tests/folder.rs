@@ -14,7 +14,7 @@ fn job_folder(data: &Path, job: JobId) -> PathBuf {
 }
 
 async fn usage(blobs: &Blobs) -> HashMap<JobId, u64> {
-    usage(&blobs).await.unwrap()
+    blobs.usage().await.unwrap().unwrap()
 }
 
 #[tokio::test]

@@ -24,8 +24,8 @@ async fn failures_are_told_apart_from_missing_artifacts() {
     let blobs = bucket(data.path(), proxy.address());
     let (file, hash) = (data.path().join("file"), Sha256Digest::of("a"));
     fs::write(&file, "evidence").unwrap();
-    for status in [500, 503] {
-        proxy.set(HttpFault::Status(status));
+    for (status, code) in [(500, "InternalError"), (503, "SlowDown")] {
+        proxy.set(HttpFault::Answer(status, code));
         assert_eq!(problem(blobs.put(job(1), hash, &file).await), ObjectStorageProblem::Failing);
         assert_eq!(problem(blobs.size(job(1), hash).await), ObjectStorageProblem::Failing);
         assert_eq!(problem(text(&blobs, job(1), hash, 0..8).await), ObjectStorageProblem::Failing);
@@ -86,8 +86,9 @@ async fn a_slow_store_only_takes_longer() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_bucket_is_not_a_missing_artifact() {
     let (data, server) = (tempfile::tempdir().unwrap(), S3Server::start());
-    let blobs = bucket(data.path(), server.address());
-    server.delete_bucket();
+    let proxy = HttpFaultProxy::start(server.address());
+    let blobs = bucket(data.path(), proxy.address());
+    proxy.set(HttpFault::Answer(404, "NoSuchBucket"));
     let (file, hash) = (data.path().join("file"), Sha256Digest::of("a"));
     fs::write(&file, "evidence").unwrap();
     assert_eq!(problem(blobs.put(job(1), hash, &file).await), ObjectStorageProblem::Bucket);
@@ -117,11 +118,20 @@ async fn the_probe_names_the_setting_to_change() {
         assert!(error.contains(expected), "{error}");
         assert!(!error.contains(S3Server::SECRET_KEY), "{error}");
     }
-    proxy.set(HttpFault::Status(500));
-    let error = storage(proxy.address()).probe("three").await.unwrap_err();
-    assert_eq!(error.problem, ObjectStorageProblem::Failing);
-    proxy.set(HttpFault::None);
+    for (status, code, expected) in [
+        (500, "InternalError", "check the store"),
+        (404, "NoSuchBucket", "create the bucket, or change blobs.url"),
+        (400, "AuthorizationHeaderMalformed", "set AWS_REGION"),
+        (301, "PermanentRedirect", "set AWS_REGION"),
+        (403, "RequestTimeTooSkewed", "set the clock"),
+        (403, "AccessDenied", "permit the access key s3:ListBucket"),
+    ] {
+        proxy.set(HttpFault::Answer(status, code));
+        let error = storage(proxy.address()).probe("three").await.unwrap_err().to_string();
+        assert!(error.contains(expected), "{code}: {error}");
+    }
     server.delete_bucket();
+    proxy.set(HttpFault::None);
     let error = storage(proxy.address()).probe("four").await.unwrap_err().to_string();
     assert!(error.contains("create the bucket, or change blobs.url"), "{error}");
 }
