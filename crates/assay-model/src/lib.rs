@@ -5,6 +5,7 @@
 //! [`Conclusion`] (verdict, scores, statistics), and [`JobReport`] is the object that a client reads.
 
 mod arena;
+mod assignment;
 mod attempt;
 mod bounded_mean;
 mod complaint;
@@ -52,8 +53,10 @@ mod state;
 mod statistics;
 mod text;
 mod verdict;
+mod worker_protocol;
 
 pub use arena::{ArenaEntry, JobKind, SHOWCASE_EPISODES};
+pub use assignment::{AssignedEpisode, AssignedPolicy, Assignment, Fence};
 pub use attempt::AttemptNote;
 pub use complaint::plain_complaint;
 pub use conclusion::{Conclusion, Quadrants, conclude, conclude_by};
@@ -103,3 +106,9 @@ pub use state::{InvalidTransition, JobEvent, JobStatus};
 pub use statistics::{Statistics, confidence_below, episodes_needed, violation_upper_bound};
 pub use text::sanitise;
 pub use verdict::{Blame, ClauseStatus, Level, ReviewReason, Verdict};
+pub use worker_protocol::{
+    BeatAnswer, BeatRequest, ClaimAnswer, ClaimRequest, GENERATION_HEADER, LeasedResult, LeasedShard, MAX_CLAIM_WAIT_S,
+    MAX_RESULTS, NoteRequest, RegisterAnswer, RegisterRequest, ResultOutcome, ResultsAnswer, ResultsRequest,
+    RunningEpisode, ServerCall, ShardReturn, WORKER_BEAT_S, WORKER_LEASE_S, WORKER_MARGIN_S, WORKER_PROTOCOL,
+    WORKER_PROTOCOL_PATH, WantedShard, WorkerRegistration,
+};

@@ -1,6 +1,8 @@
 //! Shards: consecutive ranges of a job's episodes, the unit of queueing, leasing and retry.
 
-use assay_model::{AccountId, AttemptNote, EpisodeResult, JobHeader, JobId, JobKind};
+use assay_model::{
+    AccountId, AssignedPolicy, Assignment, AttemptNote, EpisodeResult, Fence, JobHeader, JobKind, SeedSource,
+};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
@@ -14,17 +16,6 @@ pub const MAX_LAPSES: u32 = 16;
 
 /// Maximum number of replaced attempts that are noted per episode; further ones are not listed.
 pub const MAX_ATTEMPT_NOTES: u32 = 64;
-
-/// The right to write a shard's results: void as soon as another worker claims the shard.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Fence {
-    /// The job.
-    pub job_id: JobId,
-    /// Index of the shard in the job, from 0.
-    pub shard: u32,
-    /// Number of this claim of the shard, from 1.
-    pub attempt: u32,
-}
 
 /// A claimed shard.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,6 +39,34 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// Returns what a worker must know to run it, with the episodes' seeds from `seeds`.
+    #[must_use]
+    pub fn assignment(&self, seeds: &SeedSource, max_episode_bytes: u64) -> Assignment {
+        let header = &self.header;
+        let policy = match (&self.policy_path, header.policy_sha256) {
+            (Some(_), Some(sha256)) => {
+                AssignedPolicy::Archive { sha256, runtime: header.runtime.clone(), models: header.models.clone() }
+            }
+            _ => AssignedPolicy::Server { replan_steps: header.replan_steps },
+        };
+        Assignment {
+            fence: self.fence,
+            account: self.account.clone(),
+            scenario: header.scenario.clone(),
+            scenario_version: header.scenario_version.clone(),
+            scenario_digest: header.scenario_digest,
+            policy,
+            record: header.record,
+            plan: header.plan,
+            kind: header.kind(),
+            created_at: header.created_at,
+            episodes: seeds.assign(&self.episodes),
+            failures: self.failures,
+            notes: self.notes.clone(),
+            max_episode_bytes,
+        }
+    }
+
     /// Returns true if it runs in the secret worlds of a season.
     #[must_use]
     pub fn is_secret(&self) -> bool {
@@ -106,6 +125,9 @@ pub trait ShardRecords {
         now: Timestamp,
         lease: SignedDuration,
     ) -> Result<Option<Claim>, StoreError>;
+
+    /// Returns a shard with this claim, as long as its holder holds it.
+    async fn leased_shard(&self, fence: Fence) -> Result<Option<Claim>, StoreError>;
 
     /// Extends a lease to `now + lease`.
     async fn heartbeat(&self, fence: Fence, now: Timestamp, lease: SignedDuration) -> Result<Lease, StoreError>;

@@ -1,12 +1,10 @@
 //! Workers on other hosts: who may claim work, from where, and in which state it is.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
-use assay_model::{Fingerprint, JobId, Sha256Digest};
+use assay_model::{JobId, Sha256Digest, WorkerRegistration};
 use async_trait::async_trait;
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 
 use crate::{StoreError, Work};
 
@@ -78,25 +76,6 @@ impl WorkerState {
     pub fn is_admitted(&self) -> bool {
         matches!(self, Self::Active | Self::Draining)
     }
-}
-
-/// What a worker says about itself when it starts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WorkerRegistration {
-    /// Its machine, for policies in the runtime `base`.
-    pub machine: Fingerprint,
-    /// SHA-256 of each installed policy runtime.
-    pub runtimes: Vec<Sha256Digest>,
-    /// Number of lanes.
-    pub lanes: u32,
-    /// True if it renders images for policies.
-    pub cameras: bool,
-    /// Memory for each policy, in MiB.
-    pub memory_mib: u32,
-    /// The operator's labels.
-    pub labels: BTreeMap<String, String>,
-    /// Version of its program.
-    pub version: String,
 }
 
 /// A worker on another host.

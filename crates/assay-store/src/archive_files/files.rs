@@ -114,6 +114,12 @@ impl ArchiveFiles {
 }
 
 impl ArchiveFile {
+    /// Returns an archive that is a file at `path`, which its owner keeps.
+    #[must_use]
+    pub fn at(path: PathBuf) -> Self {
+        Self(OpenedArchive::Stored(path))
+    }
+
     /// Returns its path on this machine.
     #[must_use]
     pub fn path(&self) -> &Path {

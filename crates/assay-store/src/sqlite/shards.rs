@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::Connection;
 
-use super::claims::{PreparedRequest, claim};
+use super::claims::{PreparedRequest, claim, leased};
 use super::failure::SqlResult;
 use super::results::record;
 use super::row::{change, micros, until, value};
@@ -27,6 +27,10 @@ impl ShardRecords for SqliteRecords {
     ) -> Result<Option<Claim>, StoreError> {
         let request = PreparedRequest::new(request);
         self.write("claiming a shard", move |db| claim(db, &request?, now, lease)).await
+    }
+
+    async fn leased_shard(&self, fence: Fence) -> Result<Option<Claim>, StoreError> {
+        self.read("reading a shard", |db| leased(db, fence))
     }
 
     async fn heartbeat(&self, fence: Fence, now: Timestamp, lease: SignedDuration) -> Result<Lease, StoreError> {

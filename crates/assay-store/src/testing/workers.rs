@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use assay_model::{AttemptNote, Fingerprint, ReplacementReason, Sha256Digest};
+use assay_model::{AttemptNote, Fingerprint, ReplacementReason, Sha256Digest, WorkerRegistration};
 
 use super::fixtures::{LEASE, at, episode, fingerprint, job};
 use crate::{
     Confinement, JobDemands, JobState, Lease, NewJob, NewWorker, RecordOutcome, Records, ShardRequest, StoreError,
-    Work, WorkerCapabilities, WorkerName, WorkerRegistration, WorkerState,
+    Work, WorkerCapabilities, WorkerName, WorkerState,
 };
 
 fn name(text: &str) -> WorkerName {

@@ -16,7 +16,7 @@ impl WorkerShared {
             Ok(work) => self.publish(work),
             Err(error) => error.log("could not read records"),
         }
-        while !self.stopping.is_cancelled() {
+        while !self.is_stopping() {
             match self.wait(self.options.records.reconcile(self.options.clock.now())) {
                 Ok(done) => {
                     for job in &done.failed {

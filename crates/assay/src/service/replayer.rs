@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use assay_api::{ReplayFailure, Replayer};
 use assay_model::lane::files;
-use assay_model::{AccountId, EpisodeResult, JobHeader, Record, RuntimeVersion, SeedSource};
+use assay_model::{AccountId, EpisodeResult, Record, RuntimeVersion, SeedSource};
 use assay_policy::{IntakeLimits, PolicyHome, intake};
 use assay_report::ReplayReport;
 use assay_store::{
     ArchiveFile, ArchiveFileError, ArchiveFiles, BlobError, Blobs, JobRecord, ModelFileError, ModelFiles, Records,
-    StoreError,
+    seeds_of_job,
 };
 use assay_worker::{
     Cancel, Engine, EvaluationEvents, Job, PolicyFolder, PolicySource, ReplayError, SessionError, replay,
@@ -133,7 +133,7 @@ impl Replayer for LocalReplayer {
         let slot = self.slots.take(&job.account)?;
         let recording = self.recording(&job, &episode).await.map_err(|e| ReplayFailure::Broken(e.into()))?;
         let recording = recording.ok_or_else(|| refused("there is no recording of this episode, or it was removed"))?;
-        let seeds = seeds(&*self.records, &job.header).await.map_err(|e| ReplayFailure::Broken(e.into()))?;
+        let seeds = seeds_of_job(&*self.records, &job.header).await.map_err(|e| ReplayFailure::Broken(e.into()))?;
         let seeds = seeds.ok_or_else(|| refused("the season that the job belongs to was removed"))?;
         let cancel = Cancel::new();
         let _guard = CancelOnDrop(cancel.clone());
@@ -171,15 +171,6 @@ pub(crate) struct ReplayFiles<'a> {
 pub(crate) fn archive_of(job: &JobRecord) -> Result<&str, ReplayFailure> {
     let path = job.policy_path.as_deref();
     path.ok_or_else(|| refused("the job evaluated a policy server, which can't be replayed"))
-}
-
-/// Returns the source of the job's seeds, or `None` if its season was removed.
-pub(crate) async fn seeds(records: &dyn Records, header: &JobHeader) -> Result<Option<SeedSource>, StoreError> {
-    let Some(entry) = &header.arena else { return Ok(Some(header.job_seeds())) };
-    let secrets = records.season_secrets(&header.scenario, entry.season).await?;
-    let secret = secrets.and_then(|secrets| if entry.rerun { secrets.rerun } else { Some(secrets.season) });
-    let (episodes, policy_key) = (header.plan.episodes, header.policy_key.clone());
-    Ok(secret.map(|secret| SeedSource::Season { secret, episodes, policy_key }))
 }
 
 /// Runs an episode of a job again, with these files, and compares it with its recording.

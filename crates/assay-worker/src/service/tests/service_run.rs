@@ -16,10 +16,10 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::episode::tests::script::{ScriptedHost, scenario};
 use crate::service::ServiceOptions;
-use crate::service::intervals::LEASE;
-use crate::service::quiet::Quiet;
 use crate::service::shared::WorkerShared;
-use crate::service::warm_lane::WarmLane;
+use crate::shards::intervals::LEASE;
+use crate::shards::quiet::Quiet;
+use crate::shards::warm_lane::WarmLane;
 use crate::{Engine, Keyring};
 
 const EVIDENCE: &str = "evidence";
