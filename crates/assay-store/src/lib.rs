@@ -6,8 +6,8 @@
 //! the feature of that name) that every backend passes. The embedded backend is [`SqliteRecords`] with [`LocalQueue`];
 //! `docs/adding-a-storage-backend.md` describes the way to another one.
 //!
-//! [`Blobs`] stores the evidence, by job and hash; the results list it. [`ArchiveFiles`] stores the archives of policies.
-//! Both are folders, or in an object store ([`ObjectStorage`]). [`ModelFiles`] stores models, by account.
+//! [`Blobs`] stores the evidence, by job and hash; the results list it. [`ArchiveFiles`] stores the archives of
+//! policies. Both are folders, or in an object store ([`ObjectStorage`]). [`ModelFiles`] stores models, by account.
 //! [`RecordsCopy`] is the copy of the records in a backup.
 //!
 //! Invariants of every [`Records`] backend:

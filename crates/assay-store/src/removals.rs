@@ -88,8 +88,8 @@ pub trait RemovalRecords {
     /// Lists jobs that ended before `before` and may have evidence, by time of their end, at most `limit`.
     async fn jobs_with_evidence(&self, before: Timestamp, limit: u32) -> Result<Vec<JobId>, StoreError>;
 
-    /// Returns the size of each job's recorded evidence, not packed, in bytes. Jobs without evidence, or whose evidence was
-    /// removed, are left out. Reads all jobs, so it is meant to be called once in a while.
+    /// Returns the size of each job's recorded evidence, not packed, in bytes. Jobs without evidence, or whose evidence
+    /// was removed, are left out. Reads all jobs, so it is meant to be called once in a while.
     async fn evidence_sizes(&self) -> Result<HashMap<JobId, u64>, StoreError>;
 
     /// Lists removals whose files may still exist, at most `limit`.

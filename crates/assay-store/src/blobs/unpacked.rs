@@ -64,7 +64,7 @@ impl UnpackedFiles {
         Self { permits: Semaphore::new(MAX_UNPACKING), copies: Mutex::default() }
     }
 
-    /// Returns the content of a packed artifact. Unless there is a copy, the packed bytes are read by `load`, and a copy
+    /// Returns the content of a packed artifact. Unless there is a copy, the packed bytes are read by `load`, and one
     /// is written to the file system of `folder`.
     pub(super) async fn open(
         &self,

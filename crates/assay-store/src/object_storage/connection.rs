@@ -37,7 +37,7 @@ const MAX_UPLOADS: usize = 8;
 /// Variables with the address of the store, the most specific first.
 const ENDPOINTS: [&str; 3] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"];
 
-/// How to reach an object store.
+/// The address of an object store, and the variables of its clients.
 #[derive(Clone)]
 pub struct ObjectStorageOptions {
     /// The bucket and the prefix of all keys.
@@ -72,7 +72,7 @@ impl fmt::Debug for ObjectStorage {
     }
 }
 
-/// What the store says about an object.
+/// Facts about an object, from the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ObjectFacts {
     /// Length in bytes.

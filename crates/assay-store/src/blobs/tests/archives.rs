@@ -3,8 +3,9 @@
 use std::fs;
 use std::io::Write;
 
+use assay_model::{Clock, SystemClock};
 use assay_testkit::{HttpFault, HttpFaultProxy};
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use tempfile::NamedTempFile;
 
 use super::*;
@@ -25,10 +26,10 @@ async fn store_and_remove(archives: &ArchiveFiles) {
     }
     let path = &paths[0];
     assert_eq!(*path, ArchiveFiles::path_of(Sha256Digest::of(&content)));
-    assert_eq!(archives.list().await.unwrap(), [path.clone()]);
+    assert_eq!(archives.list().await.unwrap(), std::slice::from_ref(path));
     let opened = archives.open(path).await.unwrap();
     assert_eq!(fs::read_to_string(opened.path()).unwrap(), content);
-    let later = Timestamp::now() + ARCHIVE_SETTLE_TIME + SignedDuration::from_secs(10);
+    let later = SystemClock.now() + ARCHIVE_SETTLE_TIME + SignedDuration::from_secs(10);
     for _ in 0..2 {
         assert_eq!(archives.remove(path, later).await.unwrap(), ArchiveRemovalOutcome::Removed);
     }
@@ -61,7 +62,7 @@ async fn archives_are_kept_in_an_object_store() {
     let first = archives.open(&path).await.unwrap();
     assert_eq!(archives.open(&path).await.unwrap().path(), first.path(), "a copy is shared");
     assert_eq!(count(), 1);
-    let unsettled = archives.remove(&path, Timestamp::now()).await.unwrap();
+    let unsettled = archives.remove(&path, SystemClock.now()).await.unwrap();
     assert_eq!(unsettled, ArchiveRemovalOutcome::Unsettled, "another server may be accepting a job with it");
     assert!(archives.open(&path).await.is_ok());
 
