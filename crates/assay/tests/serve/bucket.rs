@@ -57,6 +57,17 @@ fn a_job_runs_with_its_files_in_a_bucket() {
     let replay = client.post(&format!("/verify/{id}/replay"));
     assert_eq!((replay.status, &replay.body["same"]), (200, &json!(true)), "{}", replay.text);
 
+    let metrics = client.text("/metrics");
+    let size = metrics.lines().find_map(|line| line.strip_prefix("assay_evidence_bytes ")).unwrap();
+    assert!(size.parse::<f64>().unwrap() > 1000., "as recorded: {size}");
+
+    let backup = assay.run(&["backup", "copy", "--data", "data"]);
+    assert_eq!(backup.code, 0, "{backup:?}");
+    let checked = assay.run(&["backup", "--check", "copy"]);
+    assert!(checked.code == 0 && checked.stdout.contains("no problems found"), "{checked:?}");
+    assert_eq!(fs::read_to_string(assay.path("copy/bucket")).unwrap().trim(), BUCKET);
+    assert!(!assay.path("copy/blobs").exists() && !assay.path("copy/policies").exists());
+
     // The same files after a restart; without the bucket the server does not start.
     assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
     let without = assay.begin_serving(&assay.path("data"), &[]).wait(STOP_LIMIT);
