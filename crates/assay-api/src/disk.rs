@@ -2,15 +2,13 @@
 //! space is checked again with every write, so that uploads never use the space that the records and the evidence of
 //! running jobs need (`limits.disk.min_free_mib`), regardless of their number and rate.
 
-use assay_store::{ObjectStorageError, is_disk_full};
+use assay_store::is_disk_full;
 
-use crate::http::{ApiError, ErrorCode};
+use crate::http::ApiError;
 use crate::state::App;
 use crate::upload_space::full;
 
 const MIB: u64 = 1 << 20;
-/// Delay after which a client may retry while the object store is unavailable, in seconds.
-const RETRY_S: u64 = 5;
 
 /// Checks that the disk has space for uploads at all.
 ///
@@ -33,10 +31,4 @@ pub(crate) fn disk_error(app: &App, error: &std::io::Error) -> ApiError {
         return full();
     }
     ApiError::internal("the disk failed", error)
-}
-
-/// Reports that the object store failed, which is temporary for clients.
-pub(crate) fn storage_unavailable(app: &App, error: &ObjectStorageError) -> ApiError {
-    app.storage.files_failed(error);
-    ApiError::try_again(ErrorCode::Unavailable, "the storage of files is temporarily unavailable; try again", RETRY_S)
 }

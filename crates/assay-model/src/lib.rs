@@ -15,6 +15,7 @@ mod default_limits;
 mod digest;
 mod episode;
 mod error_chain;
+mod evidence_share;
 pub mod frame;
 mod hex;
 mod id;
@@ -70,6 +71,7 @@ pub use episode::{
     MAX_VIOLATIONS_PER_CLAUSE, StageResult, Termination, Violation,
 };
 pub use error_chain::ErrorChain;
+pub use evidence_share::{DEFAULT_EVIDENCE_BYTES, episode_share};
 pub use hex::{from_hex, to_hex};
 pub use id::{AccountId, IdError, JobId, ModelUploadId, RuntimeName, ScenarioId};
 pub use image_cost::ImageCost;
@@ -109,6 +111,6 @@ pub use verdict::{Blame, ClauseStatus, Level, ReviewReason, Verdict};
 pub use worker_protocol::{
     BeatAnswer, BeatRequest, ClaimAnswer, ClaimRequest, GENERATION_HEADER, LeasedResult, LeasedShard, MAX_CLAIM_WAIT_S,
     MAX_RESULTS, NoteRequest, RegisterAnswer, RegisterRequest, ResultOutcome, ResultsAnswer, ResultsRequest,
-    RunningEpisode, ServerCall, ShardReturn, WORKER_BEAT_S, WORKER_LEASE_S, WORKER_MARGIN_S, WORKER_PROTOCOL,
-    WORKER_PROTOCOL_PATH, WantedShard, WorkerRegistration,
+    RunningEpisode, ScenarioFile, ScenarioListing, ServerCall, ShardReturn, WORKER_BEAT_S, WORKER_LEASE_S,
+    WORKER_MARGIN_S, WORKER_PROTOCOL, WORKER_PROTOCOL_PATH, WantedShard, WorkerRegistration,
 };

@@ -222,3 +222,21 @@ pub enum ShardReturn {
         message: String,
     },
 }
+
+/// `GET /leases/{lease}/scenario`: the files of a scenario's version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ScenarioListing {
+    /// The scenario's files below `scenario/`, those of each of its robots below `robots/ID/`.
+    pub files: Vec<ScenarioFile>,
+}
+
+/// A file of a scenario.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ScenarioFile {
+    /// Its path, with `/` between folders.
+    pub path: String,
+    /// SHA-256 of the file.
+    pub sha256: Sha256Digest,
+    /// Length in bytes.
+    pub size_bytes: u64,
+}

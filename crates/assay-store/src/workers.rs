@@ -149,6 +149,9 @@ pub trait WorkerRecords {
     /// Returns the worker with this token, in any state.
     async fn worker_with_token(&self, token_hash: Sha256Digest) -> Result<Option<WorkerRecord>, StoreError>;
 
+    /// Returns the worker with this name, in any state.
+    async fn worker_named(&self, name: &WorkerName) -> Result<Option<WorkerRecord>, StoreError>;
+
     /// Lists all workers by name.
     async fn workers(&self) -> Result<Vec<WorkerRecord>, StoreError>;
 
@@ -160,6 +163,9 @@ pub trait WorkerRecords {
         registration: WorkerRegistration,
         now: Timestamp,
     ) -> Result<Option<(u32, Vec<Work>)>, StoreError>;
+
+    /// Ends a registration: its leases are void, and its shards are queued again. Has no effect if there is a later one.
+    async fn leave_worker(&self, name: &WorkerName, generation: u32, now: Timestamp) -> Result<Vec<Work>, StoreError>;
 
     /// Sets the time of a worker's last call.
     async fn touch_worker(&self, name: &WorkerName, now: Timestamp) -> Result<(), StoreError>;

@@ -7,7 +7,8 @@ use tempfile::NamedTempFile;
 use tokio::sync::OwnedRwLockReadGuard;
 
 use super::form::UploadForm;
-use crate::disk::{disk_error, storage_unavailable};
+use crate::blob_error::archive_error;
+use crate::disk::disk_error;
 use crate::http::{ApiError, Caller, ErrorCode};
 use crate::models;
 use crate::state::App;
@@ -81,11 +82,7 @@ async fn store(
     in_use: OwnedRwLockReadGuard<()>,
 ) -> Result<StoredPolicy, ApiError> {
     let size_bytes = file.as_file().metadata().map_err(|e| disk_error(app, &e))?.len();
-    let path = app.archives.put(file, checked.sha256).await.map_err(|error| match error {
-        ArchiveFileError::Io(error) => disk_error(app, &error),
-        ArchiveFileError::Store(error) => storage_unavailable(app, &error),
-        other => ApiError::internal("an archive could not be stored", &other),
-    })?;
+    let path = app.archives.put(file, checked.sha256).await.map_err(|error| archive_error(app, error))?;
     let CheckedPolicy { sha256, runtime, models, warnings } = checked;
     Ok(StoredPolicy { _in_use: in_use, path, sha256, runtime, size_bytes, models, warnings })
 }

@@ -116,7 +116,7 @@ async fn a_bucket_that_fails_is_temporary_for_clients() {
     proxy.set(HttpFault::Answer(503, "SlowDown"));
     for answer in [app.get(&url, "").await, app.verify(&key, &[POLICY, SCENARIO]).await] {
         assert_eq!((answer.status.as_u16(), answer.code()), (503, "UNAVAILABLE"));
-        assert_eq!(answer.headers["retry-after"], "5");
+        assert_eq!(answer.headers["retry-after"], "2");
         assert!(answer.message().contains("temporarily unavailable"), "{}", answer.message());
     }
     proxy.set(HttpFault::None);

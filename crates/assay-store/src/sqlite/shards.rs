@@ -33,6 +33,13 @@ impl ShardRecords for SqliteRecords {
         self.read("reading a shard", |db| leased(db, fence))
     }
 
+    async fn is_recorded(&self, fence: Fence, episode: u32) -> Result<bool, StoreError> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM episodes AS e JOIN shards AS s USING (job_id, shard)
+                                  WHERE e.job_id = ?1 AND e.shard = ?2 AND e.episode = ?4 AND s.attempt = ?3)";
+        let values = (fence.job_id.to_string(), fence.shard, fence.attempt, episode);
+        self.query("looking for a result", |db| value(db, sql, values))
+    }
+
     async fn heartbeat(&self, fence: Fence, now: Timestamp, lease: SignedDuration) -> Result<Lease, StoreError> {
         self.write_lease("renewing a lease", move |db| heartbeat(db, fence, now, lease)).await
     }

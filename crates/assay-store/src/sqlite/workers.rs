@@ -26,6 +26,11 @@ impl WorkerRecords for SqliteRecords {
         self.query("reading a worker", |db| first(db, &sql, [token_hash.as_bytes().as_slice()], read))
     }
 
+    async fn worker_named(&self, name: &WorkerName) -> Result<Option<WorkerRecord>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} FROM workers WHERE name = ?1");
+        self.query("reading a worker", |db| first(db, &sql, [name.as_str()], read))
+    }
+
     async fn workers(&self) -> Result<Vec<WorkerRecord>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM workers ORDER BY name");
         self.read("listing workers", |db| all(db, &sql, [], read))
@@ -39,6 +44,17 @@ impl WorkerRecords for SqliteRecords {
     ) -> Result<Option<(u32, Vec<Work>)>, StoreError> {
         let name = name.clone();
         self.write("registering a worker", move |db| register(db, &name, &registration, now)).await
+    }
+
+    async fn leave_worker(&self, name: &WorkerName, generation: u32, now: Timestamp) -> Result<Vec<Work>, StoreError> {
+        let name = name.clone();
+        self.write("ending a worker's registration", move |db| {
+            let sql =
+                "UPDATE workers SET generation = generation + 1, seen_at = ?3 WHERE name = ?1 AND generation = ?2";
+            let is_latest = change(db, sql, (name.as_str(), generation, micros(now)))? == 1;
+            if is_latest { requeue(db, &name) } else { Ok(Vec::new()) }
+        })
+        .await
     }
 
     async fn touch_worker(&self, name: &WorkerName, now: Timestamp) -> Result<(), StoreError> {

@@ -57,6 +57,8 @@ pub(super) async fn come_back_as_they_were(records: &dyn Records) {
     assert_eq!(records.worker_with_token(token("c")).await.unwrap(), None);
 
     let found = records.worker_with_token(token("b")).await.unwrap().unwrap();
+    assert_eq!(records.worker_named(&name("b")).await.unwrap().as_ref(), Some(&found));
+    assert_eq!(records.worker_named(&name("c")).await.unwrap(), None);
     assert_eq!((found.name, found.trusted, found.state), (name("b"), false, WorkerState::Active));
     assert_eq!((found.created_at, found.expires_at), (at(0), Some(at(1000))));
     assert_eq!((found.generation, found.registration, found.seen_at), (0, None, None));
@@ -142,6 +144,11 @@ pub(super) async fn lose_their_leases_when_they_start_again_or_are_revoked(recor
     assert_eq!((generation, requeued), (2, vec![work]));
     assert_eq!(records.heartbeat(before.fence, at(2), LEASE).await.unwrap(), Lease::Lost);
 
+    let claim = records.claim_shard(&request("far"), at(2), LEASE).await.unwrap().unwrap();
+    assert_eq!(records.leave_worker(&name("far"), 1, at(2)).await.unwrap(), [], "another process has registered");
+    assert_eq!(records.heartbeat(claim.fence, at(2), LEASE).await.unwrap(), Lease::Held);
+    assert_eq!(records.leave_worker(&name("far"), 2, at(2)).await.unwrap(), [work]);
+    assert_eq!(records.heartbeat(claim.fence, at(2), LEASE).await.unwrap(), Lease::Lost);
     let claim = records.claim_shard(&request("far"), at(2), LEASE).await.unwrap().unwrap();
     records.record_episode(claim.fence, episode(0), at(3)).await.unwrap();
     let claim = records.claim_shard(&request("far"), at(3), LEASE).await.unwrap().unwrap();

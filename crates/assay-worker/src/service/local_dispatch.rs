@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use assay_model::{
     AccountId, Artifact, AssignedPolicy, Assignment, AttemptNote, Blame, EpisodeResult, Fence, JobHeader, JobId,
-    SeedSource, ShardReturn,
+    SeedSource, ShardReturn, episode_share,
 };
 use assay_scenario::Scenario;
 use assay_store::{
@@ -22,7 +22,7 @@ use super::options::ServiceOptions;
 use super::packing;
 use crate::shards::dispatch::{Dispatch, DispatchError};
 use crate::shards::intervals::LEASE;
-use crate::{ScenarioGone, SessionError, episode_share};
+use crate::{ScenarioGone, SessionError};
 
 /// Claims shards from the records, and writes results to them.
 #[derive(Debug)]
@@ -88,7 +88,12 @@ impl LocalDispatch {
 }
 
 impl Dispatch for LocalDispatch {
-    fn claim(&self, kind: ShardKind, excluded: &[AccountId]) -> Result<Option<Assignment>, DispatchError> {
+    fn claim(
+        &self,
+        kind: ShardKind,
+        excluded: &[AccountId],
+        _wait: Duration,
+    ) -> Result<Option<Assignment>, DispatchError> {
         let machine = Some(self.options.engine.fingerprint().clone());
         let capabilities = WorkerCapabilities { machine, ..WorkerCapabilities::everything() };
         let request = ShardRequest { capabilities, ..ShardRequest::new(&self.name) };
@@ -205,6 +210,8 @@ impl Dispatch for LocalDispatch {
     fn ended(&self, job: JobId, episode: u32) {
         self.options.live.end(job, episode);
     }
+
+    fn released(&self, _fence: Fence) {}
 
     fn storage_health(&self, shard: &Assignment, problem: Option<&str>) {
         match problem {

@@ -12,7 +12,7 @@ use axum::response::Response;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use crate::disk::storage_unavailable;
+use crate::blob_error::storage_unavailable;
 use crate::http::range::{RequestedRange, parse_range};
 use crate::http::{ApiError, ErrorCode};
 use crate::routes::erased;
