@@ -95,6 +95,8 @@ fn an_outage_of_the_bucket_delays_jobs_and_fails_none() {
         proxy.set(fault);
         let before = claims();
         wait_for("claims in an outage", LIMIT, || (claims() >= before + CLAIMS).then_some(()));
+        let metrics = client.text("/metrics");
+        assert!(!metrics.contains("assay_lanes_wanted 0\n"), "a shard waits or runs: {metrics}");
         let waiting = client.job(&id);
         assert!([JobStatus::Queued, JobStatus::Running].contains(&waiting.status), "{:?}", waiting.status);
     }
