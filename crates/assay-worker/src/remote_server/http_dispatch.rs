@@ -16,8 +16,8 @@ use assay_model::{
 };
 use assay_scenario::Scenario;
 use assay_store::{
-    EpisodeProgress, Lease, ModelFile, PolicyServerAccess, PolicyServerCredentials, RecordOutcome, ScenarioFiles,
-    ShardKind,
+    ArchiveFile, EpisodeProgress, Lease, ModelFile, PolicyServerAccess, PolicyServerCredentials, RecordOutcome,
+    ScenarioFiles, ShardKind,
 };
 use tempfile::TempDir;
 
@@ -212,11 +212,11 @@ impl Dispatch for HttpDispatch {
         inputs::scenario(&self.engine, &self.scenarios, (&self.client, &lease), shard)
     }
 
-    fn archive(&self, shard: &Assignment) -> Result<PathBuf, SessionError> {
+    fn archive(&self, shard: &Assignment) -> Result<ArchiveFile, SessionError> {
         let AssignedPolicy::Archive { sha256, .. } = &shard.policy else {
             return Err(SessionError::internal("the policy has no archive"));
         };
-        self.cached(shard.fence, *sha256, "policy")
+        self.cached(shard.fence, *sha256, "policy").map(ArchiveFile::at)
     }
 
     fn models(&self, shard: &Assignment) -> Result<Vec<ModelFile>, SessionError> {

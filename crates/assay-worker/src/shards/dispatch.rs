@@ -2,14 +2,14 @@
 
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use assay_model::{AccountId, Artifact, Assignment, AttemptNote, EpisodeResult, Fence, JobId, ShardReturn};
 use assay_scenario::Scenario;
 use assay_store::{
-    BlobError, EpisodeProgress, Lease, ModelFile, PolicyServerAccess, RecordOutcome, ShardKind, StoreError,
+    ArchiveFile, BlobError, EpisodeProgress, Lease, ModelFile, PolicyServerAccess, RecordOutcome, ShardKind, StoreError,
 };
 use tempfile::TempDir;
 
@@ -40,7 +40,7 @@ pub(crate) trait Dispatch: Send + Sync + fmt::Debug {
     fn scenario(&self, assignment: &Assignment) -> Result<Arc<Scenario>, SessionError>;
 
     /// Returns the policy's archive as a file that does not change.
-    fn archive(&self, assignment: &Assignment) -> Result<PathBuf, SessionError>;
+    fn archive(&self, assignment: &Assignment) -> Result<ArchiveFile, SessionError>;
 
     /// Returns the files of the models that the policy declares.
     fn models(&self, assignment: &Assignment) -> Result<Vec<ModelFile>, SessionError>;

@@ -191,7 +191,8 @@ impl ShardRunner {
         let policy = match &shard.policy {
             AssignedPolicy::Archive { runtime, .. } => {
                 let unpacked = workspace.work.path().join(POLICY);
-                let taken = intake(&self.dispatch.archive(shard)?, &unpacked, &IntakeLimits::accepted());
+                let archive = self.dispatch.archive(shard)?;
+                let taken = intake(archive.path(), &unpacked, &IntakeLimits::accepted());
                 taken.map_err(SessionError::of)?;
                 let home = self.engine.policy_home(&self.dispatch.models(shard)?);
                 let home = home.map_err(|error| SessionError::Outage(Box::new(error)))?;

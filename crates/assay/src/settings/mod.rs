@@ -8,6 +8,7 @@
 //!
 //! Where to begin: [`Effective::load`].
 
+mod blobs;
 mod example;
 mod isolation;
 mod judge;
@@ -27,6 +28,7 @@ use assay_api::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::blobs::{BlobSettings, DownloadRoute};
 pub(crate) use self::example::example;
 pub(crate) use self::isolation::{WeakerIsolation, accepted_isolation};
 pub(crate) use self::judge::JudgeSettings;
@@ -43,6 +45,8 @@ pub(crate) use self::types::{Network, SecretText};
 pub(crate) struct Settings {
     /// The server: its address, its data folder, and the isolation of policies.
     pub(crate) server: ServerSettings,
+    /// Evidence and policy archives: in the data folder, or in an object store (S3).
+    pub(crate) blobs: BlobSettings,
     /// Uploads by clients.
     pub(crate) uploads: Uploads,
     /// Models: large files that are uploaded in pieces, once, for policies that name their digest.
@@ -67,6 +71,7 @@ impl Settings {
     /// Checks the rules that the types of the sections can't express.
     pub(crate) fn validate(&self) -> Result<(), InvalidSetting> {
         self.server.validate().map_err(|bad| bad.within("server"))?;
+        self.blobs.validate().map_err(|bad| bad.within("blobs"))?;
         self.uploads.validate().map_err(|bad| bad.within("uploads"))?;
         self.models.validate().map_err(|bad| bad.within("models"))?;
         self.events.validate().map_err(|bad| bad.within("events"))?;

@@ -68,11 +68,11 @@ fn flags_override_variables_and_variables_the_file() {
 
 #[test]
 fn flags_and_variables_are_named_after_their_settings() {
-    const OTHERS: [&str; 5] = ["config", "set", "check", "json", "example_settings"];
+    const OTHERS: [&str; 6] = ["config", "set", "check", "connect", "json", "example_settings"];
     let command = Cli::command();
     let (serve, keys) = (command.find_subcommand("serve").unwrap(), keys::all());
     let options: Vec<_> = serve.get_arguments().filter(|option| !OTHERS.contains(&option.get_id().as_str())).collect();
-    assert_eq!(options.len(), 17);
+    assert_eq!(options.len(), 18);
     for option in options {
         let id = option.get_id().as_str();
         let key = keys.iter().find(|key| key.flag() == id).unwrap_or_else(|| panic!("--{id} sets nothing"));
