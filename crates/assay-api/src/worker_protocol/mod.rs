@@ -24,7 +24,6 @@ use axum::Router;
 use axum::routing::{get, post, put};
 
 use crate::state::App;
-pub(crate) use identity::{TOKEN_BYTES, token_hash, token_text};
 pub use wakeups::{WakingQueue, WorkerWakeups};
 
 /// Returns the routes of the protocol.

@@ -107,13 +107,10 @@ impl HttpDispatch {
         let asking = thread::Builder::new().name("claim".to_owned()).spawn(move || {
             let (sent, wait) = (Instant::now(), Duration::from_secs(request.wait_s.into()));
             let answer: Result<ClaimAnswer, _> = client.post("/claim", &request, wait);
-            if let Ok(ClaimAnswer { shard: Some(shard), .. }) = &answer {
-                // The server began the lease after the request was sent, at the latest now.
-                leases.add(
-                    shard.assignment.fence,
-                    shard.lease.clone(),
-                    sent.max(Instant::now() - wait.min(sent.elapsed())),
-                );
+            if let Ok(ClaimAnswer { shard: Some(shard), waited_ms, .. }) = &answer {
+                // The lease began at this time or later, whatever the clocks say.
+                let began = sent + Duration::from_millis(*waited_ms).min(sent.elapsed());
+                leases.add(shard.assignment.fence, shard.lease.clone(), began);
             }
             if let Err(mpsc::SendError(Ok(ClaimAnswer { shard: Some(shard), .. }))) = sender.send(answer) {
                 // Nobody waits any more. Leaving the server gives it back as well.

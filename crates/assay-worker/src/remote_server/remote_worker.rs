@@ -19,7 +19,7 @@ use crate::shards::quiet::Quiet;
 use crate::shards::runner::ShardRunner;
 use crate::shards::warm_lane::WarmLane;
 use crate::shards::{relief, server_jobs};
-use crate::{Cancel, Engine};
+use crate::{Cancel, Engine, WallBudget};
 
 /// Interval at which leases are checked that could not be renewed.
 const CHECK: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ const CHECK: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct RemoteWorkerOptions {
     /// Runs episodes; knows the scenarios in `scenarios`.
-    pub engine: Arc<Engine>,
+    pub engine: Engine,
     /// Sends the requests.
     pub agent: ureq::Agent,
     /// Address of the server.
@@ -72,7 +72,8 @@ impl RemoteWorker {
         let request = RegisterRequest { protocol: WORKER_PROTOCOL, registration: options.registration };
         let answer: RegisterAnswer = client.post("/register", &request, Duration::ZERO)?;
         client.set_generation(answer.generation);
-        let (engine, stopping) = (options.engine, Cancel::new());
+        let wall_budget = wall_budget(&answer)?;
+        let (engine, stopping) = (Arc::new(options.engine.with_wall_budget(wall_budget)), Cancel::new());
         let inputs = (options.cache, options.scenarios);
         let dispatch = Arc::new(HttpDispatch::new(Arc::clone(&engine), Arc::clone(&client), inputs, stopping.clone()));
         let lanes = engine.lanes();
@@ -145,6 +146,13 @@ impl RemoteWorker {
         self.threads.push(thread::Builder::new().name(name).spawn(move || body(&runner))?);
         Ok(())
     }
+}
+
+/// Returns the server's budget for sleeping policies.
+fn wall_budget(answer: &RegisterAnswer) -> Result<WallBudget, ServerCallError> {
+    let base = Duration::try_from_secs_f64(answer.wall_budget_s);
+    let base = base.map_err(|_| ServerCallError::WrongFile("a budget for sleeping policies".to_owned()))?;
+    Ok(WallBudget { base, per_simulated_s: answer.wall_budget_per_simulated_s })
 }
 
 fn run_lane(runner: &ShardRunner, core: usize) {

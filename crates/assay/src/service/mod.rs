@@ -18,4 +18,5 @@ mod trial;
 mod webhook_sender;
 
 pub(crate) use run::run;
+pub(crate) use shutdown::stop_signal;
 pub(crate) use trial::{EngineTrial, try_engines};
