@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay};
 
 const BUCKET: &str = "s3://evidence/lab";
+const TOKEN: &str = "assay-test-token-16180339";
 /// Maximum time of a job that meets outages.
 const LIMIT: Duration = Duration::from_secs(180);
 /// Claims of a shard in each outage; together more than the failures after which its job FAILS.
@@ -22,7 +23,7 @@ fn with_variables(address: &str) -> Assay {
 }
 
 fn serve(assay: &Assay, more: &[&str]) -> (Server, Client) {
-    let arguments = ["--blobs", BUCKET, "--lanes", "2", "--log-level", "info"];
+    let arguments = ["--blobs", BUCKET, "--lanes", "2"];
     let server = assay.serve(&assay.path("data"), &[&arguments, more].concat());
     let client = server.client(&fs::read_to_string(assay.path("data/bootstrap-key")).unwrap());
     (server, client)
@@ -36,8 +37,8 @@ fn verify(client: &Client) -> String {
 #[test]
 fn a_job_runs_with_its_files_in_a_bucket() {
     let s3 = S3Server::start();
-    let assay = with_variables(s3.address());
-    let (server, client) = serve(&assay, &[]);
+    let assay = with_variables(s3.address()).with_variable("AWS_SESSION_TOKEN", TOKEN);
+    let (server, client) = serve(&assay, &["--log-level", "trace"]);
     let id = verify(&client);
     let job = client.ended_job(&id, JOB_LIMIT);
     assert_eq!((job.status, job.verdict), (JobStatus::Completed, Some(Verdict::Safe)), "{:?}", job.error_message);
@@ -68,6 +69,10 @@ fn a_job_runs_with_its_files_in_a_bucket() {
     assert_eq!(fs::read_to_string(assay.path("copy/bucket")).unwrap().trim(), BUCKET);
     assert!(!assay.path("copy/blobs").exists() && !assay.path("copy/policies").exists());
 
+    for secret in [S3Server::SECRET_KEY, TOKEN] {
+        assert!(!server.log().contains(secret), "a secret in the log");
+    }
+
     // The same files after a restart; without the bucket the server does not start.
     assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
     let without = assay.begin_serving(&assay.path("data"), &[]).wait(STOP_LIMIT);
@@ -77,7 +82,6 @@ fn a_job_runs_with_its_files_in_a_bucket() {
     assert!(!client.download(job.evidence_url(&job.episode_details[0].evidence[0]).unwrap()).is_empty());
     assert_eq!(client.delete(&format!("/verify/{id}")).status, 204);
     assert_eq!(count(&of_job), 0, "{:?}", s3.keys());
-    assert!(!server.log().contains(S3Server::SECRET_KEY));
     assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
     assay.assert_clean();
 }
@@ -87,7 +91,7 @@ fn an_outage_of_the_bucket_delays_jobs_and_fails_none() {
     let s3 = S3Server::start();
     let proxy = HttpFaultProxy::start(s3.address());
     let assay = with_variables(proxy.address());
-    let (server, client) = serve(&assay, &[]);
+    let (server, client) = serve(&assay, &["--log-level", "info"]);
     let id = verify(&client);
     let claims = || server.log().lines().filter(|line| line.contains("shard claimed")).count();
     // Everything fails; then only what is larger than a request without a body: uploads of evidence.
@@ -110,6 +114,7 @@ fn an_outage_of_the_bucket_delays_jobs_and_fails_none() {
     let failures: Vec<_> = log.lines().filter(|line| line.contains("files cannot be stored")).collect();
     assert!(!failures.is_empty() && failures[0].contains("the object store"), "{log}");
     assert_eq!(log.lines().filter(|line| line.contains(" ERROR ")).count(), failures.len(), "{log}");
+    assert!(!log.contains("backing off"), "no line for each request that is repeated: {log}");
     for file in job.episode_details.iter().flat_map(|episode| &episode.evidence) {
         assert_eq!(Sha256Digest::of(client.download(job.evidence_url(file).unwrap())), file.sha256, "{}", file.name);
     }
