@@ -53,6 +53,8 @@ pub struct ApiSettings {
     pub max_evidence_bytes: u64,
     /// Number of lanes that a job should keep busy: it is split into about this many shards, as far as it has episodes.
     pub lanes: NonZeroU32,
+    /// Number of lanes of this process.
+    pub local_lanes: u32,
     /// True if a second judge examines episodes before a verdict.
     pub second_judge: bool,
     /// The isolation of policies; reported by `/readyz`.
@@ -82,6 +84,7 @@ impl Default for ApiSettings {
             workers: WorkerSettings::default(),
             max_evidence_bytes: DEFAULT_EVIDENCE_BYTES,
             lanes: NonZeroU32::MIN,
+            local_lanes: 1,
             second_judge: false,
             isolation: Isolation::Namespaces,
             runs_uploads: true,

@@ -30,6 +30,8 @@ use super::replayer::LocalReplayer;
 use super::webhook_sender::GuardedSender;
 use crate::settings::Settings;
 
+/// Number of lanes of workers on other hosts that a server without lanes assumes, to split jobs and to estimate times.
+const ASSUMED_LANES: NonZeroU32 = NonZeroU32::new(16).expect("it is not zero");
 /// Folder of the policy servers' credentials in the data folder.
 const SERVERS: &str = "servers";
 
@@ -120,7 +122,8 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
 
 /// Returns the API's settings, derived from the operator's settings and the engine.
 fn api_settings(settings: &Settings, engine: &Engine) -> ApiSettings {
-    let lanes = u32::try_from(engine.lanes()).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN);
+    let local_lanes = u32::try_from(engine.lanes()).unwrap_or(u32::MAX);
+    let lanes = NonZeroU32::new(local_lanes).unwrap_or(ASSUMED_LANES);
     let Settings { server, uploads, models, events, browsers, limits, retention, webhooks, workers, .. } =
         settings.clone();
     ApiSettings {
@@ -143,6 +146,7 @@ fn api_settings(settings: &Settings, engine: &Engine) -> ApiSettings {
         workers,
         max_evidence_bytes: server.max_evidence_mib << 20,
         lanes,
+        local_lanes,
         isolation: engine.isolation(),
         runs_uploads: engine.runs_policies().is_ok(),
     }
