@@ -36,6 +36,7 @@ mod strangers;
 mod upgrades;
 mod videos;
 mod webhooks;
+mod workers;
 
 use std::time::Duration;
 
