@@ -15,6 +15,9 @@ pub const MAX_LAPSES: u32 = 16;
 /// Maximum number of replaced attempts that are noted per episode; further ones are not listed.
 pub const MAX_ATTEMPT_NOTES: u32 = 64;
 
+/// Maximum length of a reason stored with a shard, in bytes.
+pub(crate) const MAX_REASON_BYTES: usize = 2048;
+
 /// The right to write a shard's results: void as soon as another worker claims the shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fence {

@@ -9,7 +9,6 @@ use rusqlite::Connection;
 use super::checkpoint::Checkpointer;
 use super::connection::{connect, connect_writable, create_folder};
 use super::failure::database;
-use super::known_keys::KnownKeys;
 use super::lock::DataLock;
 use super::migrate::{MIGRATIONS, migrate, newest, refuse_newer, version};
 use super::open_error::OpenError;
@@ -19,6 +18,7 @@ use super::store::SqliteRecords;
 use super::writer::Writer;
 use super::{idempotency, recovery};
 use crate::StorageHealth;
+use crate::known_keys::KnownKeys;
 
 impl SqliteRecords {
     /// Opens (or creates) the records of `folder` for a server, which must be the only one. All leases expire at once,
