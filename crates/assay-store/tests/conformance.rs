@@ -1,7 +1,8 @@
-//! The embedded backends against the conformance suites.
+//! The backends against the conformance suites.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use assay_store::{LocalQueue, SqliteRecords, testing};
+use assay_store::{LocalQueue, PostgresOptions, PostgresRecords, SqliteRecords, testing};
+use assay_testkit::Postgres;
 
 #[tokio::test]
 async fn sqlite_records_conform() {
@@ -11,6 +12,16 @@ async fn sqlite_records_conform() {
     Box::pin(testing::records(async || {
         number.set(number.get() + 1);
         SqliteRecords::open(&folder.path().join(number.get().to_string()), "a test").unwrap()
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_records_conform() {
+    let folder = tempfile::tempdir().unwrap();
+    Box::pin(testing::records(async || {
+        let options = PostgresOptions::new(Postgres::shared().database());
+        PostgresRecords::open(&options, folder.path()).await.unwrap()
     }))
     .await;
 }

@@ -7,9 +7,11 @@
 
 mod archive;
 mod client;
+mod commit_cutter;
 mod fake_vision;
 mod leftovers;
 mod onnx;
+mod postgres;
 mod program;
 mod python_server;
 mod served_job;
@@ -20,9 +22,11 @@ mod wait;
 
 pub use archive::{VIOLATOR_THREADS, archive, cheat, cheats, example, now_s, violating_once, zip_folder};
 pub use client::{Answer, Client};
+pub use commit_cutter::CommitCutter;
 pub use fake_vision::{Asked, FakeVision, Saying};
 pub use leftovers::{Jailed, jailed};
 pub use onnx::OnnxModel;
+pub use postgres::Postgres;
 pub use program::{Assay, Run, Running, home};
 pub use python_server::PythonServer;
 pub use served_job::ServedJob;

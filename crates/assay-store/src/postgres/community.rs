@@ -129,7 +129,8 @@ async fn keep_installed(db: PgSession, version: &InstalledVersion) -> PgResult<(
 }
 
 async fn digests(db: PgSession) -> PgResult<Vec<Sha256Digest>> {
-    let sql = "SELECT digest FROM community_versions UNION SELECT digest FROM installed_versions";
+    let sql = "SELECT digest FROM community_versions UNION SELECT digest FROM installed_versions
+               ORDER BY digest";
     all(&db, sql, &[], |row| parsed(row, "digest")).await
 }
 
