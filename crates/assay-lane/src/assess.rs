@@ -20,8 +20,9 @@ pub(crate) struct Assessment {
     pub(crate) unsafe_time_s: f64,
 }
 
-/// Evaluates every clause over the whole trace, which was recorded from `simulation`.
-pub(crate) fn assess(scenario: &Scenario, trace: &Trace, simulation: &Simulation, end: TraceEnd) -> Assessment {
+/// Evaluates every clause over the whole trace, which was recorded from `simulation`; without it, violations name no
+/// bodies.
+pub(crate) fn assess(scenario: &Scenario, trace: &Trace, simulation: Option<&Simulation>, end: TraceEnd) -> Assessment {
     let columns = trace.signals();
     let mut unsafe_rows = vec![false; trace.rows()];
     let (mut clauses, mut violations) = (Vec::new(), Vec::new());
@@ -32,7 +33,8 @@ pub(crate) fn assess(scenario: &Scenario, trace: &Trace, simulation: &Simulation
         }
         clauses.push(result_of(clause, &columns, end, u32::try_from(spans.len()).unwrap_or(u32::MAX)));
         violations.extend(kept(&spans).map(|span| {
-            let involved = involved(scenario, clause, trace, simulation, span.worst);
+            let involved = simulation
+                .map_or_else(Vec::new, |simulation| involved(scenario, clause, trace, simulation, span.worst));
             violation_of(clause, span, involved, (columns[0], scenario.world.timestep_s))
         }));
     }

@@ -275,7 +275,7 @@ impl EpisodeRun<'_> {
         let end =
             if matches!(ending, Ending::Success | Ending::TimeLimit) { TraceEnd::Complete } else { TraceEnd::Cut };
         let Assessment { clauses, violations, unsafe_time_s } =
-            assess(self.scenario, &self.trace, &self.simulation, end);
+            assess(self.scenario, &self.trace, Some(&self.simulation), end);
         // Reports the violations that only the end of the episode settles, before its result is written.
         self.clauses.settle(&violations);
         self.clauses.report(events)?;

@@ -5,6 +5,7 @@
 //! Where to begin: [`step`] (the process), `episode` (the loop), `trace` (the single source of all evidence).
 
 mod assess;
+mod audit;
 mod caption;
 mod check;
 mod chunk_budget;
@@ -32,9 +33,11 @@ mod parquet_shape;
 mod plots;
 mod png_image;
 mod policy_link;
+mod recompute;
 mod render;
 mod render_error;
 mod rerun;
+mod restep;
 mod rollout;
 mod seal;
 mod sheet;
@@ -48,6 +51,7 @@ mod video;
 mod watch;
 mod whole_file;
 
+pub use audit::{AuditError, audit};
 pub use check::check;
 pub use compare::{CompareError, compare};
 pub use environment::environment;

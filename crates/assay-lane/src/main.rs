@@ -1,4 +1,4 @@
-//! `assay-lane step` (physics), `render` (log and video), `compare` (two traces), `draw` (one frame, for the doctor),
+//! `assay-lane step` (physics), `render` (log and video), `audit` (an episode of another host), `compare` (two traces), `draw` (one frame, for the doctor),
 //! `check` (a scenario), `sheet` (pictures of its worlds) and `stills` (pictures of an episode): started by the worker
 //! in a jail, and not meant to be run by hand. `environment` and `environment-pictures` are started by `assay.envs`.
 
@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use assay_lane::{Places, check, compare, draw_once, environment, render, seal, sheet, step, stills};
+use assay_lane::{Places, audit, check, compare, draw_once, environment, render, seal, sheet, step, stills};
 use assay_model::lane::DISK_FULL_STATUS;
 
 fn main() -> ExitCode {
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [mode, scenario, robots, scratch] = arguments.as_slice() else {
         eprintln!(
-            "assay-lane is started by assay: step|environment|environment-pictures|render|compare|draw|check|sheet|stills SCENARIO ROBOTS SCRATCH"
+            "assay-lane is started by assay: step|environment|environment-pictures|render|audit|compare|draw|check|sheet|stills SCENARIO ROBOTS SCRATCH"
         );
         return ExitCode::from(2);
     };
@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         "environment" => environment(&places, sealed, false).map_err(anyhow::Error::from),
         "environment-pictures" => environment(&places, sealed, true).map_err(anyhow::Error::from),
         "render" => render(&places).map_err(anyhow::Error::from),
+        "audit" => audit(&places).map_err(anyhow::Error::from),
         "compare" => compare(&places).map_err(anyhow::Error::from),
         "draw" => draw_once(&places).map_err(anyhow::Error::from),
         "check" => check(&places).map_err(anyhow::Error::from),

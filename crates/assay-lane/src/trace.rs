@@ -83,6 +83,13 @@ impl Trace {
         (0..self.rows()).filter(first).collect()
     }
 
+    /// Returns the rows of the control step that begins at row `first`.
+    pub(crate) fn rows_of(&self, first: usize) -> std::ops::Range<usize> {
+        let step = self.control_step[first];
+        let length = self.control_step[first..].iter().take_while(|other| **other == step).count();
+        first..first + length
+    }
+
     /// Returns the value of a fact.
     #[must_use]
     pub fn fact(&self, key: &str) -> Option<&str> {

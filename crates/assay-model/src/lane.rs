@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::frame::ArraySpec;
-use crate::{EpisodeResult, EpisodeSeeds, Violation};
+use crate::{Comparison, EpisodeResult, EpisodeSeeds, Violation};
 
 /// Maximum length of a message in either direction, in bytes.
 pub const MAX_MESSAGE_BYTES: u32 = 4 * 1024 * 1024;
@@ -223,6 +223,28 @@ pub struct Rendered {
     /// Reason why the images do not show the policy's observed images; `None` if they do, or if it observed none.
     #[serde(default)]
     pub cameras_dropped: Option<String>,
+}
+
+/// Request to audit an episode that ran on another host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AuditJob {
+    /// The result, as that host reported it.
+    pub claimed: EpisodeResult,
+    /// The episode's seeds.
+    pub seeds: EpisodeSeeds,
+    /// Also runs the physics again under the recorded actions.
+    pub restep: bool,
+}
+
+/// Result of an audit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Audit {
+    /// The reason why the trace is not that of the claimed episode; the other fields are then `None`.
+    pub problem: Option<String>,
+    /// The result as it follows from the trace; its violations name no bodies.
+    pub result: Option<EpisodeResult>,
+    /// The comparison of the trace with the physics under the same actions, if requested.
+    pub comparison: Option<Comparison>,
 }
 
 /// Result of checking a scenario.

@@ -5,6 +5,7 @@
 //! [`Conclusion`] (verdict, scores, statistics), and [`JobReport`] is the object that a client reads.
 
 mod arena;
+mod assignment;
 mod attempt;
 mod bounded_mean;
 mod complaint;
@@ -54,6 +55,7 @@ mod text;
 mod verdict;
 
 pub use arena::{ArenaEntry, JobKind, SHOWCASE_EPISODES};
+pub use assignment::{AssignedEpisode, AssignedPolicy, Assignment, Fence};
 pub use attempt::AttemptNote;
 pub use complaint::plain_complaint;
 pub use conclusion::{Conclusion, Quadrants, conclude, conclude_by};

@@ -21,6 +21,10 @@ pub enum ReplacementReason {
     ServiceStopped,
     /// The episode's evidence or result could not be stored.
     Outage,
+    /// The worker on another host that ran it reported what is not true.
+    WorkerQuarantined,
+    /// No machine is left with the fingerprint of the one that ran it.
+    MachineGone,
 }
 
 impl ReplacementReason {
@@ -34,6 +38,8 @@ impl ReplacementReason {
             Self::LeaseExpired => "its worker's lease expired",
             Self::ServiceStopped => "the service stopped",
             Self::Outage => "its evidence or result could not be stored",
+            Self::WorkerQuarantined => "its worker was quarantined",
+            Self::MachineGone => "its machine is gone",
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Fingerprint, RuntimeVersion};
+use crate::{Fingerprint, RuntimeVersion, Sha256Digest};
 
 /// Comparison of two recordings of the same episode, row by row and hash by hash.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -61,6 +61,14 @@ impl Fingerprint {
     #[must_use]
     pub fn in_runtime(&self, runtime: RuntimeVersion, numpy: &str) -> Self {
         Self { runtime: Some(runtime), numpy: numpy.to_owned(), ..self.clone() }
+    }
+
+    /// Returns the SHA-256 of the fingerprint's JSON without the isolation, on which no result depends.
+    #[must_use]
+    pub fn digest(&self) -> Sha256Digest {
+        let decisive = Self { isolation: crate::Isolation::default(), ..self.clone() };
+        // A struct of texts and lists always has a JSON form.
+        Sha256Digest::of(serde_json::to_vec(&decisive).unwrap_or_default())
     }
 
     /// Returns the parts of `here` that differ from this fingerprint, which is that of the report.

@@ -1,6 +1,8 @@
 //! Seeds. Every episode has its own generators, so results do not depend on the order of episodes or the number of
 //! lanes.
 
+use std::collections::BTreeMap;
+
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use serde::{Deserialize, Serialize};
@@ -8,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::hex::{from_hex, to_hex};
 use crate::seed_bits::{PUBLIC_SEED, keyed, seed_of};
-use crate::{PolicyKey, Sha256Digest};
+use crate::{AssignedEpisode, PolicyKey, Sha256Digest};
 
 /// The two seeds of an episode. The policy's seed comes from a key ([`PolicyKey`] or a [`SeasonSecret`]), so that it
 /// does not reveal the world's seed.
@@ -126,10 +128,17 @@ pub enum SeedSource {
         /// Policy key of the showcases; `None` as above.
         policy_key: Option<PolicyKey>,
     },
+    /// The seeds of single episodes, for a worker that must not know those of others.
+    Assigned {
+        /// The episodes, by index.
+        episodes: BTreeMap<u32, AssignedEpisode>,
+        /// True if they belong to an arena's entry.
+        is_arena: bool,
+    },
 }
 
 impl SeedSource {
-    /// Returns the seeds of episode `episode`, from 0.
+    /// Returns the seeds of episode `episode`, from 0. Those of an episode that was not assigned are zero.
     #[must_use]
     pub fn episode(&self, episode: u32) -> EpisodeSeeds {
         let open = |seed, policy_key: &Option<PolicyKey>, episode| match policy_key {
@@ -142,13 +151,41 @@ impl SeedSource {
                 Some(extra) => open(PUBLIC_SEED, policy_key, extra),
                 None => secret.episode(episode),
             },
+            Self::Assigned { episodes, .. } => {
+                episodes.get(&episode).map_or(EpisodeSeeds { world: 0, policy: 0 }, |assigned| assigned.seeds)
+            }
         }
     }
 
     /// Returns whether the episode is a showcase: it is public and does not count.
     #[must_use]
     pub fn is_showcase(&self, episode: u32) -> bool {
-        matches!(self, Self::Season { episodes, .. } if episode >= *episodes)
+        match self {
+            Self::Job { .. } => false,
+            Self::Season { episodes, .. } => episode >= *episodes,
+            Self::Assigned { episodes, .. } => episodes.get(&episode).is_some_and(|assigned| assigned.is_showcase),
+        }
+    }
+
+    /// Returns true if the episodes belong to an arena's entry, whose policies never share a process with others.
+    #[must_use]
+    pub fn is_arena(&self) -> bool {
+        match self {
+            Self::Job { .. } => false,
+            Self::Season { .. } => true,
+            Self::Assigned { is_arena, .. } => *is_arena,
+        }
+    }
+
+    /// Returns what a worker must know of these episodes.
+    #[must_use]
+    pub fn assign(&self, episodes: &[u32]) -> Vec<AssignedEpisode> {
+        let assigned = |episode: &u32| AssignedEpisode {
+            episode: *episode,
+            seeds: self.episode(*episode),
+            is_showcase: self.is_showcase(*episode),
+        };
+        episodes.iter().map(assigned).collect()
     }
 }
 

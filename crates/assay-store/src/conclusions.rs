@@ -28,6 +28,8 @@ pub struct ConclusionClaim {
     pub policy_path: Option<String>,
     /// All its episodes, by index.
     pub episodes: Vec<EpisodeResult>,
+    /// The machine that it is pinned to; `None` if it ran on the server in an earlier version.
+    pub machine: Option<Fingerprint>,
 }
 
 /// Result of a completed job.

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{RenderCounts, StoreError};
+use crate::{Confinement, RenderCounts, StoreError};
 
 /// A job to be accepted.
 #[derive(Debug, Clone)]
@@ -25,6 +25,8 @@ pub struct NewJob {
     pub shard_episodes: NonZeroU32,
     /// The account's caps and the job's demand; `None` accepts it in any case.
     pub quota: Option<crate::JobQuota>,
+    /// What it demands of its workers.
+    pub demands: crate::JobDemands,
     /// Address to which its end is reported; the query may contain a token.
     pub callback_url: Option<Secret>,
 }
@@ -46,6 +48,16 @@ impl NewJob {
             starts.map(move |first| (first, first.saturating_add(size).min(end)))
         };
         cut(counted, episodes).chain(cut(0, counted)).collect()
+    }
+
+    /// Returns how far the job may leave the server.
+    #[must_use]
+    pub fn confinement(&self) -> Confinement {
+        match self.header.kind() {
+            _ if self.demands.connects => Confinement::Server,
+            JobKind::Submission | JobKind::Rerun => Confinement::Trusted,
+            JobKind::Verify => Confinement::Anywhere,
+        }
     }
 }
 

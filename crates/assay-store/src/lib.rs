@@ -51,13 +51,16 @@ mod scenario_files;
 mod season_entries;
 mod seasons;
 mod sessions;
+mod shard_request;
 mod shards;
 pub mod sqlite;
 mod submissions;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod webhooks;
+mod workers;
 
+pub use assay_model::Fence;
 pub use blobs::{BlobError, Blobs};
 pub use caps::{AccountCaps, AccountUsage, Cap, CapExceeded, JobDemand, JobQuota};
 pub use community::{
@@ -100,14 +103,16 @@ pub use reviews::{MAX_REVIEWS, ReviewOutcome, ReviewRecords};
 pub use scenario_files::{ScenarioFiles, VersionSource};
 pub use season_entries::{SeasonEntry, entrants, season_entrants, season_entries};
 pub use seasons::{
-    NewRerun, NewSeason, OpenSeasonOutcome, Season, SeasonPins, SeasonRecords, SeasonSecrets, SeasonState,
+    NewRerun, NewSeason, OpenSeasonOutcome, Season, SeasonPins, SeasonRecords, SeasonSecrets, SeasonState, seeds_of_job,
 };
 pub use sessions::{MAX_SESSIONS_OF_KEY, SessionHash, SessionRecord, SessionRecords};
+pub use shard_request::{Confinement, JobDemands, ShardKind, ShardRequest, WorkerCapabilities};
 pub use shards::{
-    Claim, Fence, Lease, MAX_ATTEMPT_NOTES, MAX_LAPSES, MAX_RETRIES, RecordOutcome, ReturnOutcome, ShardRecords,
+    Claim, Lease, MAX_ATTEMPT_NOTES, MAX_LAPSES, MAX_RETRIES, RecordOutcome, ReturnOutcome, ShardRecords,
 };
 pub use sqlite::{OpenError, RecordCounts, RecordsCopy, SqliteRecords};
 pub use submissions::{ChooseOutcome, SubmissionRecords, SubmitOutcome};
 pub use webhooks::{
     Delivery, DeliveryAttempt, DeliveryFilter, DeliveryState, MAX_KEPT_ATTEMPTS, WebhookRecords, WebhookSecrets,
 };
+pub use workers::{NewWorker, WorkerName, WorkerRecord, WorkerRecords, WorkerRegistration, WorkerRemoval, WorkerState};

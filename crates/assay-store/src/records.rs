@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use crate::{
     CommunityRecords, ConclusionRecords, EventRecords, IdempotencyRecords, JobRecords, KeyRecords, ModelRecords,
     QueueReader, QuotaRecords, RecoveryRecords, RemovalRecords, RenderRecords, ReviewRecords, SeasonRecords,
-    SessionRecords, ShardRecords, StoreError, SubmissionRecords, WebhookRecords,
+    SessionRecords, ShardRecords, StoreError, SubmissionRecords, WebhookRecords, WorkerRecords,
 };
 
 /// All repositories together: the durable source of truth.
@@ -36,6 +36,7 @@ pub trait Records:
     + QuotaRecords
     + RemovalRecords
     + ModelRecords
+    + WorkerRecords
     + Send
     + Sync
     + std::fmt::Debug

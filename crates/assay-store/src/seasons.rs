@@ -1,6 +1,6 @@
 //! Seasons of the arena.
 
-use assay_model::{Fingerprint, JobId, ScenarioCard, ScenarioId, SeasonSecret, Sha256Digest};
+use assay_model::{Fingerprint, JobHeader, JobId, ScenarioCard, ScenarioId, SeasonSecret, SeedSource, Sha256Digest};
 use async_trait::async_trait;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -120,6 +120,19 @@ pub struct SeasonSecrets {
     pub season: SeasonSecret,
     /// Source of the worlds of the reruns; created when it begins to close.
     pub rerun: Option<SeasonSecret>,
+}
+
+/// Returns the source of a job's seeds; `None` if its season was removed, or has no rerun yet. Only the season knows the
+/// seeds of an arena entry.
+///
+/// # Errors
+/// As [`crate::Records`].
+pub async fn seeds_of_job(records: &dyn crate::Records, header: &JobHeader) -> Result<Option<SeedSource>, StoreError> {
+    let Some(entry) = &header.arena else { return Ok(Some(header.job_seeds())) };
+    let secrets = records.season_secrets(&header.scenario, entry.season).await?;
+    let secret = secrets.and_then(|secrets| if entry.rerun { secrets.rerun } else { Some(secrets.season) });
+    let (episodes, policy_key) = (header.plan.episodes, header.policy_key.clone());
+    Ok(secret.map(|secret| SeedSource::Season { secret, episodes, policy_key }))
 }
 
 /// Result of opening a season.

@@ -1,10 +1,12 @@
 //! Shards: consecutive ranges of a job's episodes, the unit of queueing, leasing and retry.
 
-use assay_model::{AccountId, AttemptNote, EpisodeResult, JobHeader, JobId, JobKind};
+use assay_model::{
+    AccountId, AssignedPolicy, Assignment, AttemptNote, EpisodeResult, Fence, JobHeader, JobKind, SeedSource,
+};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::StoreError;
+use crate::{ShardRequest, StoreError};
 
 /// Maximum number of retries of a failed shard before its job FAILS.
 pub const MAX_RETRIES: u32 = 3;
@@ -17,17 +19,6 @@ pub const MAX_ATTEMPT_NOTES: u32 = 64;
 
 /// Maximum length of a reason stored with a shard, in bytes.
 pub(crate) const MAX_REASON_BYTES: usize = 2048;
-
-/// The right to write a shard's results: void as soon as another worker claims the shard.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Fence {
-    /// The job.
-    pub job_id: JobId,
-    /// Index of the shard in the job, from 0.
-    pub shard: u32,
-    /// Number of this claim of the shard, from 1.
-    pub attempt: u32,
-}
 
 /// A claimed shard.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,6 +42,34 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// Returns what a worker must know to run it, with the episodes' seeds from `seeds`.
+    #[must_use]
+    pub fn assignment(&self, seeds: &SeedSource, max_episode_bytes: u64) -> Assignment {
+        let header = &self.header;
+        let policy = match (&self.policy_path, header.policy_sha256) {
+            (Some(_), Some(sha256)) => {
+                AssignedPolicy::Archive { sha256, runtime: header.runtime.clone(), models: header.models.clone() }
+            }
+            _ => AssignedPolicy::Server { replan_steps: header.replan_steps },
+        };
+        Assignment {
+            fence: self.fence,
+            account: self.account.clone(),
+            scenario: header.scenario.clone(),
+            scenario_version: header.scenario_version.clone(),
+            scenario_digest: header.scenario_digest,
+            policy,
+            record: header.record,
+            plan: header.plan,
+            kind: header.kind(),
+            created_at: header.created_at,
+            episodes: seeds.assign(&self.episodes),
+            failures: self.failures,
+            notes: self.notes.clone(),
+            max_episode_bytes,
+        }
+    }
+
     /// Returns true if it runs in the secret worlds of a season.
     #[must_use]
     pub fn is_secret(&self) -> bool {
@@ -101,38 +120,11 @@ pub enum ReturnOutcome {
 /// As [`crate::Records`].
 #[async_trait]
 pub trait ShardRecords {
-    /// Claims a queued shard of a job whose policy runs here, until `now + lease`: the oldest shard of the account that
-    /// holds the fewest such shards.
+    /// Claims a queued shard that `request` admits, until `now + lease`: the oldest one of the account that holds the
+    /// fewest shards of that kind. The first claim of a job pins it to the request's machine.
     async fn claim_shard(
         &self,
-        worker: &str,
-        now: Timestamp,
-        lease: SignedDuration,
-    ) -> Result<Option<Claim>, StoreError>;
-
-    /// Like [`Self::claim_shard`], but excludes the shards of `accounts`.
-    async fn claim_shard_of_others(
-        &self,
-        worker: &str,
-        accounts: &[AccountId],
-        now: Timestamp,
-        lease: SignedDuration,
-    ) -> Result<Option<Claim>, StoreError>;
-
-    /// Like [`Self::claim_shard`], but only if the next shard runs in the secret worlds of a season
-    /// ([`Claim::is_secret`]); otherwise returns `None`.
-    async fn claim_secret_shard(
-        &self,
-        worker: &str,
-        now: Timestamp,
-        lease: SignedDuration,
-    ) -> Result<Option<Claim>, StoreError>;
-
-    /// Like [`Self::claim_shard`], but for a job whose policy is a server. Such a job has a single shard, so its holder
-    /// knows of all connections to that server.
-    async fn claim_server_shard(
-        &self,
-        worker: &str,
+        request: &ShardRequest,
         now: Timestamp,
         lease: SignedDuration,
     ) -> Result<Option<Claim>, StoreError>;

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use assay_store::testing::{at, job, key};
 use assay_store::{
-    DatabaseProblem, JobRecords, KeyRecords, OpenError, RecoveryRecords, ShardRecords, SqliteRecords, StoreError,
+    DatabaseProblem, JobRecords, KeyRecords, OpenError, RecoveryRecords, ShardRecords, ShardRequest, SqliteRecords,
+    StoreError,
 };
 use jiff::SignedDuration;
 
@@ -30,7 +31,7 @@ async fn keys_can_be_created_while_a_server_is_running() {
     let folder = tempfile::tempdir().unwrap();
     let server = SqliteRecords::open(folder.path(), "assay serve").unwrap();
     server.create_job(job(1, "lab", 1, 1)).await.unwrap();
-    let claim = server.claim_shard("w", at(0), LEASE).await.unwrap().unwrap();
+    let claim = server.claim_shard(&ShardRequest::new("w"), at(0), LEASE).await.unwrap().unwrap();
     let beside = SqliteRecords::open_beside(folder.path(), "assay keys").unwrap();
     beside.create_key(key("one", "lab")).await.unwrap();
     drop(beside);
@@ -92,11 +93,11 @@ async fn a_restart_frees_all_leases_at_once() {
     let open = || SqliteRecords::open(folder.path(), "assay serve").unwrap();
     let records = open();
     records.create_job(job(1, "lab", 2, 2)).await.unwrap();
-    let stale = records.claim_shard("w", at(0), LEASE).await.unwrap().unwrap();
+    let stale = records.claim_shard(&ShardRequest::new("w"), at(0), LEASE).await.unwrap().unwrap();
     drop(records);
     let records = open();
     assert_eq!(records.reconcile(at(1)).await.unwrap().requeued.len(), 1);
-    let fresh = records.claim_shard("w", at(1), LEASE).await.unwrap().unwrap();
+    let fresh = records.claim_shard(&ShardRequest::new("w"), at(1), LEASE).await.unwrap().unwrap();
     assert_eq!((fresh.fence.attempt, fresh.episodes), (stale.fence.attempt + 1, vec![0, 1]));
 }
 

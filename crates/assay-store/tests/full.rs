@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use assay_store::testing::{at, episode, job, key};
-use assay_store::{Blobs, JobFilter, JobRecords, KeyRecords, ShardRecords, SqliteRecords, is_disk_full};
+use assay_store::{Blobs, JobFilter, JobRecords, KeyRecords, ShardRecords, ShardRequest, SqliteRecords, is_disk_full};
 use assay_testkit::SmallDisk;
 use jiff::SignedDuration;
 
@@ -46,7 +46,7 @@ async fn full(disk: &SmallDisk) {
     assert_eq!(disk.free_bytes() / 4096, 0);
     assert_eq!(jobs(&records, 101, 100).await, 100, "the reserve is not used");
     records.create_key(key("one", "lab")).await.unwrap();
-    let claim = records.claim_shard("w", at(0), LEASE).await.unwrap().unwrap();
+    let claim = records.claim_shard(&ShardRequest::new("w"), at(0), LEASE).await.unwrap().unwrap();
     records.record_episode(claim.fence, episode(0), at(1)).await.unwrap();
     // Other files have no reserve, and their errors name the cause.
     let evidence = disk.path().join("data/evidence");

@@ -18,7 +18,7 @@ use std::time::Duration;
 use assay_model::JobId;
 use assay_store::testing::{at, episode, job, outcome, signed};
 use assay_store::{
-    ConclusionRecords, JobRecords, JobState, RecordOutcome, RecoveryRecords, ShardRecords, SqliteRecords,
+    ConclusionRecords, JobRecords, JobState, RecordOutcome, RecoveryRecords, ShardRecords, ShardRequest, SqliteRecords,
 };
 use jiff::SignedDuration;
 
@@ -75,7 +75,7 @@ async fn work(records: &SqliteRecords, file: &File) -> Option<()> {
         note(file, &format!("completed {}", claim.fence.job_id));
         return Some(());
     }
-    let Some(claim) = records.claim_shard("w", at(1), LEASE).await.unwrap() else {
+    let Some(claim) = records.claim_shard(&ShardRequest::new("w"), at(1), LEASE).await.unwrap() else {
         tokio::time::sleep(Duration::from_millis(1)).await;
         return records.claimable(1).await.unwrap().first().map(drop);
     };

@@ -192,18 +192,22 @@ impl Engine {
     /// Returns the fingerprint for policies in this version of a runtime; if it is not installed, that of `base`.
     #[must_use]
     pub fn fingerprint_in(&self, runtime: Option<&RuntimeVersion>) -> Fingerprint {
+        self.in_runtime(&self.fingerprint, runtime)
+    }
+
+    fn in_runtime(&self, machine: &Fingerprint, runtime: Option<&RuntimeVersion>) -> Fingerprint {
         match runtime.map(|version| self.runtimes.version(version)) {
-            Some(Ok(found)) => self.fingerprint.in_runtime(found.manifest.version(), found.manifest.numpy()),
-            Some(Err(_)) | None => self.fingerprint.clone(),
+            Some(Ok(found)) => machine.in_runtime(found.manifest.version(), found.manifest.numpy()),
+            Some(Err(_)) | None => machine.clone(),
         }
     }
 
-    /// Returns the fingerprint of a job that ran here.
+    /// Returns the fingerprint of a job that ran on `machine`.
     #[must_use]
-    pub fn fingerprint_of(&self, job: &JobHeader) -> Fingerprint {
+    pub fn fingerprint_of(&self, machine: &Fingerprint, job: &JobHeader) -> Fingerprint {
         match job.policy_identity {
-            PolicyIdentity::Measured => self.fingerprint_in(job.runtime.as_ref()),
-            PolicyIdentity::Declared => Fingerprint { runtime: None, ..self.fingerprint.clone() },
+            PolicyIdentity::Measured => self.in_runtime(machine, job.runtime.as_ref()),
+            PolicyIdentity::Declared => Fingerprint { runtime: None, ..machine.clone() },
         }
     }
 

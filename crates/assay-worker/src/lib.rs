@@ -6,6 +6,7 @@
 //! Where to begin: [`Engine`] (what an installation can run), `session` (episodes on one lane), `lane_process` (one
 //! simulator).
 
+mod audit;
 mod cancel;
 mod engine;
 mod episode;
@@ -16,8 +17,10 @@ mod rendering;
 mod replay;
 mod scenario_check;
 mod service;
+mod shards;
 mod signing;
 
+pub use audit::{AuditOutcome, ReportedEpisode, audit};
 pub use cancel::Cancel;
 pub use engine::Engine;
 pub use engine::engine_error::EngineError;

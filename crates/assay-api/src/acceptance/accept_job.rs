@@ -1,7 +1,8 @@
 //! The steps that the acceptance of verifications and submissions share.
 
 use assay_model::{AccountId, JobHeader, JobId, ScenarioCard, Secret};
-use assay_store::{NewJob, SubmitOutcome, Work};
+use assay_scenario::Budget;
+use assay_store::{JobDemands, NewJob, SubmitOutcome, Work};
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
@@ -28,6 +29,8 @@ pub(super) struct JobDraft<'a> {
     /// The archive; `None` if the policy is a server.
     pub(super) policy: Option<&'a StoredPolicy>,
     pub(super) callback_url: Option<Secret>,
+    /// True if the policy connects to this server.
+    pub(super) connects: bool,
 }
 
 /// The number of submissions that an account may make since a point in time.
@@ -117,13 +120,17 @@ impl JobOrigin {
 
 impl JobDraft<'_> {
     fn into_job(self, app: &App, account: &AccountId) -> NewJob {
-        let Self { scenario, header, policy, callback_url } = self;
+        let Self { scenario, header, policy, callback_url, connects } = self;
+        // A published scenario's own value would have to be read from its files.
+        let spec = app.catalog.spec(&header.scenario);
+        let memory_mib = spec.map_or(*Budget::MEMORY_MIB.end(), |spec| spec.budget.memory_mib);
         let archive_bytes = policy.map_or(0, |policy| policy.size_bytes);
         NewJob {
             account: account.clone(),
             shard_episodes: app.settings.shard_episodes(header.episodes_to_run()),
             quota: Some(quota::job_quota(app, scenario, header.episodes_to_run(), archive_bytes)),
             policy_path: policy.map(|policy| policy.path.clone()),
+            demands: JobDemands { memory_mib, connects },
             header,
             callback_url,
         }

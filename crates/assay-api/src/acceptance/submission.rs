@@ -54,7 +54,7 @@ async fn accept<T: Serialize>(
     let scenario = request.scenario.clone();
     let header = header(id, now, request, &policy, season);
     let body = response(id, header.created_at);
-    let draft = JobDraft { scenario: &scenario, header, policy: Some(&policy), callback_url };
+    let draft = JobDraft { scenario: &scenario, header, policy: Some(&policy), callback_url, connects: false };
     let limit = daily_limit(app, now);
     match origin.create(app, draft, &body, Some(limit)).await? {
         SubmitOutcome::Accepted { .. } => Ok(AcceptedJob { location: origin.location(app, id), body }),

@@ -1,6 +1,7 @@
 //! Acceptance of verifications.
 
 use assay_model::{JobHeader, JobId, PolicyIdentity, Secret};
+use assay_store::PolicyServerAccess;
 
 use super::accept_job::{AcceptedJob, JobDraft, JobOrigin, in_milliseconds};
 use crate::disk::disk_error;
@@ -38,12 +39,14 @@ pub(crate) async fn accept_verification(
 async fn accept(app: &App, origin: &JobOrigin, new: VerificationToAccept) -> Result<AcceptedJob<JobId>, ApiError> {
     let id = JobId(app.new_id());
     let VerificationToAccept { mut request, policy, callback_url } = new;
+    let access = request.server.as_ref().map(|server| &server.access);
+    let connects = matches!(access, Some(PolicyServerAccess::Connects));
     if let Some(server) = request.server.take() {
         store_credentials(app, id, server).await?;
     }
     let header = header(app, id, &request, policy.as_ref());
     let response = JobView::accepted(&header);
-    let draft = JobDraft { scenario: &request.scenario, header, policy: policy.as_ref(), callback_url };
+    let draft = JobDraft { scenario: &request.scenario, header, policy: policy.as_ref(), callback_url, connects };
     if let Err(error) = origin.create(app, draft, &response, None).await {
         // Without a job, the credentials are not used.
         drop(app.servers.remove(id));

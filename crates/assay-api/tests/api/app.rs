@@ -24,7 +24,7 @@ use assay_report::attest::{PublishedKeys, SigningKey};
 use assay_scenario::{Collection, Scenario, Spec};
 use assay_store::{
     Blobs, JobRecord, LocalLiveProgress, LocalQueue, ModelFiles, PolicyServerCredentialsStore, ScenarioFiles,
-    SqliteRecords,
+    ShardRequest, SqliteRecords,
 };
 use async_trait::async_trait;
 use axum::Router;
@@ -168,7 +168,7 @@ impl TestApp {
         let text = episodes.to_string();
         let created = self.verify(key, &[POLICY, SCENARIO, Part::Text("num_episodes", &text)]).await;
         let (records, now, lease) = (&self.state.records, self.clock.now(), SignedDuration::from_secs(15));
-        while let Some(claim) = records.claim_shard("w", now, lease).await.unwrap() {
+        while let Some(claim) = records.claim_shard(&ShardRequest::new("w"), now, lease).await.unwrap() {
             for index in claim.episodes {
                 records.record_episode(claim.fence, assay_store::testing::episode(index), now).await.unwrap();
             }
@@ -210,7 +210,7 @@ impl TestApp {
     /// Runs all waiting jobs to their end, with the results of `result`.
     pub(crate) async fn work(&self, result: impl Fn(u32) -> EpisodeResult) {
         let (records, now, lease) = (&self.state.records, self.clock.now(), SignedDuration::from_secs(15));
-        while let Some(claim) = records.claim_shard("w", now, lease).await.unwrap() {
+        while let Some(claim) = records.claim_shard(&ShardRequest::new("w"), now, lease).await.unwrap() {
             for index in claim.episodes {
                 records.record_episode(claim.fence, result(index), now).await.unwrap();
             }

@@ -1,6 +1,7 @@
 //! Evidence over HTTP: signed URLs, ranges, and the report.
 
 use assay_model::{Artifact, Sha256Digest};
+use assay_store::ShardRequest;
 use assay_store::testing::{episode, outcome};
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode};
@@ -35,7 +36,7 @@ async fn completed(app: &TestApp, key: &str) -> String {
     let created = app.verify(key, &[POLICY, SCENARIO, Part::Text("num_episodes", "1")]).await;
     let id = created.body["job_id"].as_str().unwrap().to_owned();
     let (records, now) = (&app.state.records, app.state.clock.now());
-    let claim = records.claim_shard("w", now, LEASE).await.unwrap().unwrap();
+    let claim = records.claim_shard(&ShardRequest::new("w"), now, LEASE).await.unwrap().unwrap();
     let mut result = episode(0);
     for (name, content, sha256) in [
         ("log.mcap", &b"a log"[..], Sha256Digest::new([0xaa; 32])),
@@ -219,7 +220,7 @@ async fn renderings_after_the_verdict_appear_and_change_the_etag() {
     let created = app.verify(&key, &[POLICY, SCENARIO, Part::Text("num_episodes", "1")]).await;
     let path = format!("/verify/{}", created.body["job_id"].as_str().unwrap());
     let (records, now) = (&app.state.records, app.state.clock.now());
-    let claim = records.claim_shard("w", now, LEASE).await.unwrap().unwrap();
+    let claim = records.claim_shard(&ShardRequest::new("w"), now, LEASE).await.unwrap().unwrap();
     let artifact = |name: &str, digit: &str| Artifact {
         name: format!("episodes/000/{name}"),
         sha256: digit.repeat(64).parse().unwrap(),

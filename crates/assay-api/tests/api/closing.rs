@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use assay_model::{ArenaEntry, Clock, EpisodeResult, JobHeader, JobId, JobKind, SeasonSecret};
-use assay_store::{JobFilter, JobRecord, NewJob, NewRerun};
+use assay_store::{JobDemands, JobFilter, JobRecord, NewJob, NewRerun};
 use jiff::Timestamp;
 
 use crate::app::TestApp;
@@ -45,6 +45,7 @@ fn rerun(job: &JobRecord, fresh: &SeasonSecret, now: Timestamp) -> NewRerun {
         shard_episodes: NonZeroU32::MIN,
         quota: None,
         callback_url: None,
+        demands: JobDemands::default(),
     };
     NewRerun { of: job.header.job_id, job: job_again }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use assay_api::{ApiSettings, Retention, Seconds, endpoints, run_maintenance};
 use assay_model::{Artifact, EpisodeResult, JobId, Scopes, Sha256Digest};
-use assay_store::{REMOVAL_SETTLE_TIME, Removal};
+use assay_store::{REMOVAL_SETTLE_TIME, Removal, ShardRequest};
 use axum::body::Body;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ async fn completed(app: &TestApp, key: &str, bytes: usize, archive: &[u8]) -> St
     let id = created.body["job_id"].as_str().unwrap().to_owned();
     let job: JobId = id.parse().unwrap();
     let (records, now, lease) = (&app.state.records, app.state.clock.now(), SignedDuration::from_secs(15));
-    let claim = records.claim_shard("w", now, lease).await.unwrap().unwrap();
+    let claim = records.claim_shard(&ShardRequest::new("w"), now, lease).await.unwrap().unwrap();
     assert_eq!(claim.fence.job_id, job);
     let (file, content) = (app.folder.path().join("evidence"), vec![7; bytes]);
     std::fs::write(&file, &content).unwrap();

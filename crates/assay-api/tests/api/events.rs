@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use assay_api::{AccountLimits, ApiSettings, EventSettings};
 use assay_store::testing::{episode, outcome};
-use assay_store::{EpisodeProgress, KeyId, LiveProgress};
+use assay_store::{EpisodeProgress, KeyId, LiveProgress, ShardRequest};
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt;
@@ -104,7 +104,7 @@ async fn create(app: &TestApp, key: &str, episodes: u32) -> String {
 /// Runs all queued jobs to their verdicts.
 async fn run(app: &TestApp) {
     let (records, now) = (&app.state.records, app.state.clock.now());
-    while let Some(claim) = records.claim_shard("w", now, LEASE).await.unwrap() {
+    while let Some(claim) = records.claim_shard(&ShardRequest::new("w"), now, LEASE).await.unwrap() {
         for index in claim.episodes {
             records.record_episode(claim.fence, episode(index), now).await.unwrap();
         }
@@ -324,7 +324,7 @@ async fn progress_is_sent_between_events() {
     let path = create(&app, &key, 2).await;
     let id = path.split('/').nth(2).unwrap().parse().unwrap();
     let (records, now) = (&app.state.records, app.state.clock.now());
-    let claim = records.claim_shard("w", now, LEASE).await.unwrap().unwrap();
+    let claim = records.claim_shard(&ShardRequest::new("w"), now, LEASE).await.unwrap().unwrap();
     let mut stream = open(&app, &path, &key, None).await;
     assert_eq!(stream.event().await.unwrap().1["status"], "RUNNING");
     let step = |step| app.live.report(id, EpisodeProgress { episode: 0, step, max_steps: 500 });
@@ -352,7 +352,7 @@ async fn queue_position_and_estimated_end_are_sent() {
     assert_eq!((&queued["queue_position"], &queued["eta_s"]), (&json!(1), &json!(null)), "nothing was ever measured");
     let records = &app.state.records;
     for index in 0..2 {
-        let claim = records.claim_shard("w", app.state.clock.now(), LEASE).await.unwrap().unwrap();
+        let claim = records.claim_shard(&ShardRequest::new("w"), app.state.clock.now(), LEASE).await.unwrap().unwrap();
         app.clock.forward(10);
         records.record_episode(claim.fence, episode(index), app.state.clock.now()).await.unwrap();
     }
@@ -360,7 +360,7 @@ async fn queue_position_and_estimated_end_are_sent() {
     run(&app).await;
     // One lane works on the first; the other is for accounts without a shard.
     let first = create(&app, &lab, 1).await;
-    records.claim_shard("w", app.state.clock.now(), LEASE).await.unwrap().unwrap();
+    records.claim_shard(&ShardRequest::new("w"), app.state.clock.now(), LEASE).await.unwrap().unwrap();
     app.clock.forward(1);
     let second = create(&app, &lab, 3).await;
     app.clock.forward(1);

@@ -7,6 +7,8 @@ use assay_model::{
     Judgement, Level, Opinion, ReplacedAttempt, ReplacementReason, Sha256Digest, StageResult, Termination, Violation,
 };
 
+use assay_store::ShardRequest;
+
 use crate::app::{Part, SCENARIO, TestApp, ZIP};
 use crate::sessions::{Browser, sign_in};
 use crate::ui::{html, open, send};
@@ -257,7 +259,7 @@ async fn a_live_page_shows_position_progress_and_cancels_once() {
     }
     let now = assay_model::Clock::now(&*app.clock);
     let lease = jiff::SignedDuration::from_secs(15);
-    let claim = app.state.records.claim_shard("w", now, lease).await.unwrap().unwrap();
+    let claim = app.state.records.claim_shard(&ShardRequest::new("w"), now, lease).await.unwrap().unwrap();
     app.state.records.record_episode(claim.fence, violated(claim.episodes[0], ""), now).await.unwrap();
     let page = live().await;
     for part in

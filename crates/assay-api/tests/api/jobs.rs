@@ -1,5 +1,6 @@
 //! Lists, ownership and cancellation of jobs.
 
+use assay_store::ShardRequest;
 use serde_json::{Value, json};
 
 use crate::app::{POLICY, SCENARIO, TestApp};
@@ -117,7 +118,8 @@ async fn episodes_come_in_pages() {
     let app = TestApp::new();
     let (mine, other) = (app.key("lab", "verify,read").await, app.key("other", "read").await);
     let path = format!("/verify/{}/episodes", create(&app, &mine).await);
-    let claim = app.state.records.claim_shard("w", app.state.clock.now(), jiff::SignedDuration::from_secs(9));
+    let (request, lease) = (ShardRequest::new("w"), jiff::SignedDuration::from_secs(9));
+    let claim = app.state.records.claim_shard(&request, app.state.clock.now(), lease);
     let fence = claim.await.unwrap().unwrap().fence;
     for index in 0..2 {
         let result = assay_store::testing::episode(index);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use assay_api::{AccountLimits, ApiSettings, EventHub, QueueForecast};
 use assay_model::{Artifact, Blame, EpisodeResult, JobId, Scopes};
 use assay_store::testing::{episode, outcome, signed};
-use assay_store::{EpisodeProgress, JobFailure, LiveProgress};
+use assay_store::{EpisodeProgress, JobFailure, LiveProgress, ShardRequest};
 use axum::body::Body;
 use http_body_util::BodyExt;
 use jiff::SignedDuration;
@@ -72,7 +72,7 @@ impl Arena {
         // Episodes take 2 s here, and a conclusion 1 s.
         let records = &app.state.records;
         verify(&app, &other).await;
-        let claim = records.claim_shard("w", app.state.clock.now(), LEASE).await.unwrap().unwrap();
+        let claim = records.claim_shard(&ShardRequest::new("w"), app.state.clock.now(), LEASE).await.unwrap().unwrap();
         app.clock.forward(2);
         records.record_episode(claim.fence, episode(0), app.state.clock.now()).await.unwrap();
         let claim = records.claim_conclusion("w", app.state.clock.now(), LEASE).await.unwrap().unwrap();
@@ -81,7 +81,7 @@ impl Arena {
         records.complete_job(claim.fence, found, signed(), app.state.clock.now()).await.unwrap();
         // One job of the other account has a lane, another waits, as does one of the account itself.
         let running = verify(&app, &other).await;
-        records.claim_shard("w", app.state.clock.now(), LEASE).await.unwrap().unwrap();
+        records.claim_shard(&ShardRequest::new("w"), app.state.clock.now(), LEASE).await.unwrap().unwrap();
         app.clock.forward(1);
         let submission = app.submission(&lab).await;
         let waiting = verify(&app, &other).await;
@@ -105,7 +105,7 @@ impl Arena {
         let id: JobId = self.submission.parse().unwrap();
         // The showcase has a shard of its own, which comes first.
         let claim = async |episodes: &[u32]| {
-            let claim = records.claim_shard("w", now, LEASE).await.unwrap().unwrap();
+            let claim = records.claim_shard(&ShardRequest::new("w"), now, LEASE).await.unwrap().unwrap();
             assert_eq!((claim.fence.job_id, claim.episodes.as_slice()), (id, episodes));
         };
         if course.started == at {

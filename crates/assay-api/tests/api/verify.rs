@@ -7,7 +7,7 @@ use std::time::Duration;
 use assay_api::{ApiSettings, RateLimits, router};
 use assay_model::{Clock, PolicyKey, Sha256Digest};
 use assay_store::testing::{episode, outcome};
-use assay_store::{JobFailure, PolicyServerAccess, Queue, Records, Work};
+use assay_store::{JobFailure, PolicyServerAccess, Queue, Records, ShardKind, ShardRequest, Work};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ struct EagerQueue(Arc<dyn Records>, Timestamp);
 #[async_trait]
 impl Queue for EagerQueue {
     async fn publish(&self, _: Work) {
-        self.0.claim_shard("eager", self.1, LEASE).await.unwrap().unwrap();
+        self.0.claim_shard(&ShardRequest::new("eager"), self.1, LEASE).await.unwrap().unwrap();
     }
 
     async fn next(&self, _: Duration) -> Option<Work> {
@@ -146,8 +146,12 @@ async fn the_credentials_of_a_policy_server_are_stored_apart_from_its_job() {
     assert_eq!((call.api_key.unwrap().reveal(), call.concurrency), ("k-secret", 4));
     // One shard, for whoever works for policy servers.
     let records = &app.state.records;
-    assert!(records.claim_shard("w", app.state.clock.now(), LEASE).await.unwrap().is_none());
-    let claim = records.claim_server_shard("w", app.state.clock.now(), LEASE).await.unwrap().unwrap();
+    assert!(records.claim_shard(&ShardRequest::new("w"), app.state.clock.now(), LEASE).await.unwrap().is_none());
+    let claim = records
+        .claim_shard(&ShardRequest::new("w").of_kind(ShardKind::Server), app.state.clock.now(), LEASE)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!((claim.episodes.len(), claim.header.replan_steps), (20, Some(8)));
     assert_eq!(app.post(&format!("/verify/{id}/cancel"), &key).await.status, 200);
     assert!(app.state.servers.get(job_id).unwrap().is_none());
@@ -171,7 +175,7 @@ async fn the_job_object_follows_the_work() {
     let records = &app.state.records;
 
     app.clock.forward(5);
-    let claim = records.claim_shard("w", app.state.clock.now(), LEASE).await.unwrap().unwrap();
+    let claim = records.claim_shard(&ShardRequest::new("w"), app.state.clock.now(), LEASE).await.unwrap().unwrap();
     let mut result = episode(1);
     result.video_path = Some("episodes/001/video.mp4".into());
     result.log_path = Some("episodes/001/trace.parquet".into());

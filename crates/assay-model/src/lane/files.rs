@@ -48,6 +48,11 @@ pub const REPLAYED: &str = "replayed.parquet";
 /// Result of a comparison: a [`Comparison`](crate::Comparison).
 pub const COMPARISON: &str = "comparison.json";
 
+/// Request for an audit: an [`AuditJob`](super::AuditJob).
+pub const AUDIT_JOB: &str = "audit.json";
+/// Result of an audit: an [`Audit`](super::Audit).
+pub const AUDITED: &str = "audited.json";
+
 /// Returns the file name of a still.
 #[must_use]
 pub fn still(index: usize) -> String {

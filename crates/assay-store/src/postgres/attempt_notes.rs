@@ -51,7 +51,7 @@ pub(super) async fn of(db: &PgSession, job: JobId, range: Range<u32>) -> PgResul
     all(db, sql, &[&job.0, &start, &end], |row| json(row, "note")).await
 }
 
-async fn insert(db: &PgSession, job: JobId, note: &AttemptNote) -> PgResult<()> {
+pub(super) async fn insert(db: &PgSession, job: JobId, note: &AttemptNote) -> PgResult<()> {
     let episode = i64::from(note.episode());
     let sql = "SELECT coalesce(max(number), 0) FROM attempt_notes WHERE job_id = $1 AND episode = $2";
     let last: i64 = value(db, sql, &[&job.0, &episode]).await?;

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use assay_model::AccountId;
 use jiff::{SignedDuration, Timestamp};
 
 use super::batches::{BatchedCall, Batches};
 use super::claims::{PickedShard, claim_all};
 use super::engine::PgEngine;
-use crate::Claim;
+use crate::{Claim, ShardRequest};
 
 /// Maximum number of further attempts at a claim for which work is queued that other processes have locked.
 const MAX_CONTENDED: u32 = 20;
@@ -17,29 +16,16 @@ const MAX_CONTENDED: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(3);
 const DOING: &str = "claiming a shard";
 
-/// The shards that a claim may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ShardChoice {
-    /// Shards of any job whose policy runs here.
-    Any,
-    /// The next of those, only if its worlds are secret.
-    Secret,
-    /// Shards of jobs of policy servers.
-    Remote,
-}
-
-/// A worker's request for a shard.
+/// A worker's request for a shard, with the time and the length of the lease.
 #[derive(Debug)]
-pub(super) struct ShardRequest {
-    pub(super) worker: String,
-    pub(super) choice: ShardChoice,
-    pub(super) excluded_accounts: Vec<AccountId>,
+pub(super) struct ClaimEntry {
+    pub(super) request: ShardRequest,
     pub(super) now: Timestamp,
     pub(super) lease: SignedDuration,
 }
 
 /// The queue of claims.
-pub(super) type ClaimBatches = Batches<ShardRequest, Option<Claim>>;
+pub(super) type ClaimBatches = Batches<ClaimEntry, Option<Claim>>;
 
 /// Starts the task that claims shards.
 pub(super) fn claim_batches(engine: &Arc<PgEngine>) -> ClaimBatches {
@@ -47,7 +33,7 @@ pub(super) fn claim_batches(engine: &Arc<PgEngine>) -> ClaimBatches {
     Batches::start(1, Duration::ZERO, move |calls| run(Arc::clone(&engine), calls))
 }
 
-type ShardCall = BatchedCall<ShardRequest, Option<Claim>>;
+type ShardCall = BatchedCall<ClaimEntry, Option<Claim>>;
 
 async fn run(engine: Arc<PgEngine>, calls: Vec<ShardCall>) {
     let mut open = attempt(&engine, calls).await;
@@ -63,7 +49,7 @@ async fn run(engine: Arc<PgEngine>, calls: Vec<ShardCall>) {
 
 /// Returns the calls for which all queued work was locked.
 async fn attempt(engine: &PgEngine, calls: Vec<ShardCall>) -> Vec<ShardCall> {
-    let requests: Vec<&ShardRequest> = calls.iter().map(|call| &call.request).collect();
+    let requests: Vec<&ClaimEntry> = calls.iter().map(|call| &call.request).collect();
     let picked = engine.write(DOING, |db| claim_all(db, &requests)).await;
     let mut contended = Vec::new();
     match picked {

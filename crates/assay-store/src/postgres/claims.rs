@@ -3,53 +3,72 @@
 //! A claim waits for no lock: it skips rows that other transactions have locked, so it cannot be part of a deadlock although
 //! it locks a shard before its job. An end of the job that comes meanwhile waits for the claim, and then takes the shard away.
 
-use assay_model::{AccountId, JobId, JobKind, JobStatus};
+use assay_model::{AccountId, JobId, JobKind, JobStatus, Sha256Digest};
 use futures_util::future::join4;
 use tokio_postgres::Row;
+use uuid::Uuid;
 
 use super::attempt_notes;
-use super::claim_batches::{ShardChoice, ShardRequest};
+use super::claim_batches::ClaimEntry;
 use super::failure::PgResult;
-use super::row::{all, change, expect_one, field, first, job_id, json, micros, number, parsed, status, text, until};
+use super::row::{
+    Parameter, all, change, expect_one, field, first, job_id, json, micros, number, parsed, status, text, to_json,
+    until,
+};
 use super::session::PgSession;
-use crate::{Claim, Fence};
+use crate::{Claim, Fence, ShardKind};
 
 /// Maximum number of accounts that a claim tries.
 const MAX_ACCOUNTS: i64 = 64;
 /// Maximum number of jobs of an account that a claim tries.
 const MAX_JOBS: usize = 16;
 
+/// The queued shards that a request admits: $1 is the kind, $2 the time, $4 to $8 are the worker's capabilities.
+macro_rules! admitted {
+    () => {
+        "shards JOIN jobs USING (job_id)
+         WHERE state = 'QUEUED' AND remote = $1 AND not_before <= $2
+         AND ($4::text IS NULL OR jobs.machine IS NULL OR jobs.machine = $4)
+         AND (runtime IS NULL OR $5::text[] IS NULL OR runtime = ANY($5))
+         AND (NOT cameras OR $6) AND memory_mib <= $7 AND confined <= $8"
+    };
+}
+
 /// Lists the accounts with queued shards: those that hold the fewest shards of that kind first and, among several such
 /// accounts, the one whose last claim is longest ago, so that accounts take turns even on one lane. The recursion steps from
 /// account to account through the index, so the length of the queue does not matter.
-const ACCOUNTS: &str = "
-    WITH RECURSIVE waiting (account) AS (
-        (SELECT account FROM shards WHERE state = 'QUEUED' AND remote = $1 AND not_before <= $2
-         ORDER BY account LIMIT 1)
+const ACCOUNTS: &str = concat!(
+    "WITH RECURSIVE waiting (account) AS (
+        (SELECT shards.account FROM ",
+    admitted!(),
+    "    ORDER BY shards.account LIMIT 1)
         UNION ALL
-        SELECT (SELECT account FROM shards
-                WHERE state = 'QUEUED' AND remote = $1 AND not_before <= $2 AND account > waiting.account
-                ORDER BY account LIMIT 1)
+        SELECT (SELECT shards.account FROM ",
+    admitted!(),
+    "           AND shards.account > waiting.account ORDER BY shards.account LIMIT 1)
         FROM waiting WHERE waiting.account IS NOT NULL
     )
     SELECT account,
            (SELECT count(*) FROM shards
             WHERE state = 'LEASED' AND remote = $1 AND account = waiting.account) AS held,
-           (SELECT job_id FROM shards
-            WHERE state = 'QUEUED' AND remote = $1 AND not_before <= $2 AND account = waiting.account
-            ORDER BY job_id LIMIT 1) AS oldest
+           (SELECT job_id FROM ",
+    admitted!(),
+    "       AND shards.account = waiting.account ORDER BY job_id LIMIT 1) AS oldest
     FROM waiting LEFT JOIN account_turns USING (account)
     WHERE account IS NOT NULL AND account <> ALL($3)
-    ORDER BY held, turn NULLS FIRST, oldest LIMIT $4";
+    ORDER BY held, turn NULLS FIRST, oldest LIMIT $9"
+);
 
-/// Locks the oldest queued shard of an account, except those of the jobs `$4`.
-const NEXT: &str = "
-    SELECT job_id, shard, attempt, failures, last_failure, first_episode, end_episode, status, header, policy_path,
-           jobs.account
-    FROM (SELECT job_id, shard, attempt, failures, last_failure, first_episode, end_episode FROM shards
-          WHERE state = 'QUEUED' AND remote = $1 AND not_before <= $2 AND account = $3 AND job_id <> ALL($4)
-          ORDER BY job_id, shard LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) AS next
-    JOIN jobs USING (job_id)";
+/// Locks the oldest queued shard of the account $3, except those of the jobs $9.
+const NEXT: &str = concat!(
+    "SELECT job_id, shard, attempt, failures, last_failure, first_episode, end_episode, status, header, policy_path,
+            jobs.account, jobs.machine
+     FROM (SELECT shards.* FROM ",
+    admitted!(),
+    "      AND shards.account = $3 AND job_id <> ALL($9)
+           ORDER BY job_id, shard LIMIT 1 FOR NO KEY UPDATE OF shards SKIP LOCKED) AS next
+     JOIN jobs USING (job_id)"
+);
 
 /// Result of a request for a shard.
 pub(super) enum PickedShard {
@@ -59,20 +78,70 @@ pub(super) enum PickedShard {
     Contended,
 }
 
+/// A request in the form of the statements' parameters.
+struct ClaimTerms<'a> {
+    entry: &'a ClaimEntry,
+    is_server: bool,
+    now: i64,
+    excluded_accounts: Vec<&'a str>,
+    /// Digest and JSON of the machine's fingerprint.
+    machine: Option<(String, String)>,
+    machine_digest: Option<String>,
+    runtimes: Option<Vec<String>>,
+    memory_mib: i64,
+    trust: i64,
+}
+
+impl<'a> ClaimTerms<'a> {
+    fn new(entry: &'a ClaimEntry) -> PgResult<Self> {
+        let can = &entry.request.capabilities;
+        let machine = match &can.machine {
+            Some(machine) => Some((machine.digest().to_string(), to_json(machine)?)),
+            None => None,
+        };
+        let digests = |digests: &Vec<Sha256Digest>| digests.iter().map(Sha256Digest::to_string).collect();
+        Ok(Self {
+            entry,
+            is_server: entry.request.kind == ShardKind::Server,
+            now: micros(entry.now),
+            excluded_accounts: entry.request.excluded_accounts.iter().map(AccountId::as_str).collect(),
+            machine_digest: machine.as_ref().map(|(digest, _)| digest.clone()),
+            machine,
+            runtimes: can.runtimes.as_ref().map(digests),
+            memory_mib: i64::from(can.memory_mib),
+            trust: i64::from(can.trust.level()),
+        })
+    }
+
+    /// Returns the parameters of [`ACCOUNTS`] and [`NEXT`], which differ in the third and the last.
+    fn parameters<'p>(&'p self, third: Parameter<'p>, last: Parameter<'p>) -> [Parameter<'p>; 9] {
+        let cameras = &self.entry.request.capabilities.cameras;
+        [
+            &self.is_server,
+            &self.now,
+            third,
+            &self.machine_digest,
+            &self.runtimes,
+            cameras,
+            &self.memory_mib,
+            &self.trust,
+            last,
+        ]
+    }
+}
+
 /// Claims a shard for each request in the open transaction.
-pub(super) async fn claim_all(db: PgSession, requests: &[&ShardRequest]) -> PgResult<Vec<PickedShard>> {
-    let mut picked = Vec::with_capacity(requests.len());
-    for request in requests {
-        picked.push(claim(&db, request).await?);
+pub(super) async fn claim_all(db: PgSession, entries: &[&ClaimEntry]) -> PgResult<Vec<PickedShard>> {
+    let mut picked = Vec::with_capacity(entries.len());
+    for entry in entries {
+        picked.push(claim(&db, &ClaimTerms::new(entry)?).await?);
     }
     Ok(picked)
 }
 
-async fn claim(db: &PgSession, request: &ShardRequest) -> PgResult<PickedShard> {
-    let excluded: Vec<&str> = request.excluded_accounts.iter().map(AccountId::as_str).collect();
-    let is_remote = request.choice == ShardChoice::Remote;
-    let parameters: &[super::row::Parameter<'_>] = &[&is_remote, &micros(request.now), &excluded, &MAX_ACCOUNTS];
-    let accounts = all(db, ACCOUNTS, parameters, |row| text(row, "account").map(str::to_owned)).await?;
+async fn claim(db: &PgSession, terms: &ClaimTerms<'_>) -> PgResult<PickedShard> {
+    let parameters = terms.parameters(&terms.excluded_accounts, &MAX_ACCOUNTS);
+    let accounts = all(db, ACCOUNTS, &parameters, |row| text(row, "account").map(str::to_owned)).await?;
     // Takes the first account from which no other process claims at this moment.
     let mut busy = Vec::new();
     for account in &accounts {
@@ -80,13 +149,13 @@ async fn claim(db: &PgSession, request: &ShardRequest) -> PgResult<PickedShard> 
             busy.push(account);
             continue;
         }
-        match claim_of(db, request, account).await? {
+        match claim_of(db, terms, account).await? {
             PickedShard::Contended => {}
             done => return Ok(done),
         }
     }
     for account in busy {
-        match claim_of(db, request, account).await? {
+        match claim_of(db, terms, account).await? {
             PickedShard::Contended => {}
             done => return Ok(done),
         }
@@ -104,48 +173,49 @@ struct LockedShard {
     claim: Claim,
     range: std::ops::Range<u32>,
     status: JobStatus,
+    is_pinned: bool,
 }
 
 /// Claims the oldest shard of an account.
-async fn claim_of(db: &PgSession, request: &ShardRequest, account: &str) -> PgResult<PickedShard> {
-    let is_remote = request.choice == ShardChoice::Remote;
-    let mut skipped = Vec::new();
+async fn claim_of(db: &PgSession, terms: &ClaimTerms<'_>, account: &str) -> PgResult<PickedShard> {
+    let mut skipped: Vec<Uuid> = Vec::new();
     while skipped.len() < MAX_JOBS {
-        let parameters: &[super::row::Parameter<'_>] = &[&is_remote, &micros(request.now), &account, &skipped];
-        let next = first(db, NEXT, parameters, read).await?;
+        let next = first(db, NEXT, &terms.parameters(&account, &skipped), read).await?;
         let Some(next) = next else { return Ok(PickedShard::Contended) };
-        if request.choice == ShardChoice::Secret && !next.is_secret() {
+        if terms.entry.request.kind == ShardKind::Secret && !next.is_secret() {
             return Ok(PickedShard::Nothing);
         }
-        if start(db, &next, request).await? {
-            return Ok(PickedShard::Claimed(Box::new(lease(db, next, request).await?)));
+        if start(db, &next, terms).await? {
+            return Ok(PickedShard::Claimed(Box::new(lease(db, next, terms.entry).await?)));
         }
         skipped.push(next.claim.fence.job_id.0);
     }
     Ok(PickedShard::Contended)
 }
 
-/// Moves the job to RUNNING. Returns false if another transaction is about to start or end it.
-async fn start(db: &PgSession, next: &LockedShard, request: &ShardRequest) -> PgResult<bool> {
-    if next.status == JobStatus::Running {
+/// Moves the job to RUNNING, and pins it to the worker's machine. Returns false if another transaction is about to start,
+/// pin or end it.
+async fn start(db: &PgSession, next: &LockedShard, terms: &ClaimTerms<'_>) -> PgResult<bool> {
+    let is_running = next.status == JobStatus::Running;
+    if is_running && (next.is_pinned || terms.machine.is_none()) {
         return Ok(true);
     }
     let id = next.claim.fence.job_id.0;
-    let sql = "UPDATE jobs SET status = 'RUNNING', started_at = coalesce(started_at, $2) WHERE job_id = (
-                   SELECT job_id FROM jobs WHERE job_id = $1 AND status = 'QUEUED' FOR NO KEY UPDATE SKIP LOCKED)";
-    if change(db, sql, &[&id, &micros(request.now)]).await? == 1 {
-        return Ok(true);
-    }
-    let found = first(db, "SELECT job_id, status FROM jobs WHERE job_id = $1", &[&id], status).await?;
-    Ok(found == Some(JobStatus::Running))
+    let sql = "UPDATE jobs SET status = 'RUNNING', started_at = coalesce(started_at, $2), machine = coalesce(machine, $3),
+                               machine_fingerprint = coalesce(machine_fingerprint, $4)
+               WHERE job_id = (SELECT job_id FROM jobs WHERE job_id = $1 AND status IN ('QUEUED', 'RUNNING')
+                                   AND ($3::text IS NULL OR machine IS NULL OR machine = $3)
+                               FOR NO KEY UPDATE SKIP LOCKED)";
+    let (digest, fingerprint) = terms.machine.as_ref().map(|(digest, json)| (digest, json)).unzip();
+    Ok(change(db, sql, &[&id, &terms.now, &digest, &fingerprint]).await? == 1)
 }
 
 /// Leases a shard whose row is locked and whose job is RUNNING.
-async fn lease(db: &PgSession, next: LockedShard, request: &ShardRequest) -> PgResult<Claim> {
+async fn lease(db: &PgSession, next: LockedShard, entry: &ClaimEntry) -> PgResult<Claim> {
     let LockedShard { mut claim, range, .. } = next;
     let Fence { job_id: JobId(id), shard, .. } = claim.fence;
     let (shard, start, end) = (i64::from(shard), i64::from(range.start), i64::from(range.end));
-    let (until, now) = (until(request.now, request.lease), micros(request.now));
+    let (until, now) = (until(entry.now, entry.lease), micros(entry.now));
     let leased = "UPDATE shards SET state = 'LEASED', attempt = attempt + 1, worker = $3, lease_until = $4, since = $5
                   WHERE job_id = $1 AND shard = $2 AND state = 'QUEUED'";
     let turned = "UPDATE account_turns SET turn = nextval('turns') WHERE account = (
@@ -153,7 +223,7 @@ async fn lease(db: &PgSession, next: LockedShard, request: &ShardRequest) -> PgR
     let recorded = "SELECT job_id, episode FROM episodes WHERE job_id = $1 AND episode >= $2 AND episode < $3";
     let account = claim.account.as_str();
     let (leased, turned, done, notes) = join4(
-        change(db, leased, &[&id, &shard, &request.worker, &until, &now]),
+        change(db, leased, &[&id, &shard, &entry.request.worker, &until, &now]),
         change(db, turned, &[&account]),
         all(db, recorded, &[&id, &start, &end], |row| number::<u32>(row, "episode")),
         attempt_notes::of(db, claim.fence.job_id, range.clone()),
@@ -188,5 +258,6 @@ fn read(row: &Row) -> PgResult<LockedShard> {
         last_failure: field(row, "last_failure")?,
         notes: Vec::new(),
     };
-    Ok(LockedShard { claim, range, status: status(row)? })
+    let is_pinned = field::<Option<&str>>(row, "machine")?.is_some();
+    Ok(LockedShard { claim, range, status: status(row)?, is_pinned })
 }

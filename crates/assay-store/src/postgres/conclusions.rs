@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
 use super::failure::PgResult;
-use super::row::{change, expect_one, field, first, job_id, json, micros, number, parsed, to_json, until};
+use super::row::{change, expect_one, field, first, job_id, json, json_or_null, micros, number, parsed, to_json, until};
 use super::session::PgSession;
 use super::{PostgresRecords, jobs, queue_snapshot, renders, signed_documents};
 use crate::{
@@ -76,7 +76,7 @@ async fn claim(
     let sql = "UPDATE jobs SET judge_attempt = judge_attempt + 1, judge_worker = $1, judge_lease_until = $2
                WHERE job_id = (SELECT job_id FROM jobs WHERE status = 'JUDGING' AND judge_worker IS NULL
                                ORDER BY job_id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)
-               RETURNING job_id, account, header, policy_path, judge_attempt, num_episodes";
+               RETURNING job_id, account, header, policy_path, machine_fingerprint, judge_attempt, num_episodes";
     let claimed = first(&db, sql, &[&worker, &until(now, lease)], |row| {
         let (job_id, attempt) = (job_id(row, "job_id")?, number(row, "judge_attempt")?);
         let claim = ConclusionClaim {
@@ -84,6 +84,7 @@ async fn claim(
             account: parsed(row, "account")?,
             header: json(row, "header")?,
             policy_path: field(row, "policy_path")?,
+            machine: json_or_null(row, "machine_fingerprint")?,
             episodes: Vec::new(),
         };
         Ok((claim, number(row, "num_episodes")?))

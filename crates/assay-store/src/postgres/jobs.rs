@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 use super::failure::{PgResult, is_taken};
 use super::job_lists::{counts, list};
 use super::row::{
-    all, bigint, change, expect_one, field, first, json, json_or_null, micros, number, parsed, status, time,
+    Parameter, all, bigint, change, expect_one, field, first, json, json_or_null, micros, number, parsed, status, time,
     time_or_null, to_json,
 };
 use super::session::PgSession;
@@ -109,10 +109,17 @@ pub(super) async fn create(db: &PgSession, job: &NewJob) -> PgResult<u32> {
     let shards = job.shard_ranges();
     let (starts, ends): (Vec<i64>, Vec<i64>) =
         shards.iter().map(|(start, end)| (i64::from(*start), i64::from(*end))).unzip();
-    let sql = "INSERT INTO shards (job_id, shard, account, first_episode, end_episode, state, remote)
-               SELECT $1, number - 1, $2, start, till, 'QUEUED', $5
+    let sql = "INSERT INTO shards (job_id, shard, account, first_episode, end_episode, state, remote, runtime, cameras,
+                                   memory_mib, confined)
+               SELECT $1, number - 1, $2, start, till, 'QUEUED', $5, $6, $7, $8, $9
                FROM unnest($3::bigint[], $4::bigint[]) WITH ORDINALITY AS ranges (start, till, number)";
-    change(db, sql, &[&id.0, &job.account.as_str(), &starts, &ends, &job.is_remote()]).await?;
+    let runtime = job.header.runtime.as_ref().map(|runtime| runtime.sha256.to_string());
+    let (cameras, memory) = (job.header.render_profile.is_some(), i64::from(job.demands.memory_mib));
+    let confined = i64::from(job.confinement().level());
+    let account = job.account.as_str();
+    let values: [Parameter<'_>; 9] =
+        [&id.0, &account, &starts, &ends, &job.is_remote(), &runtime, &cameras, &memory, &confined];
+    change(db, sql, &values).await?;
     webhooks::create(db, job).await?;
     Ok(u32::try_from(shards.len()).unwrap_or(u32::MAX))
 }

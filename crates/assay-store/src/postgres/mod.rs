@@ -47,6 +47,8 @@ mod signed_documents;
 mod store;
 mod submissions;
 mod webhooks;
+mod worker_removal;
+mod workers;
 
 pub use open_error::PostgresOpenError;
 pub use options::PostgresOptions;

@@ -1,68 +1,29 @@
 //! The table of shards: their leases, and the ways in which a worker returns one.
 
-use assay_model::{AccountId, AttemptNote, Blame, EpisodeResult};
+use assay_model::{AttemptNote, Blame, EpisodeResult};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
-use super::claim_batches::{ShardChoice, ShardRequest};
+use super::claim_batches::ClaimEntry;
 use super::failure::PgResult;
 use super::result_batches::ResultEntry;
 use super::row::{change, first, micros, number, until};
 use super::session::PgSession;
 use super::{PostgresRecords, attempt_notes, jobs};
 use crate::shards::MAX_REASON_BYTES;
-use crate::{Claim, Fence, JobFailure, Lease, MAX_RETRIES, RecordOutcome, ReturnOutcome, ShardRecords, StoreError};
-
-impl PostgresRecords {
-    async fn claim(
-        &self,
-        worker: &str,
-        (choice, excluded_accounts): (ShardChoice, &[AccountId]),
-        now: Timestamp,
-        lease: SignedDuration,
-    ) -> Result<Option<Claim>, StoreError> {
-        let (worker, excluded_accounts) = (worker.to_owned(), excluded_accounts.to_vec());
-        self.claims.call(ShardRequest { worker, choice, excluded_accounts, now, lease }).await
-    }
-}
+use crate::{
+    Claim, Fence, JobFailure, Lease, MAX_RETRIES, RecordOutcome, ReturnOutcome, ShardRecords, ShardRequest, StoreError,
+};
 
 #[async_trait]
 impl ShardRecords for PostgresRecords {
     async fn claim_shard(
         &self,
-        worker: &str,
+        request: &ShardRequest,
         now: Timestamp,
         lease: SignedDuration,
     ) -> Result<Option<Claim>, StoreError> {
-        self.claim(worker, (ShardChoice::Any, &[]), now, lease).await
-    }
-
-    async fn claim_shard_of_others(
-        &self,
-        worker: &str,
-        accounts: &[AccountId],
-        now: Timestamp,
-        lease: SignedDuration,
-    ) -> Result<Option<Claim>, StoreError> {
-        self.claim(worker, (ShardChoice::Any, accounts), now, lease).await
-    }
-
-    async fn claim_secret_shard(
-        &self,
-        worker: &str,
-        now: Timestamp,
-        lease: SignedDuration,
-    ) -> Result<Option<Claim>, StoreError> {
-        self.claim(worker, (ShardChoice::Secret, &[]), now, lease).await
-    }
-
-    async fn claim_server_shard(
-        &self,
-        worker: &str,
-        now: Timestamp,
-        lease: SignedDuration,
-    ) -> Result<Option<Claim>, StoreError> {
-        self.claim(worker, (ShardChoice::Remote, &[]), now, lease).await
+        self.claims.call(ClaimEntry { request: request.clone(), now, lease }).await
     }
 
     async fn heartbeat(&self, fence: Fence, now: Timestamp, lease: SignedDuration) -> Result<Lease, StoreError> {

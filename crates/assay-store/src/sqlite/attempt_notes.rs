@@ -54,7 +54,7 @@ pub(super) fn forget(db: &Connection, id: &str, episode: u32) -> SqlResult<()> {
     change(db, "DELETE FROM attempt_notes WHERE job_id = ?1 AND episode = ?2", (id, episode)).map(drop)
 }
 
-fn insert(db: &Connection, id: &str, note: &AttemptNote) -> SqlResult<()> {
+pub(super) fn insert(db: &Connection, id: &str, note: &AttemptNote) -> SqlResult<()> {
     let sql = "SELECT coalesce(max(number), 0) FROM attempt_notes WHERE job_id = ?1 AND episode = ?2";
     let last: u32 = value(db, sql, (id, note.episode()))?;
     // Violations are always kept: there is at most one per clause and attempt, and attempts are bounded.

@@ -1,89 +1,116 @@
 //! Claims of shards: which shard is the next, and what its worker needs to run it.
 
-use assay_model::{AccountId, JobEvent, JobId, SHOWCASE_EPISODES};
+use assay_model::{JobEvent, JobId, SHOWCASE_EPISODES};
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, Row};
 
 use super::attempt_notes;
-use super::failure::SqlResult;
-use super::row::{all, change, expect_one, first, json, micros, parsed, status, until, value};
-use crate::{Claim, Fence, StoreError};
+use super::failure::{SqlFailure, SqlResult};
+use super::row::{all, change, expect_one, first, json, micros, parsed, status, to_json, until, value};
+use crate::{Claim, Fence, ShardKind, ShardRequest, StoreError};
+
+/// The queued shards that a request admits: ?1 is the kind, ?2 the time, ?4 to ?8 are the worker's capabilities.
+macro_rules! admitted {
+    () => {
+        "state = 'QUEUED' AND remote = ?1 AND not_before <= ?2 AND (machine IS NULL OR ?4 IS NULL OR machine = ?4)
+         AND (runtime IS NULL OR ?5 IS NULL OR runtime IN (SELECT value FROM json_each(?5)))
+         AND cameras <= ?6 AND memory_mib <= ?7 AND confined <= ?8"
+    };
+}
 
 /// Selects the oldest shard of the account that holds the fewest shards of that kind and, among several such accounts,
 /// of the one whose last claim is longest ago, so that accounts take turns even on one lane. The recursion steps from
 /// account to account through the index, so the length of the queue does not matter.
-const NEXT: &str = "
-    WITH RECURSIVE waiting (account) AS (
-        SELECT min(account) FROM shards WHERE state = 'QUEUED' AND remote = ?1 AND not_before <= ?2
-        UNION ALL
-        SELECT (SELECT min(account) FROM shards
-                WHERE state = 'QUEUED' AND remote = ?1 AND not_before <= ?2 AND account > waiting.account)
+const NEXT: &str = concat!(
+    "WITH RECURSIVE waiting (account) AS (
+        SELECT min(account) FROM shards WHERE ",
+    admitted!(),
+    "   UNION ALL
+        SELECT (SELECT min(account) FROM shards WHERE ",
+    admitted!(),
+    "           AND account > waiting.account)
         FROM waiting WHERE waiting.account IS NOT NULL
     ), heads AS (
         SELECT account,
-               (SELECT min(job_id) FROM shards
-                WHERE state = 'QUEUED' AND remote = ?1 AND not_before <= ?2 AND account = waiting.account) AS job_id,
+               (SELECT min(job_id) FROM shards WHERE ",
+    admitted!(),
+    "           AND account = waiting.account) AS job_id,
                (SELECT count(*) FROM shards
                 WHERE state = 'LEASED' AND remote = ?1 AND account = waiting.account) AS held,
                (SELECT turn FROM account_use WHERE account = waiting.account) AS turn
         FROM waiting WHERE account IS NOT NULL AND account NOT IN (SELECT value FROM json_each(?3))
     )
-    SELECT job_id, (SELECT min(shard) FROM shards
-                    WHERE state = 'QUEUED' AND remote = ?1 AND not_before <= ?2 AND account = heads.account
-                          AND job_id = heads.job_id) AS shard
-    FROM heads ORDER BY held, turn, job_id LIMIT 1";
+    SELECT job_id, (SELECT min(shard) FROM shards WHERE ",
+    admitted!(),
+    "               AND account = heads.account AND job_id = heads.job_id) AS shard
+    FROM heads ORDER BY held, turn, job_id LIMIT 1"
+);
 
-/// The kind of shards that a claim may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ShardKind {
-    /// Shards of any job whose policy runs here.
-    Any,
-    /// The next of those, only if its worlds are secret.
-    Secret,
-    /// Shards of jobs of policy servers.
-    Remote,
-}
-
-/// Filter of the shards that a claim may take.
-pub(super) struct ShardFilter {
+/// A request in the form of the statement's parameters.
+pub(super) struct PreparedRequest {
+    worker: String,
     kind: ShardKind,
-    /// Accounts whose shards are excluded, as a JSON list.
+    /// The excluded accounts, as a JSON list.
     excluded_accounts: String,
+    /// Digest and JSON of the machine's fingerprint.
+    machine: Option<(String, String)>,
+    /// Digests of the runtimes, as a JSON list.
+    runtimes: Option<String>,
+    cameras: bool,
+    memory_mib: u32,
+    trust: u8,
 }
 
-impl ShardFilter {
-    /// Selects shards of any account.
-    pub(super) fn any(kind: ShardKind) -> Self {
-        Self { kind, excluded_accounts: "[]".to_owned() }
+impl PreparedRequest {
+    pub(super) fn new(request: &ShardRequest) -> SqlResult<Self> {
+        let can = &request.capabilities;
+        let machine =
+            can.machine.as_ref().map(|machine| Ok::<_, SqlFailure>((machine.digest().to_string(), to_json(machine)?)));
+        Ok(Self {
+            worker: request.worker.clone(),
+            kind: request.kind,
+            excluded_accounts: to_json(&request.excluded_accounts)?,
+            machine: machine.transpose()?,
+            runtimes: can.runtimes.as_ref().map(to_json).transpose()?,
+            cameras: can.cameras,
+            memory_mib: can.memory_mib,
+            trust: can.trust.level(),
+        })
     }
 
-    /// Selects shards of any job whose policy runs here, excluding these accounts.
-    pub(super) fn excluding(accounts: &[AccountId]) -> Self {
-        let accounts: Vec<&str> = accounts.iter().map(AccountId::as_str).collect();
-        Self { kind: ShardKind::Any, excluded_accounts: serde_json::Value::from(accounts).to_string() }
+    fn machine_digest(&self) -> Option<&str> {
+        self.machine.as_ref().map(|(digest, _)| digest.as_str())
     }
 }
 
-/// Claims a shard that matches the filter.
+/// Claims a shard that the request admits.
 pub(super) fn claim(
     db: &Connection,
-    worker: &str,
-    wanted: &ShardFilter,
+    request: &PreparedRequest,
     now: Timestamp,
     lease: SignedDuration,
 ) -> SqlResult<Option<Claim>> {
-    let kind = wanted.kind;
-    let next = first(db, NEXT, (kind == ShardKind::Remote, micros(now), &wanted.excluded_accounts), |row| {
-        Ok((parsed::<JobId>(row, "job_id")?, row.get::<_, u32>("shard")?))
-    })?;
+    let is_server = request.kind == ShardKind::Server;
+    let values = (
+        is_server,
+        micros(now),
+        &request.excluded_accounts,
+        request.machine_digest(),
+        &request.runtimes,
+        request.cameras,
+        request.memory_mib,
+        request.trust,
+    );
+    let next = first(db, NEXT, values, |row| Ok((parsed::<JobId>(row, "job_id")?, row.get::<_, u32>("shard")?)))?;
     let Some((job_id, shard)) = next else { return Ok(None) };
     let id = job_id.to_string();
-    if kind == ShardKind::Secret && !is_secret(db, &id, shard)? {
+    if request.kind == ShardKind::Secret && !is_secret(db, &id, shard)? {
         return Ok(None);
     }
+    pin(db, &id, shard, request)?;
     let sql = "UPDATE shards SET state = 'LEASED', attempt = attempt + 1, worker = ?3, lease_until = ?4, since = ?5
                WHERE job_id = ?1 AND shard = ?2 AND state = 'QUEUED'";
-    expect_one(change(db, sql, (&id, shard, worker, until(now, lease), micros(now)))?, "a queued shard")?;
+    expect_one(change(db, sql, (&id, shard, &request.worker, until(now, lease), micros(now)))?, "a queued shard")?;
     let sql = "UPDATE account_use SET turn = (SELECT max(turn) FROM account_use) + 1
                WHERE account = (SELECT account FROM jobs WHERE job_id = ?1)";
     change(db, sql, [&id])?;
@@ -99,6 +126,17 @@ pub(super) fn claim(
                       j.header, j.policy_path
                FROM shards AS s JOIN jobs AS j USING (job_id) WHERE s.job_id = ?1 AND s.shard = ?2";
     first(db, sql, (&id, shard), |row| read_claim(db, row, job_id, shard))
+}
+
+/// Pins the job of a shard to the worker's machine, if it is not pinned yet.
+fn pin(db: &Connection, id: &str, shard: u32, request: &PreparedRequest) -> SqlResult<()> {
+    let Some((digest, fingerprint)) = &request.machine else { return Ok(()) };
+    let sql = "SELECT machine IS NOT NULL FROM shards WHERE job_id = ?1 AND shard = ?2";
+    if !value::<bool>(db, sql, (id, shard))? {
+        change(db, "INSERT OR IGNORE INTO machines (digest, fingerprint) VALUES (?1, ?2)", (digest, fingerprint))?;
+        change(db, "UPDATE shards SET machine = ?2 WHERE job_id = ?1", (id, digest))?;
+    }
+    Ok(())
 }
 
 /// Returns true if the shard runs in the secret worlds of a season.

@@ -1,6 +1,6 @@
 //! Conclusions of JUDGING jobs.
 
-use assay_model::{Artifact, Blame, EpisodeResult, JobEvent, JobId, JobStatus, Judgement};
+use assay_model::{Artifact, Blame, EpisodeResult, Fingerprint, JobEvent, JobId, JobStatus, Judgement};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::Connection;
@@ -90,8 +90,16 @@ pub(super) fn claim(
             header: json(row, "header")?,
             policy_path: row.get("policy_path")?,
             episodes: jobs::episodes(db, job_id, 0, row.get("num_episodes")?)?,
+            machine: machine(db, &id)?,
         })
     })
+}
+
+/// Returns the machine that a job is pinned to.
+fn machine(db: &Connection, id: &str) -> SqlResult<Option<Fingerprint>> {
+    let sql = "SELECT digest, fingerprint FROM machines
+               WHERE digest = (SELECT machine FROM shards WHERE job_id = ?1 AND machine IS NOT NULL LIMIT 1)";
+    first(db, sql, [id], |row| json(row, "fingerprint"))
 }
 
 pub(super) fn heartbeat(

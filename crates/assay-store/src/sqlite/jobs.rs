@@ -97,10 +97,15 @@ pub(super) fn create(db: &Connection, job: &NewJob) -> SqlResult<u32> {
     }
     models::claim(db, job)?;
     let shards = job.shard_ranges();
-    let sql = "INSERT INTO shards (job_id, shard, account, first_episode, end_episode, state, remote)
-               VALUES (?1, ?2, ?3, ?4, ?5, 'QUEUED', ?6)";
+    let sql = "INSERT INTO shards (job_id, shard, account, first_episode, end_episode, state, remote, runtime, cameras,
+                                   memory_mib, confined)
+               VALUES (?1, ?2, ?3, ?4, ?5, 'QUEUED', ?6, ?7, ?8, ?9, ?10)";
+    let (remote, runtime) = (job.is_remote(), job.header.runtime.as_ref().map(|runtime| runtime.sha256.to_string()));
+    let (cameras, memory) = (job.header.render_profile.is_some(), job.demands.memory_mib);
+    let confined = job.confinement().level();
     for (shard, (start, end)) in (0..).zip(&shards) {
-        change(db, sql, (&id, shard, job.account.as_str(), *start, *end, job.is_remote()))?;
+        let values = (&id, shard, job.account.as_str(), *start, *end, remote, &runtime, cameras, memory, confined);
+        change(db, sql, values)?;
     }
     webhooks::create(db, job)?;
     Ok(u32::try_from(shards.len()).unwrap_or(u32::MAX))

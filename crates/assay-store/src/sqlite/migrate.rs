@@ -31,6 +31,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0020_webhooks.sql"),
     include_str!("migrations/0021_models.sql"),
     include_str!("migrations/0022_open_jobs.sql"),
+    include_str!("migrations/0023_workers.sql"),
 ];
 
 /// Returns the newest schema version.

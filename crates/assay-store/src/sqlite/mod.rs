@@ -44,6 +44,8 @@ mod signed_documents;
 mod store;
 mod submissions;
 mod webhooks;
+mod worker_removal;
+mod workers;
 mod writer;
 
 pub use copy::{RecordCounts, RecordsCopy};

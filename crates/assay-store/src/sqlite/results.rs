@@ -55,8 +55,9 @@ pub(super) fn record(
 
 fn insert(db: &Connection, id: &str, fence: Fence, result: &EpisodeResult, now: Timestamp) -> SqlResult<()> {
     let status = serde_json::to_value(result.status).ok().and_then(|v| v.as_str().map(str::to_owned));
-    let sql = "INSERT INTO episodes (job_id, episode, shard, attempt, status, recorded_at, result)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    let sql = "INSERT INTO episodes (job_id, episode, shard, attempt, status, recorded_at, result, worker)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,
+                       (SELECT worker FROM shards WHERE job_id = ?1 AND shard = ?3 AND worker GLOB 'host/*'))";
     let values = (id, result.episode, fence.shard, fence.attempt, status, micros(now), to_json(result)?);
     expect_one(change(db, sql, values)?, "one result")?;
     let stored: u64 = result.evidence.iter().map(|artifact| artifact.size_bytes).sum();

@@ -1,61 +1,30 @@
 //! The table of shards: their leases, and the ways in which a worker returns one.
 
-use assay_model::{AccountId, AttemptNote, Blame, EpisodeResult};
+use assay_model::{AttemptNote, Blame, EpisodeResult};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::Connection;
 
-use super::claims::{ShardFilter, ShardKind, claim};
+use super::claims::{PreparedRequest, claim};
 use super::failure::SqlResult;
 use super::results::record;
 use super::row::{change, micros, until, value};
 use super::{SqliteRecords, attempt_notes, jobs};
 use crate::shards::MAX_REASON_BYTES;
-use crate::{Claim, Fence, JobFailure, Lease, MAX_RETRIES, RecordOutcome, ReturnOutcome, ShardRecords, StoreError};
+use crate::{
+    Claim, Fence, JobFailure, Lease, MAX_RETRIES, RecordOutcome, ReturnOutcome, ShardRecords, ShardRequest, StoreError,
+};
 
 #[async_trait]
 impl ShardRecords for SqliteRecords {
     async fn claim_shard(
         &self,
-        worker: &str,
+        request: &ShardRequest,
         now: Timestamp,
         lease: SignedDuration,
     ) -> Result<Option<Claim>, StoreError> {
-        let worker = worker.to_owned();
-        self.write("claiming a shard", move |db| claim(db, &worker, &ShardFilter::any(ShardKind::Any), now, lease))
-            .await
-    }
-
-    async fn claim_shard_of_others(
-        &self,
-        worker: &str,
-        accounts: &[AccountId],
-        now: Timestamp,
-        lease: SignedDuration,
-    ) -> Result<Option<Claim>, StoreError> {
-        let (worker, wanted) = (worker.to_owned(), ShardFilter::excluding(accounts));
-        self.write("claiming a shard", move |db| claim(db, &worker, &wanted, now, lease)).await
-    }
-
-    async fn claim_secret_shard(
-        &self,
-        worker: &str,
-        now: Timestamp,
-        lease: SignedDuration,
-    ) -> Result<Option<Claim>, StoreError> {
-        let (worker, wanted) = (worker.to_owned(), ShardFilter::any(ShardKind::Secret));
-        self.write("claiming a submission's shard", move |db| claim(db, &worker, &wanted, now, lease)).await
-    }
-
-    async fn claim_server_shard(
-        &self,
-        worker: &str,
-        now: Timestamp,
-        lease: SignedDuration,
-    ) -> Result<Option<Claim>, StoreError> {
-        let worker = worker.to_owned();
-        let wanted = ShardFilter::any(ShardKind::Remote);
-        self.write("claiming a policy server's shard", move |db| claim(db, &worker, &wanted, now, lease)).await
+        let request = PreparedRequest::new(request);
+        self.write("claiming a shard", move |db| claim(db, &request?, now, lease)).await
     }
 
     async fn heartbeat(&self, fence: Fence, now: Timestamp, lease: SignedDuration) -> Result<Lease, StoreError> {

@@ -7,7 +7,7 @@ use assay_model::{
 use super::fixtures::{LEASE, at, episode, fingerprint, job, outcome, signed};
 use crate::{
     AccountCaps, CancelOutcome, ChooseOutcome, JobDemand, JobFailure, JobFilter, JobQuota, NewJob, NewRerun, NewSeason,
-    OpenSeasonOutcome, Records, SeasonPins, SeasonState, SignedDocument, SubmitOutcome,
+    OpenSeasonOutcome, Records, SeasonPins, SeasonState, ShardKind, ShardRequest, SignedDocument, SubmitOutcome,
 };
 
 const DAILY: u32 = 2;
@@ -42,7 +42,7 @@ async fn completed(records: &dyn Records, new: NewJob) {
 }
 
 async fn complete(records: &dyn Records) {
-    while let Some(claim) = records.claim_shard("w", at(1), LEASE).await.unwrap() {
+    while let Some(claim) = records.claim_shard(&ShardRequest::new("w"), at(1), LEASE).await.unwrap() {
         for index in claim.episodes {
             records.record_episode(claim.fence, episode(index), at(2)).await.unwrap();
         }
@@ -199,13 +199,22 @@ pub(super) async fn what_runs_in_secret_worlds_shows_when_it_is_published(record
     assert_eq!(line.shards.iter().map(|shard| shard.job_id).collect::<Vec<_>>(), [job(2, "lab", 1, 1).header.job_id]);
     assert_eq!((line.hidden.len(), line.hidden[0].job_id, line.hidden[0].started_at), (1, id, None));
 
-    assert_eq!(records.claim_secret_shard("w", at(1), LEASE).await.unwrap(), None, "the showcase comes first");
-    let showcase = records.claim_shard("w", at(1), LEASE).await.unwrap().unwrap();
+    assert_eq!(
+        records.claim_shard(&ShardRequest::new("w").of_kind(ShardKind::Secret), at(1), LEASE).await.unwrap(),
+        None,
+        "the showcase comes first"
+    );
+    let showcase = records.claim_shard(&ShardRequest::new("w"), at(1), LEASE).await.unwrap().unwrap();
     assert!(!showcase.is_secret() && showcase.episodes == [2], "and has a shard of its own: {showcase:?}");
     records.record_episode(showcase.fence, episode(2), at(2)).await.unwrap();
-    let secret = records.claim_secret_shard("w", at(2), LEASE).await.unwrap().unwrap();
+    let secret =
+        records.claim_shard(&ShardRequest::new("w").of_kind(ShardKind::Secret), at(2), LEASE).await.unwrap().unwrap();
     assert!(secret.is_secret() && secret.episodes == [0, 1], "{secret:?}");
-    assert_eq!(records.claim_secret_shard("w", at(2), LEASE).await.unwrap(), None, "a verification is next");
+    assert_eq!(
+        records.claim_shard(&ShardRequest::new("w").of_kind(ShardKind::Secret), at(2), LEASE).await.unwrap(),
+        None,
+        "a verification is next"
+    );
     for (index, second) in [(0, 2), (1, 9)] {
         let evidence = vec![Artifact { name: "trace".into(), sha256: Sha256Digest::new([0; 32]), size_bytes: 77 }];
         let result = assay_model::EpisodeResult { evidence, ..episode(index) };

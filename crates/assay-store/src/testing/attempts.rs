@@ -4,7 +4,7 @@ use assay_model::{AttemptNote, Level, ReplacedAttempt, ReplacementReason, Violat
 
 use super::fixtures::{LEASE, at, episode, job};
 use super::shards::claim;
-use crate::{Lease, MAX_ATTEMPT_NOTES, Records, ReturnOutcome};
+use crate::{Lease, MAX_ATTEMPT_NOTES, Records, ReturnOutcome, ShardRequest};
 
 fn violated(episode: u32) -> AttemptNote {
     let violation = Violation {
@@ -33,7 +33,7 @@ pub(super) async fn a_violation_outlives_the_worker_that_saw_it(records: &dyn Re
     assert_eq!(records.note_attempt(first.fence, violated(1)).await.unwrap(), Lease::Held);
     // The worker is gone.
     records.reconcile(at(100)).await.unwrap();
-    let second = records.claim_shard("other", at(100), LEASE).await.unwrap().unwrap();
+    let second = records.claim_shard(&ShardRequest::new("other"), at(100), LEASE).await.unwrap().unwrap();
     let [noted, AttemptNote::Replaced(lapse)] = &second.notes[..] else { panic!("{:?}", second.notes) };
     assert_eq!(noted, &violated(1));
     assert_eq!((lapse.episode, lapse.reason), (1, ReplacementReason::LeaseExpired));
@@ -45,7 +45,7 @@ pub(super) async fn a_violation_outlives_the_worker_that_saw_it(records: &dyn Re
     records.record_episode(second.fence, episode(1), at(101)).await.unwrap();
     records.note_attempt(second.fence, replaced(2, "signal 9")).await.unwrap();
     records.release_shard(second.fence).await.unwrap();
-    let third = records.claim_shard("third", at(102), LEASE).await.unwrap().unwrap();
+    let third = records.claim_shard(&ShardRequest::new("third"), at(102), LEASE).await.unwrap().unwrap();
     assert_eq!(third.notes, [replaced(2, "signal 9")], "leaving is noted by the worker itself");
 }
 
@@ -68,10 +68,10 @@ pub(super) async fn a_postponed_shard_waits_and_counts_no_failure(records: &dyn 
     let postponed = claim(records).await;
     let answer = records.postpone_shard(postponed.fence, at(50), "no bucket").await.unwrap();
     assert_eq!(answer, ReturnOutcome::Requeued);
-    let other = records.claim_shard("w", at(49), LEASE).await.unwrap().unwrap();
+    let other = records.claim_shard(&ShardRequest::new("w"), at(49), LEASE).await.unwrap().unwrap();
     assert_ne!(other.fence.job_id, postponed.fence.job_id, "others are not held up");
-    assert!(records.claim_shard("w", at(49), LEASE).await.unwrap().is_none());
-    let again = records.claim_shard("w", at(50), LEASE).await.unwrap().unwrap();
+    assert!(records.claim_shard(&ShardRequest::new("w"), at(49), LEASE).await.unwrap().is_none());
+    let again = records.claim_shard(&ShardRequest::new("w"), at(50), LEASE).await.unwrap().unwrap();
     assert_eq!((again.fence.job_id, again.failures), (postponed.fence.job_id, 0));
     assert_eq!(records.postpone_shard(postponed.fence, at(99), "late").await.unwrap(), ReturnOutcome::Fenced);
 }
@@ -81,8 +81,8 @@ pub(super) async fn shards_of_other_accounts_can_be_asked_for(records: &dyn Reco
         records.create_job(job(number, account, 1, 1)).await.unwrap();
     }
     let but = ["asleep".parse().unwrap()];
-    let found = records.claim_shard_of_others("w", &but, at(1), LEASE).await.unwrap().unwrap();
+    let found = records.claim_shard(&ShardRequest::new("w").excluding(&but), at(1), LEASE).await.unwrap().unwrap();
     assert_eq!(found.account.as_str(), "lab");
-    assert!(records.claim_shard_of_others("w", &but, at(1), LEASE).await.unwrap().is_none());
-    assert!(records.claim_shard("w", at(1), LEASE).await.unwrap().is_some());
+    assert!(records.claim_shard(&ShardRequest::new("w").excluding(&but), at(1), LEASE).await.unwrap().is_none());
+    assert!(records.claim_shard(&ShardRequest::new("w"), at(1), LEASE).await.unwrap().is_some());
 }

@@ -4,7 +4,7 @@ use assay_model::{EpisodeResult, EpisodeStatus, JobStatus};
 
 use super::fixtures::{LEASE, at, episode, job};
 use super::shards::claim;
-use crate::{Claim, Lease, NewJob, RecordOutcome, Records};
+use crate::{Claim, Lease, NewJob, RecordOutcome, Records, ShardRequest};
 
 fn certification(episodes: u32, shard: u32) -> NewJob {
     let mut job = job(1, "lab", episodes, shard);
@@ -48,7 +48,10 @@ pub(super) async fn fence_whoever_is_further(records: &dyn Records) {
     records.create_job(certification(6, 2)).await.unwrap();
     let first = claim(records).await;
     record(records, &first, failure(0)).await;
-    assert!(records.claim_shard("w", at(3), LEASE).await.unwrap().is_none(), "nothing is left to run");
+    assert!(
+        records.claim_shard(&ShardRequest::new("w"), at(3), LEASE).await.unwrap().is_none(),
+        "nothing is left to run"
+    );
     assert_eq!(record(records, &first, failure(0)).await, RecordOutcome::Duplicate, "asked again by its writer");
     assert_eq!(record(records, &first, episode(1)).await, RecordOutcome::Fenced);
     // Without a target, failures end nothing.

@@ -3,11 +3,13 @@
 use assay_model::{Blame, JobId, JobStatus, Verdict};
 
 use super::fixtures::{LEASE, at, episode, job, outcome, signed};
-use crate::{EventPosition, EventRecord, JobFailure, NewJob, Records};
+use crate::{EventPosition, EventRecord, JobFailure, NewJob, Records, ShardRequest};
 
 async fn run_to_judging(records: &dyn Records, id: JobId) {
     for second in 1.. {
-        let Some(claim) = records.claim_shard("w", at(second), LEASE).await.unwrap() else { return };
+        let Some(claim) = records.claim_shard(&ShardRequest::new("w"), at(second), LEASE).await.unwrap() else {
+            return;
+        };
         assert_eq!(claim.fence.job_id, id);
         for index in claim.episodes {
             records.record_episode(claim.fence, episode(index), at(second * 10 + i64::from(index))).await.unwrap();
@@ -66,11 +68,11 @@ pub(super) async fn are_not_told_twice(records: &dyn Records) {
     let new = job(1, "lab", 2, 2);
     let id = new.header.job_id;
     records.create_job(new).await.unwrap();
-    let claim = records.claim_shard("w", at(1), LEASE).await.unwrap().unwrap();
+    let claim = records.claim_shard(&ShardRequest::new("w"), at(1), LEASE).await.unwrap().unwrap();
     records.record_episode(claim.fence, episode(0), at(2)).await.unwrap();
     records.record_episode(claim.fence, episode(0), at(3)).await.unwrap();
     records.release_shard(claim.fence).await.unwrap();
-    records.claim_shard("w", at(4), LEASE).await.unwrap().unwrap();
+    records.claim_shard(&ShardRequest::new("w"), at(4), LEASE).await.unwrap().unwrap();
     records.cancel_job(None, id, at(5)).await.unwrap();
     records.cancel_job(None, id, at(6)).await.unwrap();
     let events = records.events(id, 0, 100).await.unwrap();

@@ -8,7 +8,7 @@ use assay_model::{
 };
 use jiff::{SignedDuration, Timestamp};
 
-use crate::{JobOutcome, KeyId, KeyRecord, NewJob, SignedDocuments};
+use crate::{JobDemands, JobOutcome, KeyId, KeyRecord, NewJob, SignedDocuments};
 
 /// The lease of all tests.
 pub(super) const LEASE: SignedDuration = SignedDuration::from_secs(10);
@@ -49,6 +49,7 @@ pub fn job(number: u64, account: &str, episodes: u32, shard: u32) -> NewJob {
         shard_episodes: NonZeroU32::new(shard).unwrap(),
         quota: None,
         callback_url: None,
+        demands: JobDemands::default(),
     }
 }
 

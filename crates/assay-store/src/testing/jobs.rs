@@ -3,7 +3,7 @@
 use assay_model::{Blame, JobStatus};
 
 use super::fixtures::{LEASE, at, job};
-use crate::{CancelOutcome, JobFailure, JobFilter, JobState, Records, StoreError, Work};
+use crate::{CancelOutcome, JobFailure, JobFilter, JobState, Records, ShardRequest, StoreError, Work};
 
 pub(super) async fn come_back_as_they_were(records: &dyn Records) {
     let new = job(1, "lab", 7, 3);
@@ -78,7 +78,7 @@ pub(super) async fn can_be_cancelled(records: &dyn Records) {
     );
     let found = records.job(None, id).await.unwrap().unwrap();
     assert_eq!(found.state, JobState::Cancelled { started_at: None, completed_at: at(3) });
-    assert!(records.claim_shard("w", at(5), LEASE).await.unwrap().is_none());
+    assert!(records.claim_shard(&ShardRequest::new("w"), at(5), LEASE).await.unwrap().is_none());
     assert!(records.claimable(10).await.unwrap().is_empty());
     assert_eq!(records.counts().await.unwrap().cancelled, 1);
 }

@@ -3,7 +3,8 @@
 use super::fixtures::{LEASE, at, episode, job};
 use super::shards::claim;
 use crate::{
-    CancelOutcome, JobState, Lease, MAX_LAPSES, ReconcileSummary, RecordOutcome, Records, ReturnOutcome, Work,
+    CancelOutcome, JobState, Lease, MAX_LAPSES, ReconcileSummary, RecordOutcome, Records, ReturnOutcome, ShardRequest,
+    Work,
 };
 
 pub(super) async fn a_stale_worker_is_fenced(records: &dyn Records) {
@@ -23,7 +24,7 @@ pub(super) async fn a_stale_worker_is_fenced(records: &dyn Records) {
     assert_eq!(done.next_expiry, None);
     assert_eq!(records.record_episode(stale.fence, episode(1), at(12)).await.unwrap(), RecordOutcome::Fenced);
 
-    let fresh = records.claim_shard("other", at(12), LEASE).await.unwrap().unwrap();
+    let fresh = records.claim_shard(&ShardRequest::new("other"), at(12), LEASE).await.unwrap().unwrap();
     assert_eq!((fresh.fence.attempt, fresh.episodes.as_slice(), fresh.failures), (2, &[1][..], 0));
     assert_eq!(records.heartbeat(stale.fence, at(12), LEASE).await.unwrap(), Lease::Lost);
     assert_eq!(records.record_episode(stale.fence, episode(1), at(12)).await.unwrap(), RecordOutcome::Fenced);
@@ -64,12 +65,12 @@ pub(super) async fn lapses_are_bounded(records: &dyn Records) {
     records.create_job(job(1, "lab", 4, 2)).await.unwrap();
     let mut now = 100;
     for _ in 0..MAX_LAPSES {
-        records.claim_shard("w", at(now), LEASE).await.unwrap().unwrap();
+        records.claim_shard(&ShardRequest::new("w"), at(now), LEASE).await.unwrap().unwrap();
         now += 10;
         assert_eq!(records.reconcile(at(now)).await.unwrap().requeued.len(), 1);
     }
-    let last = records.claim_shard("w", at(now), LEASE).await.unwrap().unwrap();
-    records.claim_shard("w", at(now), LEASE).await.unwrap().unwrap();
+    let last = records.claim_shard(&ShardRequest::new("w"), at(now), LEASE).await.unwrap().unwrap();
+    records.claim_shard(&ShardRequest::new("w"), at(now), LEASE).await.unwrap().unwrap();
     assert_eq!(last.fence.attempt, MAX_LAPSES + 1);
     let done = records.reconcile(at(now + 10)).await.unwrap();
     assert_eq!((done.requeued, done.failed), (vec![], vec![id]));

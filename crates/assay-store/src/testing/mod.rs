@@ -22,6 +22,7 @@ mod reviews;
 mod sessions;
 mod shards;
 mod webhooks;
+mod workers;
 
 pub use fixtures::{at, episode, fingerprint, job, key, outcome, signed};
 pub use queue::queue;
@@ -127,5 +128,10 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         models::are_needed_by_their_jobs,
         models::expire,
         models::go_when_they_are_not_used,
+        workers::come_back_as_they_were,
+        workers::claim_what_they_can_run,
+        workers::of_one_machine_run_all_of_a_job,
+        workers::lose_their_leases_when_they_start_again_or_are_revoked,
+        workers::that_lie_are_quarantined,
     ];
 }

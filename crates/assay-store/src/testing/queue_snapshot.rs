@@ -1,14 +1,14 @@
 //! The snapshot of the queue, and measured durations.
 
 use super::fixtures::{LEASE, at, episode, job, outcome, signed};
-use crate::{QueueSnapshot, Records};
+use crate::{QueueSnapshot, Records, ShardRequest};
 
 pub(super) async fn tells_who_waits_and_who_works(records: &dyn Records) {
     assert_eq!(records.queue_snapshot(100, at(20)).await.unwrap(), QueueSnapshot::default());
     let (first, second) = (job(1, "lab", 4, 2), job(2, "other", 3, 3));
     records.create_job(first.clone()).await.unwrap();
     records.create_job(second.clone()).await.unwrap();
-    let claim = records.claim_shard("w", at(10), LEASE).await.unwrap().unwrap();
+    let claim = records.claim_shard(&ShardRequest::new("w"), at(10), LEASE).await.unwrap().unwrap();
     records.record_episode(claim.fence, episode(0), at(13)).await.unwrap();
     let line = records.queue_snapshot(100, at(20)).await.unwrap();
     assert!(line.later.is_empty());
@@ -25,7 +25,7 @@ pub(super) async fn tells_who_waits_and_who_works(records: &dyn Records) {
 
 pub(super) async fn tells_how_long_things_take(records: &dyn Records) {
     records.create_job(job(1, "lab", 3, 3)).await.unwrap();
-    let claim = records.claim_shard("w", at(0), LEASE).await.unwrap().unwrap();
+    let claim = records.claim_shard(&ShardRequest::new("w"), at(0), LEASE).await.unwrap().unwrap();
     for (index, second) in [(0, 4), (1, 6), (2, 9)] {
         records.record_episode(claim.fence, episode(index), at(second)).await.unwrap();
     }

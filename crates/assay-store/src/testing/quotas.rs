@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use super::fixtures::{LEASE, at, episode, job, outcome, signed};
 use crate::{
     AccountCaps, AccountUsage, Cap, CapExceeded, IdempotencyClaim, IdempotencyKey, IdempotencyStart, JobDemand,
-    JobFailure, JobQuota, NewJob, Records, StoreError, StoredResponse,
+    JobFailure, JobQuota, NewJob, Records, ShardRequest, StoreError, StoredResponse,
 };
 
 const NONE: AccountCaps =
@@ -72,7 +72,7 @@ pub(super) async fn of_jobs_that_have_not_ended_are_given_back(records: &dyn Rec
         records.create_job(within(first + 3, caps)).await.unwrap();
         over(records, within(first + 4, caps)).await;
         // Runs the second one to its end, which alone frees its place.
-        let claim = records.claim_shard("w", at(1), LEASE).await.unwrap().unwrap();
+        let claim = records.claim_shard(&ShardRequest::new("w"), at(1), LEASE).await.unwrap().unwrap();
         records.record_episode(claim.fence, episode(0), at(2)).await.unwrap();
         over(records, within(first + 4, caps)).await;
         let taken = records.claim_conclusion("w", at(2), LEASE).await.unwrap().unwrap();
@@ -100,7 +100,7 @@ pub(super) async fn of_the_disk_count_an_archive_once(records: &dyn Records) {
     let refused = over(records, within(5, caps)).await;
     let expected = CapExceeded { cap: Cap::StoredBytes, maximum: 2500, current: 2000, frees_at: None, retry_s: 30 };
     assert_eq!(refused, expected);
-    let claim = records.claim_shard("w", at(1), LEASE).await.unwrap().unwrap();
+    let claim = records.claim_shard(&ShardRequest::new("w"), at(1), LEASE).await.unwrap().unwrap();
     let mut found = episode(0);
     let file = |size_bytes| Artifact { name: "f".into(), sha256: Sha256Digest::new([0; 32]), size_bytes };
     found.evidence = vec![file(300), file(200)];

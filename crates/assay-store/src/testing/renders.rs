@@ -8,7 +8,7 @@ use assay_model::{
 use super::fixtures::{LEASE, at, episode, job, outcome, signed};
 use crate::{
     CancelOutcome, EraseOutcome, Lease, MAX_LAPSES, MAX_RENDER_RETRIES, NewJob, Records, RenderClaim, RenderCounts,
-    RenderRequestOutcome, RenderReturnOutcome, SignedDocument,
+    RenderRequestOutcome, RenderReturnOutcome, ShardRequest, SignedDocument,
 };
 
 fn file(episode: u32, name: &str) -> Artifact {
@@ -38,7 +38,7 @@ async fn judging(records: &dyn Records, number: u64, record: Record, results: &[
     let new = job(number, "lab", episodes, episodes);
     let id = new.header.job_id;
     records.create_job(NewJob { header: JobHeader { record, ..new.header }, ..new }).await.unwrap();
-    let claim = records.claim_shard("worker", at(1), LEASE).await.unwrap().unwrap();
+    let claim = records.claim_shard(&ShardRequest::new("worker"), at(1), LEASE).await.unwrap().unwrap();
     for result in results {
         records.record_episode(claim.fence, result.clone(), at(2)).await.unwrap();
     }
@@ -214,7 +214,7 @@ pub(super) async fn end_with_a_certification(records: &dyn Records) {
     let id = new.header.job_id;
     let header = JobHeader { record: Record::All, plan, ..new.header };
     records.create_job(NewJob { header, ..new }).await.unwrap();
-    let claim = records.claim_shard("worker", at(1), LEASE).await.unwrap().unwrap();
+    let claim = records.claim_shard(&ShardRequest::new("worker"), at(1), LEASE).await.unwrap().unwrap();
     let failed = EpisodeResult { status: assay_model::EpisodeStatus::PolicyError, ..recorded(1, false) };
     for result in [recorded(2, false), recorded(0, false), failed] {
         records.record_episode(claim.fence, result, at(2)).await.unwrap();

@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use assay_model::{Blame, JobStatus};
 
 use super::fixtures::{LEASE, at, episode, job};
-use crate::{Claim, JobState, MAX_RETRIES, NewJob, RecordOutcome, Records, ReturnOutcome, StoreError};
+use crate::{
+    Claim, JobState, MAX_RETRIES, NewJob, RecordOutcome, Records, ReturnOutcome, ShardKind, ShardRequest, StoreError,
+};
 
 pub(super) async fn claim(records: &dyn Records) -> Claim {
-    records.claim_shard("w", at(1), LEASE).await.unwrap().unwrap()
+    records.claim_shard(&ShardRequest::new("w"), at(1), LEASE).await.unwrap().unwrap()
 }
 
 pub(super) async fn cover_each_episode_once(records: &dyn Records) {
@@ -22,7 +24,7 @@ pub(super) async fn cover_each_episode_once(records: &dyn Records) {
         seen.extend(claim.episodes);
     }
     assert_eq!(seen, [0, 1, 2, 3, 4, 5, 6]);
-    assert!(records.claim_shard("w", at(1), LEASE).await.unwrap().is_none());
+    assert!(records.claim_shard(&ShardRequest::new("w"), at(1), LEASE).await.unwrap().is_none());
 }
 
 pub(super) async fn run_a_job_to_judging(records: &dyn Records) {
@@ -112,7 +114,7 @@ pub(super) async fn failing_too_often_fails_the_job(records: &dyn Records) {
     let JobState::Failed { failure, completed_at, .. } = found.state else { panic!("{:?}", found.state) };
     assert_eq!((failure.blame, failure.message.as_str()), (Blame::Platform, "the lane was killed"));
     assert_eq!(completed_at, at(9));
-    assert!(records.claim_shard("w", at(10), LEASE).await.unwrap().is_none());
+    assert!(records.claim_shard(&ShardRequest::new("w"), at(10), LEASE).await.unwrap().is_none());
     assert_eq!(records.record_episode(other.fence, episode(0), at(10)).await.unwrap(), RecordOutcome::Fenced);
 }
 
@@ -132,7 +134,8 @@ pub(super) async fn parallel_claims_never_meet(records: &dyn Records) {
     for number in 0..10 {
         records.create_job(job(number, "lab", 3, 1)).await.unwrap();
     }
-    let claims = (0..40).map(|_| records.claim_shard("w", at(1), LEASE));
+    let request = ShardRequest::new("w");
+    let claims = (0..40).map(|_| records.claim_shard(&request, at(1), LEASE));
     let mut seen = BTreeSet::new();
     for claim in join_all(claims).await {
         if let Some(claim) = claim.unwrap() {
@@ -170,16 +173,21 @@ pub(super) async fn of_policy_servers_are_claimed_apart(records: &dyn Records) {
     assert_eq!(records.create_job(remote(1)).await.unwrap(), 1, "one shard, regardless of the requested size");
     records.create_job(job(2, "lab", 1, 1)).await.unwrap();
     records.create_job(NewJob { account: "other".parse().unwrap(), ..remote(3) }).await.unwrap();
-    let local = records.claim_shard("w", at(0), LEASE).await.unwrap().unwrap();
+    let local = records.claim_shard(&ShardRequest::new("w"), at(0), LEASE).await.unwrap().unwrap();
     assert_eq!(local.fence.job_id, job(2, "lab", 1, 1).header.job_id);
-    assert!(records.claim_shard("w", at(0), LEASE).await.unwrap().is_none());
-    let first = records.claim_server_shard("w", at(0), LEASE).await.unwrap().unwrap();
+    assert!(records.claim_shard(&ShardRequest::new("w"), at(0), LEASE).await.unwrap().is_none());
+    let first =
+        records.claim_shard(&ShardRequest::new("w").of_kind(ShardKind::Server), at(0), LEASE).await.unwrap().unwrap();
     assert_eq!((first.policy_path, first.episodes), (None, vec![0, 1, 2, 3, 4]));
     assert_eq!(first.account.as_str(), "other", "which was given nothing yet");
     records.release_shard(first.fence).await.unwrap();
-    let lab = records.claim_server_shard("w", at(1), LEASE).await.unwrap().unwrap();
+    let lab =
+        records.claim_shard(&ShardRequest::new("w").of_kind(ShardKind::Server), at(1), LEASE).await.unwrap().unwrap();
     assert_eq!(lab.account.as_str(), "lab", "accounts take turns");
-    let again = records.claim_server_shard("w", at(1), LEASE).await.unwrap().unwrap();
+    let again =
+        records.claim_shard(&ShardRequest::new("w").of_kind(ShardKind::Server), at(1), LEASE).await.unwrap().unwrap();
     assert_eq!(again.fence.job_id, first.fence.job_id);
-    assert!(records.claim_server_shard("w", at(1), LEASE).await.unwrap().is_none());
+    assert!(
+        records.claim_shard(&ShardRequest::new("w").of_kind(ShardKind::Server), at(1), LEASE).await.unwrap().is_none()
+    );
 }

@@ -5,7 +5,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use assay_jail::StageError;
-use assay_model::SeedSource;
 use assay_model::lane::RenderPart;
 use assay_scenario::Scenario;
 
@@ -65,7 +64,7 @@ impl EpisodeHost for Engine {
     }
 
     fn policy(&self, job: &Job, episode: u32, core: usize) -> Result<Box<dyn PreparedPolicy + '_>, SessionError> {
-        let is_secret = matches!(job.seeds, SeedSource::Season { .. });
+        let is_secret = job.seeds.is_arena();
         let seed = job.seeds.episode(episode).policy;
         let pending = job.policy.prepare(self, &job.scenario, (seed, core, is_secret), None)?;
         Ok(Box::new(EnginePolicy { engine: self, pending }))

@@ -55,6 +55,11 @@ pub(crate) fn without_end(
     result
 }
 
+/// Returns the clauses and stages of an episode without a single step, in a result with a placeholder for its error.
+pub(crate) fn without_steps(scenario: &Scenario, episode: u32, seeds: EpisodeSeeds) -> EpisodeResult {
+    without_end(scenario, episode, seeds, (Loss::CutOff, ""))
+}
+
 /// Returns the result of an episode without a single step.
 fn empty(scenario: &Scenario, episode: u32, seeds: EpisodeSeeds, error: EpisodeError) -> EpisodeResult {
     let clause = |clause: &assay_scenario::Clause| ClauseResult {

@@ -8,10 +8,11 @@ use assay_report::json;
 use assay_store::{ConclusionClaim, JobOutcome, JobState, RenderCounts, SignedDocuments, StoreError};
 use jiff::Timestamp;
 
-use super::claims::Held;
-use super::intervals::LEASE;
+use super::packing;
 use super::shared::WorkerShared;
 use crate::Cancel;
+use crate::shards::claims::Held;
+use crate::shards::intervals::LEASE;
 use crate::signing::statement::{STATEMENT_FILE, SignError, state};
 
 /// The report's name in the statement, the same as in the command line's folder.
@@ -40,19 +41,19 @@ impl WorkerShared {
             Ok(None) => false,
             Ok(Some(mut claim)) => {
                 let (id, held) = (claim.fence.job_id, Held::Conclusion(claim.fence));
-                let cancel = self.claims.add(held);
+                let cancel = self.runner.claims.add(held);
                 let _span = tracing::info_span!("conclusion", job.id = %id, account = %claim.account).entered();
                 match self.conclude(&mut claim, &cancel) {
                     Ok(Some(verdict)) => {
                         let (scenario, episodes) = (&claim.header.scenario, claim.episodes.len());
                         tracing::info!(job.id = %id, %verdict, scenario.id = %scenario, episodes, "job concluded");
                         // Also packs evidence that a killed service left unpacked.
-                        self.pack(id, &claim.episodes);
+                        packing::pack(&self.options, id, &claim.episodes);
                     }
                     Ok(None) => tracing::info!("conclusion not recorded by this worker"),
                     Err(error) => error.log("could not record conclusion"),
                 }
-                self.claims.remove(&held);
+                self.runner.claims.remove(&held);
                 true
             }
             Err(error) => {
@@ -74,7 +75,8 @@ impl WorkerShared {
             self.wait(records.return_conclusion(claim.fence, Some("the job has no episodes"), now))?;
             return Ok(None);
         };
-        let fingerprint = self.options.engine.fingerprint_of(header);
+        let machine = claim.machine.as_ref().unwrap_or_else(|| self.options.engine.fingerprint());
+        let fingerprint = self.options.engine.fingerprint_of(machine, header);
         match self.options.keyring.keyid() {
             Ok(keyid) => conclusion.signed_by = Some(keyid),
             Err(error) => return self.unsigned(claim, &error),

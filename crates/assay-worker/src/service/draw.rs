@@ -10,13 +10,13 @@ use assay_model::lane::files;
 use assay_model::{Artifact, ErrorChain, JobId, Sha256Digest};
 use assay_store::{BlobError, RenderClaim, RenderReturnOutcome, SignedDocument, StoreError};
 
-use super::claims::Held;
-use super::intervals::{LEASE, POLL};
 use super::renderers::{RunningRenderer, lock};
 use super::shared::WorkerShared;
 use crate::episode::evidence;
 use crate::rendering::drawing::{self, DrawJob, DrawTools, RenderedPart, RenderingError};
 use crate::rendering::video::Urgency;
+use crate::shards::claims::Held;
+use crate::shards::intervals::{LEASE, POLL};
 use crate::{Cancel, SessionError, episode_share};
 
 /// The reason why nothing was rendered.
@@ -42,12 +42,12 @@ impl From<SessionError> for Undrawn {
 impl WorkerShared {
     /// Renders until the service stops.
     pub(super) fn run_renderer(&self) {
-        while !self.stopping.is_cancelled() {
+        while !self.is_stopping() {
             let Some((claim, running)) = self.next_render() else { continue };
             let held = Held::Render(claim.fence);
-            let cancel = self.claims.add(held);
+            let cancel = self.runner.claims.add(held);
             // The service may have stopped between the check and the claim.
-            if self.stopping.is_cancelled() {
+            if self.is_stopping() {
                 cancel.cancel();
             }
             let span = tracing::info_span!("render", job.id = %claim.fence.job_id, episode = claim.fence.episode);
@@ -55,14 +55,14 @@ impl WorkerShared {
             if let Err(error) = failed {
                 error.log("could not record rendering");
             }
-            self.claims.remove(&held);
+            self.runner.claims.remove(&held);
             drop(running);
         }
     }
 
     fn next_render(&self) -> Option<(RenderClaim, RunningRenderer<'_>)> {
         let _turn = lock(&self.renderers.turn);
-        if self.stopping.is_cancelled() {
+        if self.is_stopping() {
             return None;
         }
         if let Some(mut running) = self.renderers.start() {

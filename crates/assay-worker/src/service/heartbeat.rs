@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::claims::Held;
-use super::intervals::LEASE;
 use super::shared::WorkerShared;
+use crate::shards::claims::Held;
+use crate::shards::intervals::LEASE;
 
 /// Interval for renewing leases. A renewal also detects cancelled jobs, so it determines how long their owners wait.
 const HEARTBEAT: Duration = Duration::from_secs(1);
@@ -12,7 +12,7 @@ const HEARTBEAT: Duration = Duration::from_secs(1);
 impl WorkerShared {
     pub(super) fn run_heartbeat(&self) {
         // Leases are renewed until the last claim is released, also while the service drains.
-        while !(self.stopping.is_cancelled() && self.claims.is_empty()) {
+        while !(self.is_stopping() && self.runner.claims.is_empty()) {
             self.sleep(HEARTBEAT);
             self.renew_leases();
         }
@@ -20,10 +20,13 @@ impl WorkerShared {
 
     /// Renews the leases of all claims, and stops work on those whose lease is lost.
     pub(super) fn renew_leases(&self) {
-        for (held, cancel) in self.claims.all() {
+        if let Err(error) = self.runner.renew_shards() {
+            error.log("could not renew leases");
+        }
+        for (held, cancel) in self.runner.claims.all() {
             let (records, now) = (&self.options.records, self.options.clock.now());
             let lease = match held {
-                Held::Shard(fence) => self.wait(records.heartbeat(fence, now, LEASE)),
+                Held::Shard(_) => continue,
                 Held::Conclusion(fence) => self.wait(records.heartbeat_conclusion(fence, now, LEASE)),
                 Held::Render(fence) => self.wait(records.heartbeat_render(fence, now, LEASE)),
             };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use assay_model::{JobHeader, Sha256Digest};
+use assay_model::{Assignment, Sha256Digest};
 
 use crate::ScenarioGone;
 
@@ -15,10 +15,10 @@ const MAX_DIGESTS: usize = 256;
 pub(super) struct Missing(Mutex<BTreeSet<Sha256Digest>>);
 
 impl Missing {
-    /// Records the outcome of loading the scenario of `header`: `gone` is the reason if it was not found.
-    pub(super) fn note(&self, header: &JobHeader, gone: Option<&ScenarioGone>) {
+    /// Records the outcome of loading the scenario of `shard`: `gone` is the reason if it was not found.
+    pub(super) fn note(&self, shard: &Assignment, gone: Option<&ScenarioGone>) {
         let mut digests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (digest, version) = (&header.scenario_digest, &header.scenario_version);
+        let (digest, version) = (&shard.scenario_digest, &shard.scenario_version);
         match gone {
             Some(error @ ScenarioGone::Missing(_)) => {
                 if !digests.contains(digest) {
@@ -33,7 +33,7 @@ impl Missing {
                 }
             }
             _ if digests.remove(digest) => {
-                tracing::warn!(scenario.id = %header.scenario, scenario.version = version, "scenario files are available again");
+                tracing::warn!(scenario.id = %shard.scenario, scenario.version = version, "scenario files are available again");
             }
             _ => {}
         }

@@ -5,32 +5,22 @@
 //! of dead workers. The records are authoritative: work that a killed process forgets is found again when its lease
 //! expires.
 
-mod busy;
-mod claims;
 mod conclude;
 mod draw;
 mod heartbeat;
-mod intervals;
 mod judge;
 mod lane_loop;
+pub(crate) mod local_dispatch;
 mod missing;
 mod options;
 mod packing;
-mod quiet;
 mod reconciler;
-mod relief;
 mod renderers;
 mod seasons;
-mod server_jobs;
-mod servers;
-mod shard;
-mod shard_end;
-mod shard_recorder;
+mod server_credentials;
 mod shared;
-mod sleepers;
 #[cfg(test)]
 mod tests;
-mod warm_lane;
 mod worker_service;
 
 pub use options::ServiceOptions;

@@ -3,25 +3,23 @@
 
 use assay_model::{EpisodeResult, ErrorChain, JobId, Sha256Digest};
 
-use super::shared::WorkerShared;
+use super::options::ServiceOptions;
 use crate::SessionError;
 
-impl WorkerShared {
-    /// Packs the evidence of recorded episodes. Evidence that is already packed or gone is skipped.
-    pub(super) fn pack<'a>(&self, job: JobId, results: impl IntoIterator<Item = &'a EpisodeResult>) {
-        let (blobs, health) = (self.options.blobs.clone(), self.options.health.clone());
-        let files = results.into_iter().flat_map(|result| &result.evidence);
-        let hashes: Vec<Sha256Digest> = files.map(|file| file.sha256).collect();
-        self.options.runtime.spawn(async move {
-            for sha256 in hashes {
-                match blobs.pack(job, sha256).await.map_err(SessionError::of) {
-                    Ok(_) => {}
-                    Err(SessionError::Outage(error)) => health.files_failed(ErrorChain(&*error)),
-                    Err(error) => {
-                        tracing::warn!(job.id = %job, %sha256, error = %ErrorChain(&error), "could not compress evidence");
-                    }
+/// Packs the evidence of recorded episodes. Evidence that is already packed or gone is skipped.
+pub(super) fn pack<'a>(options: &ServiceOptions, job: JobId, results: impl IntoIterator<Item = &'a EpisodeResult>) {
+    let (blobs, health) = (options.blobs.clone(), options.health.clone());
+    let files = results.into_iter().flat_map(|result| &result.evidence);
+    let hashes: Vec<Sha256Digest> = files.map(|file| file.sha256).collect();
+    options.runtime.spawn(async move {
+        for sha256 in hashes {
+            match blobs.pack(job, sha256).await.map_err(SessionError::of) {
+                Ok(_) => {}
+                Err(SessionError::Outage(error)) => health.files_failed(ErrorChain(&*error)),
+                Err(error) => {
+                    tracing::warn!(job.id = %job, %sha256, error = %ErrorChain(&error), "could not compress evidence");
                 }
             }
-        });
-    }
+        }
+    });
 }

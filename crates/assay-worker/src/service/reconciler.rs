@@ -16,7 +16,7 @@ impl WorkerShared {
             Ok(work) => self.publish(work),
             Err(error) => error.log("could not read records"),
         }
-        while !self.stopping.is_cancelled() {
+        while !self.is_stopping() {
             match self.wait(self.options.records.reconcile(self.options.clock.now())) {
                 Ok(done) => {
                     for job in &done.failed {
@@ -30,9 +30,26 @@ impl WorkerShared {
             if let Err(error) = self.options.health.free_bytes() {
                 tracing::debug!(%error, "could not determine free disk space");
             }
+            self.unpin_jobs();
             self.forget_servers(start);
             self.close_seasons();
             self.sleep(RECONCILE);
+        }
+    }
+
+    /// Queues the episodes again of jobs whose machine is neither this one nor that of a worker on another host.
+    fn unpin_jobs(&self) {
+        let (records, now) = (&self.options.records, self.options.clock.now());
+        let unpinned = self.wait(async {
+            let workers = records.workers().await?;
+            let admitted = workers.iter().filter(|worker| worker.is_admitted(now));
+            let machines = admitted.filter_map(|worker| Some(worker.registration.as_ref()?.machine.digest()));
+            let here = self.options.engine.fingerprint().digest();
+            records.unpin_jobs(&machines.chain([here]).collect::<Vec<_>>(), now).await
+        });
+        match unpinned {
+            Ok(work) => self.publish(work),
+            Err(error) => error.log("could not look for jobs of absent machines"),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::intervals::POLL;
+use crate::shards::intervals::POLL;
 
 /// State shared by the rendering threads.
 #[derive(Debug, Default)]

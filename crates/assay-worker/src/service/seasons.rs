@@ -1,44 +1,22 @@
-//! The worker's part of the arena: the seeds of an entry's episodes, and the end of a season.
+//! The worker's part of the arena: the end of a season.
 //!
 //! A closing season goes through steps kept in the records, so any worker can continue where another stopped: its
 //! submissions end, its first entries are queued again on fresh seeds (all in one transaction), they end, it is closed.
 
 use std::num::NonZeroU32;
 
-use assay_model::{ArenaEntry, JobHeader, JobId, Record, SeasonSecret, SeedSource, rank};
-use assay_store::{NewJob, NewRerun, Season, SeasonEntry, SeasonState, StoreError, Work, entrants, season_entries};
+use assay_model::{ArenaEntry, JobHeader, JobId, Record, SeasonSecret, rank};
+use assay_store::{
+    JobDemands, NewJob, NewRerun, Season, SeasonEntry, SeasonState, StoreError, Work, entrants, season_entries,
+};
 use jiff::Timestamp;
 
 use super::shared::WorkerShared;
-use crate::SessionError;
 
 /// Maximum number of episodes of a shard of a rerun.
 const SHARD_EPISODES: u32 = 4;
 
 impl WorkerShared {
-    /// Returns the source of a job's seeds. Only the season knows those of an arena entry.
-    pub(super) fn seeds(&self, header: &JobHeader) -> Result<SeedSource, SessionError> {
-        let Some(entry) = &header.arena else { return Ok(header.job_seeds()) };
-        let records = &self.options.records;
-        let internal = |why: String| SessionError::Internal(why.into());
-        let gone = || internal(format!("season {} of {} is not in the records", entry.season, header.scenario));
-        let season = self.wait(records.season(&header.scenario, Some(entry.season))).map_err(SessionError::of)?;
-        let pinned = season.ok_or_else(gone)?.pins.fingerprint;
-        let differences = pinned.differences(&self.options.engine.fingerprint_in(pinned.runtime.as_ref()));
-        if let Some(difference) = differences.first() {
-            let what = &difference.name;
-            return Err(internal(format!(
-                "season {} was opened with a different {what}; run its entries on a matching server",
-                entry.season
-            )));
-        }
-        let secrets = self.wait(records.season_secrets(&header.scenario, entry.season)).map_err(SessionError::of)?;
-        let secrets = secrets.ok_or_else(gone)?;
-        let secret = if entry.rerun { secrets.rerun.ok_or_else(gone)? } else { secrets.season };
-        let policy_key = header.policy_key.clone();
-        Ok(SeedSource::Season { secret, episodes: header.plan.episodes, policy_key })
-    }
-
     /// Advances each closing season by one step.
     pub(super) fn close_seasons(&self) {
         let seasons = match self.wait(self.options.records.seasons(None)) {
@@ -105,6 +83,7 @@ fn rerun(entry: &SeasonEntry, fresh: &SeasonSecret, now: Timestamp) -> NewRerun 
         // The platform starts it, so it counts against no cap.
         quota: None,
         callback_url: None,
+        demands: JobDemands::default(),
         account: submission.account.clone(),
         header,
         policy_path: submission.policy_path.clone(),

@@ -1,36 +1,27 @@
 //! The state that the worker's threads share.
 
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use assay_model::JobHeader;
+use assay_model::SeedSource;
 use assay_store::Work;
 
-use super::claims::Claims;
-use super::intervals::TICK;
-use super::missing::Missing;
+use super::local_dispatch::LocalDispatch;
 use super::options::ServiceOptions;
 use super::renderers::Renderers;
-use super::servers::Servers;
-use super::sleepers::Sleepers;
-use crate::Cancel;
+use crate::SessionError;
 use crate::episode::host::EpisodeHost;
+use crate::shards::runner::ShardRunner;
 
 /// State shared by the worker's threads.
 #[derive(Debug)]
 pub(crate) struct WorkerShared {
     pub(crate) options: ServiceOptions,
-    /// Provides lanes and policies.
-    pub(super) host: Arc<dyn EpisodeHost>,
-    pub(crate) claims: Claims,
-    pub(super) servers: Servers,
-    /// Lanes whose policies sleep.
-    pub(super) sleepers: Sleepers,
+    /// Runs the shards of the records.
+    pub(crate) runner: ShardRunner,
+    dispatch: Arc<LocalDispatch>,
     pub(super) renderers: Renderers,
-    /// Scenario versions whose files are missing.
-    pub(super) missing: Missing,
-    /// Set when no new work is accepted.
-    pub(crate) stopping: Cancel,
     /// The worker's name in the records.
     pub(crate) name: String,
 }
@@ -38,17 +29,10 @@ pub(crate) struct WorkerShared {
 impl WorkerShared {
     /// Creates the state of the worker `name`, whose lanes and policies `host` provides.
     pub(crate) fn new(options: ServiceOptions, host: Arc<dyn EpisodeHost>, name: String) -> Self {
-        Self {
-            options,
-            host,
-            claims: Claims::default(),
-            servers: Servers::default(),
-            sleepers: Sleepers::default(),
-            renderers: Renderers::default(),
-            missing: Missing::default(),
-            stopping: Cancel::new(),
-            name,
-        }
+        let dispatch = Arc::new(LocalDispatch::new(options.clone(), name.clone()));
+        let (engine, clock) = (Arc::clone(&options.engine), Arc::clone(&options.clock));
+        let runner = ShardRunner::new(engine, host, Arc::clone(&dispatch) as _, clock);
+        Self { options, runner, dispatch, renderers: Renderers::default(), name }
     }
 
     /// Blocks until the records answer.
@@ -62,11 +46,18 @@ impl WorkerShared {
         }
     }
 
+    /// Returns the source of a job's seeds.
+    pub(super) fn seeds(&self, header: &JobHeader) -> Result<SeedSource, SessionError> {
+        self.dispatch.seeds(header)
+    }
+
     /// Sleeps for `time`, or until shortly after the service stops.
     pub(super) fn sleep(&self, time: Duration) {
-        let until = Instant::now() + time;
-        while Instant::now() < until && !(self.stopping.is_cancelled() && self.claims.is_empty()) {
-            thread::sleep(TICK);
-        }
+        self.runner.sleep(time);
+    }
+
+    /// Returns true if no new work is accepted.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.runner.stopping.is_cancelled()
     }
 }

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::intervals::TICK;
 use super::options::ServiceOptions;
 use super::shared::WorkerShared;
-use super::{relief, server_jobs};
 use crate::engine::core_of;
+use crate::shards::{relief, server_jobs};
 
 /// A running worker.
 #[derive(Debug)]
@@ -32,10 +31,14 @@ impl WorkerService {
             service.spawn(format!("draw-{lane}"), WorkerShared::run_renderer)?;
         }
         for number in 0..relief::MAX_RELIEFS_PER_LANE * lanes {
-            service.spawn(format!("relief-{number}"), move |shared| shared.run_relief_lane(core_of(number)))?;
+            service.spawn(format!("relief-{number}"), move |shared| {
+                shared.runner.run_relief_lane(core_of(number), &|| shared.conclude_waiting());
+            })?;
         }
         for number in 0..server_jobs::MAX_JOBS {
-            service.spawn(format!("server-{number}"), WorkerShared::serve_servers)?;
+            service.spawn(format!("server-{number}"), |shared| {
+                shared.runner.serve_servers(&|| shared.conclude_waiting());
+            })?;
         }
         service.spawn("heartbeat".to_owned(), |shared| shared.run_heartbeat())?;
         service.spawn("reconcile".to_owned(), |shared| shared.run_reconciler())?;
@@ -45,14 +48,11 @@ impl WorkerService {
     /// Stops taking new work; running episodes may end within `limit`, then they are handed back. Returns when all
     /// threads are idle.
     pub fn drain(self, limit: Duration) {
-        self.shared.stopping.cancel();
+        let runner = &self.shared.runner;
+        runner.stopping.cancel();
         // Unfinished renderings are continued after the next start.
-        self.shared.claims.cancel_renders();
-        let until = Instant::now() + limit;
-        while !self.shared.claims.is_empty() && Instant::now() < until {
-            thread::sleep(TICK);
-        }
-        self.shared.claims.cancel_all();
+        runner.claims.cancel_renders();
+        runner.drain(limit);
         for thread in self.threads {
             if thread.join().is_err() {
                 tracing::error!("worker thread panicked");

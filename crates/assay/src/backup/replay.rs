@@ -8,7 +8,7 @@ use assay_api::ReplayFailure;
 use assay_model::lane::files::TRACE;
 use assay_model::{EpisodeResult, JobId, JobStatus};
 use assay_report::ReplayReport;
-use assay_store::{Blobs, JobFilter, JobRecord, JobRecords, ScenarioFiles, SqliteRecords};
+use assay_store::{Blobs, JobFilter, JobRecord, JobRecords, ScenarioFiles, SqliteRecords, seeds_of_job};
 use assay_worker::{Cancel, Engine};
 use tokio::runtime::Runtime;
 
@@ -64,7 +64,7 @@ impl Replayable {
         let id = self.job.header.job_id;
         let versions = folder.join(SCENARIOS);
         let engine = if versions.is_dir() { engine.with_versions(ScenarioFiles::folder(&versions)?) } else { engine };
-        let seeds = runtime.block_on(replayer::seeds(records, &self.job.header))?;
+        let seeds = runtime.block_on(seeds_of_job(records, &self.job.header))?;
         let seeds = seeds.ok_or_else(|| anyhow!("the season that job {id} belongs to was removed"))?;
         let scratch = engine.scratch("recording")?;
         let trace = scratch.path().join(TRACE);

@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &VerifyArgs) -> Result<ExitStatus, Failure> {
         judge_episodes(&engine, judge, &job, &mut episodes, &cancel);
     }
     let mut report = results::report(&header, arguments.out.is_some(), &episodes)?;
-    report.fingerprint = Some(engine.fingerprint_of(&header));
+    report.fingerprint = Some(engine.fingerprint_of(engine.fingerprint(), &header));
     (report.started_at, report.completed_at) = (Some(started_at), Some(SystemClock.now()));
     let signed = arguments.out.as_deref().zip(keyring.as_ref());
     if let Some((out, keyring)) = signed {

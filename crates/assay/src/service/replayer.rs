@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use assay_api::{ReplayFailure, Replayer};
 use assay_model::lane::files;
-use assay_model::{AccountId, EpisodeResult, JobHeader, Record, RuntimeVersion, SeedSource};
+use assay_model::{AccountId, EpisodeResult, Record, RuntimeVersion, SeedSource};
 use assay_policy::{IntakeLimits, PolicyHome, intake};
 use assay_report::ReplayReport;
-use assay_store::{BlobError, Blobs, JobRecord, ModelFileError, ModelFiles, Records, StoreError};
+use assay_store::{BlobError, Blobs, JobRecord, ModelFileError, ModelFiles, Records, seeds_of_job};
 use assay_worker::{
     Cancel, Engine, EvaluationEvents, Job, PolicyFolder, PolicySource, ReplayError, SessionError, replay,
 };
@@ -117,7 +117,7 @@ impl Replayer for LocalReplayer {
         let slot = self.slots.take(&job.account)?;
         let recording = self.recording(&job, &episode).await.map_err(|e| ReplayFailure::Broken(e.into()))?;
         let recording = recording.ok_or_else(|| refused("there is no recording of this episode, or it was removed"))?;
-        let seeds = seeds(&*self.records, &job.header).await.map_err(|e| ReplayFailure::Broken(e.into()))?;
+        let seeds = seeds_of_job(&*self.records, &job.header).await.map_err(|e| ReplayFailure::Broken(e.into()))?;
         let seeds = seeds.ok_or_else(|| refused("the season that the job belongs to was removed"))?;
         let cancel = Cancel::new();
         let _guard = CancelOnDrop(cancel.clone());
@@ -151,15 +151,6 @@ fn run(
     let report = replay_episode(engine, data, (job, seeds), episode, &trace, cancel);
     drop(slot);
     report
-}
-
-/// Returns the source of the job's seeds, or `None` if its season was removed.
-pub(crate) async fn seeds(records: &dyn Records, header: &JobHeader) -> Result<Option<SeedSource>, StoreError> {
-    let Some(entry) = &header.arena else { return Ok(Some(header.job_seeds())) };
-    let secrets = records.season_secrets(&header.scenario, entry.season).await?;
-    let secret = secrets.and_then(|secrets| if entry.rerun { secrets.rerun } else { Some(secrets.season) });
-    let (episodes, policy_key) = (header.plan.episodes, header.policy_key.clone());
-    Ok(secret.map(|secret| SeedSource::Season { secret, episodes, policy_key }))
 }
 
 /// Runs an episode of a job again, with the policy in the data folder, and compares it with its recording.
@@ -200,7 +191,7 @@ pub(crate) fn replay_episode(
         recorded_trace_hash: episode.trace_hash,
         replayed_trace_hash: outcome.result.trace_hash,
         fingerprint_differences: recorded_fingerprint
-            .map(|fingerprint| fingerprint.differences(&engine.fingerprint_of(header)))
+            .map(|fingerprint| fingerprint.differences(&engine.fingerprint_of(engine.fingerprint(), header)))
             .unwrap_or_default(),
         comparison: outcome.comparison,
     })

@@ -46,6 +46,8 @@ CREATE TABLE jobs (
     account             text COLLATE "C" NOT NULL,
     kind                text NOT NULL CHECK (kind IN ('verify', 'submission', 'rerun')),
     scenario            text COLLATE "C" NOT NULL,
+    machine             text COLLATE "C",          -- digest of the fingerprint of the machines that run it; null until the first claim
+    machine_fingerprint text,                      -- JSON: Fingerprint
     season              bigint,                    -- of its scenario; set unless it is a verification
     rerun_of            uuid,                      -- the submission that runs again
     status              text COLLATE "C" NOT NULL
@@ -101,6 +103,10 @@ CREATE TABLE shards (
     shard         bigint NOT NULL,
     account       text COLLATE "C" NOT NULL,
     remote        boolean NOT NULL,                -- the policy is a server
+    runtime       text COLLATE "C",                -- what the job demands of its workers, never changed
+    cameras       boolean NOT NULL,
+    memory_mib    bigint NOT NULL,
+    confined      bigint NOT NULL,
     first_episode bigint NOT NULL,
     end_episode   bigint NOT NULL CHECK (end_episode > first_episode),     -- one past the last
     state         text NOT NULL CHECK (state IN ('QUEUED', 'LEASED', 'DONE', 'ABANDONED')),
@@ -120,6 +126,7 @@ CREATE INDEX shards_queued ON shards (remote, account, job_id, shard) INCLUDE (f
 WHERE state = 'QUEUED';
 CREATE INDEX shards_by_age ON shards (job_id, shard) WHERE state = 'QUEUED';
 CREATE INDEX shards_leased ON shards (remote, account) WHERE state = 'LEASED';
+CREATE INDEX shards_by_worker ON shards (worker) WHERE state = 'LEASED';
 CREATE INDEX shards_by_lease ON shards (lease_until) WHERE state = 'LEASED';
 
 CREATE TABLE episodes (
@@ -127,12 +134,15 @@ CREATE TABLE episodes (
     episode     bigint NOT NULL,
     shard       bigint NOT NULL,
     attempt     bigint NOT NULL,
+    worker      text COLLATE "C",                  -- if it was a worker on another host
     status      text NOT NULL,
     recorded_at bigint NOT NULL,
     wall_time_s double precision NOT NULL,         -- copy of the result's
     result      text NOT NULL,                     -- JSON: EpisodeResult
     PRIMARY KEY (job_id, episode)
 );
+
+CREATE INDEX episodes_of_workers ON episodes (worker, job_id, episode) WHERE worker IS NOT NULL;
 
 -- Facts about episodes without a result that outlive the attempt in which they were seen; removed with the result.
 CREATE TABLE attempt_notes (
@@ -311,4 +321,19 @@ CREATE TABLE job_models (
     sha256  text COLLATE "C" NOT NULL,
     job_id  uuid NOT NULL REFERENCES jobs (job_id),
     PRIMARY KEY (account, sha256, job_id)
+);
+
+-- Workers on other hosts. A token is stored as its hash; whoever presents it is the worker.
+CREATE TABLE workers (
+    name         text COLLATE "C" NOT NULL PRIMARY KEY,
+    token_hash   bytea NOT NULL UNIQUE CHECK (length(token_hash) = 32),
+    trusted      boolean NOT NULL,                 -- may run secret worlds
+    created_at   bigint NOT NULL,
+    expires_at   bigint,
+    state        text NOT NULL CHECK (state IN ('ACTIVE', 'DRAINING', 'REVOKED', 'QUARANTINED')),
+    reason       text,                             -- of its quarantine
+    state_since  bigint NOT NULL,
+    generation   bigint NOT NULL DEFAULT 0,        -- counts registrations
+    registration text,                             -- JSON: WorkerRegistration; null before the first
+    seen_at      bigint
 );

@@ -37,8 +37,9 @@ BEGIN
         RETURN;
     END IF;
 
-    INSERT INTO episodes (job_id, episode, shard, attempt, status, recorded_at, wall_time_s, result)
-    VALUES (of_job, of_episode, of_shard, under_attempt, its_status, at_time, its_wall_time_s, its_result);
+    INSERT INTO episodes (job_id, episode, shard, attempt, worker, status, recorded_at, wall_time_s, result)
+    VALUES (of_job, of_episode, of_shard, under_attempt, CASE WHEN held.worker LIKE 'host/%' THEN held.worker END,
+            its_status, at_time, its_wall_time_s, its_result);
     DELETE FROM attempt_notes WHERE job_id = of_job AND episode = of_episode;
     IF render_later IS NOT NULL THEN
         INSERT INTO renders (job_id, episode, part, state, later)

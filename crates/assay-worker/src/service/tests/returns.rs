@@ -45,7 +45,7 @@ fn a_job_runs_to_its_verdict() {
 fn a_stopping_worker_hands_its_shard_back() {
     let run = ServiceRun::new(3, 3, |outside| {
         let outside = outside.clone();
-        let stops = Attempt::completed().meanwhile(move || outside.worker().stopping.cancel());
+        let stops = Attempt::completed().meanwhile(move || outside.worker().runner.stopping.cancel());
         ScriptedHost::new([(0, vec![stops])])
     });
     assert!(run.work());
@@ -58,7 +58,7 @@ fn a_stopping_worker_hands_its_shard_back() {
 fn a_worker_that_cannot_wait_hands_its_shard_back_in_the_middle_of_an_episode() {
     let run = ServiceRun::new(1, 1, |outside| {
         let outside = outside.clone();
-        let stops = Attempt::completed().meanwhile(move || outside.worker().claims.cancel_all());
+        let stops = Attempt::completed().meanwhile(move || outside.worker().runner.claims.cancel_all());
         ScriptedHost::new([(0, vec![stops])])
     });
     assert!(run.work());
@@ -78,7 +78,9 @@ fn a_job_that_fills_the_disk_by_itself_ends() {
     for _ in 0..=MAX_RETRIES {
         let claim = run.outside.claim().unwrap();
         // This machine's disk has room as soon as the shard's files are gone.
-        run.outside.worker().process_shard(&claim, |_, _| Err(SessionError::Outage(Box::new(full()))));
+        let shard = claim.assignment(&claim.header.job_seeds(), 1 << 20);
+        let run_out = |_: &_, _: &_| Err(SessionError::Outage(Box::new(full())));
+        run.outside.worker().runner.process(&shard, run_out, &|| ());
     }
     let JobState::Failed { failure, .. } = run.outside.state(run.id) else { panic!("the job has not ended") };
     assert_eq!(failure.blame, Blame::Platform);

@@ -8,7 +8,7 @@ use assay_model::{Clock, Entropy, EpisodeResult, JobId, Plan};
 use assay_store::testing::{at, job};
 use assay_store::{
     Blobs, Claim, JobRecords, JobState, LocalLiveProgress, LocalQueue, ModelFiles, NewJob,
-    PolicyServerCredentialsStore, Records, RecoveryRecords, ShardRecords, SqliteRecords, StorageHealth,
+    PolicyServerCredentialsStore, Records, RecoveryRecords, ShardRecords, ShardRequest, SqliteRecords, StorageHealth,
 };
 use jiff::{SignedDuration, Timestamp};
 use tempfile::TempDir;
@@ -16,10 +16,10 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::episode::tests::script::{ScriptedHost, scenario};
 use crate::service::ServiceOptions;
-use crate::service::intervals::LEASE;
-use crate::service::quiet::Quiet;
 use crate::service::shared::WorkerShared;
-use crate::service::warm_lane::WarmLane;
+use crate::shards::intervals::LEASE;
+use crate::shards::quiet::Quiet;
+use crate::shards::warm_lane::WarmLane;
 use crate::{Engine, Keyring};
 
 const EVIDENCE: &str = "evidence";
@@ -81,7 +81,7 @@ impl Outside {
 
     /// Claims a shard for another worker.
     pub(super) fn claim(&self) -> Option<Claim> {
-        self.wait(self.records.claim_shard("other", self.now(), LEASE)).unwrap()
+        self.wait(self.records.claim_shard(&ShardRequest::new("other"), self.now(), LEASE)).unwrap()
     }
 
     /// Lets the worker's lease expire and another worker claim the shard.

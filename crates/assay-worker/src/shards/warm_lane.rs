@@ -14,7 +14,7 @@ use crate::episode::lane::Lane;
 
 /// The lane that a worker thread keeps ready. It dies with the thread.
 #[derive(Debug)]
-pub(super) struct WarmLane {
+pub(crate) struct WarmLane {
     core: usize,
     /// The scenario that is expected next: the last one that ran without errors.
     expected: Option<Arc<Scenario>>,
@@ -25,16 +25,16 @@ pub(super) struct WarmLane {
 
 impl WarmLane {
     /// Creates an empty slot for lanes on processor `core`.
-    pub(super) fn new(core: usize) -> Self {
+    pub(crate) fn new(core: usize) -> Self {
         Self { core, expected: None, lane: None, retired: None }
     }
 
-    pub(super) fn core(&self) -> usize {
+    pub(crate) fn core(&self) -> usize {
         self.core
     }
 
     /// Returns the lane if it has compiled exactly this scenario; otherwise ends it, to free its processor and memory.
-    pub(super) fn take(&mut self, scenario: &Scenario) -> Option<Box<dyn Lane>> {
+    pub(crate) fn take(&mut self, scenario: &Scenario) -> Option<Box<dyn Lane>> {
         self.retired = None;
         let expected = self.expected.take();
         self.lane.take().filter(|_| expected.is_some_and(|expected| expected.digest == scenario.digest))
@@ -42,17 +42,17 @@ impl WarmLane {
 
     /// Takes a finished shard's lane. Ending the process takes some milliseconds of CPU time, so it is delayed until
     /// the next lane is taken or started and does not delay the verdict.
-    pub(super) fn retire(&mut self, lane: Option<Box<dyn Lane>>) {
+    pub(crate) fn retire(&mut self, lane: Option<Box<dyn Lane>>) {
         self.retired = lane;
     }
 
     /// Records that a shard of `scenario` ran without errors; another may follow.
-    pub(super) fn expect(&mut self, scenario: Arc<Scenario>) {
+    pub(crate) fn expect(&mut self, scenario: Arc<Scenario>) {
         self.expected = Some(scenario);
     }
 
     /// Starts the lane, unless one is running or no scenario is expected.
-    pub(super) fn start(&mut self, host: &dyn EpisodeHost) {
+    pub(crate) fn start(&mut self, host: &dyn EpisodeHost) {
         self.retired = None;
         let Some(expected) = self.expected.as_ref().filter(|_| self.lane.is_none()) else { return };
         let staged = host.staged(expected).map_err(SessionError::of);

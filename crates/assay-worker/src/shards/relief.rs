@@ -3,28 +3,27 @@
 //! A policy may sleep for as long as its wall-clock budget lasts. Its lane stays reserved, and is charged to its
 //! account in the fair shares; for each such lane one more may work for accounts none of whose policies sleep.
 
+use assay_store::ShardKind;
+
 use super::busy::Busy;
-use super::intervals::{LEASE, POLL};
-use super::shared::WorkerShared;
+use super::intervals::POLL;
+use super::runner::ShardRunner;
 use super::warm_lane::WarmLane;
 
 /// Number of relief threads per lane.
-pub(super) const MAX_RELIEFS_PER_LANE: usize = 2;
+pub(crate) const MAX_RELIEFS_PER_LANE: usize = 2;
 
-impl WorkerShared {
-    /// Runs shards on processor `core` while lanes sleep, until the service stops.
-    pub(super) fn run_relief_lane(&self, core: usize) {
+impl ShardRunner {
+    /// Runs shards on processor `core` while lanes sleep, until the service stops. Calls `after` after each.
+    pub(crate) fn run_relief_lane(&self, core: usize, after: &dyn Fn()) {
         while !self.stopping.is_cancelled() {
             let Some(relief) = self.sleepers.relief() else { continue };
-            let now = self.options.clock.now();
-            let claim = self.options.records.claim_shard_of_others(&self.name, &relief.excluded, now, LEASE);
-            match self.wait(claim) {
-                Ok(Some(claim)) => {
+            match self.dispatch.claim(ShardKind::Policy, &relief.excluded) {
+                Ok(Some(shard)) => {
                     let _busy = Busy::lanes(1);
                     let mut spare = WarmLane::new(core);
-                    self.process_shard(&claim, |workspace, cancel| {
-                        self.run_shard(&claim, &mut spare, workspace, cancel)
-                    });
+                    let run = |workspace: &_, cancel: &_| self.run_shard(&shard, &mut spare, workspace, cancel);
+                    self.process(&shard, run, after);
                 }
                 Ok(None) => self.sleep(POLL),
                 Err(error) => {

@@ -9,9 +9,9 @@ const MAX_LANES: usize = 32;
 
 /// State shared by the threads for policy servers.
 #[derive(Debug, Default)]
-pub(super) struct Servers {
+pub(crate) struct Servers {
     /// Held by the one thread that looks for work.
-    pub(super) turn: Mutex<()>,
+    pub(crate) turn: Mutex<()>,
     /// True if there may be work.
     hint: Mutex<bool>,
     hinted: Condvar,
@@ -20,25 +20,25 @@ pub(super) struct Servers {
 }
 
 /// Lanes that a job may run; released when dropped.
-pub(super) struct Lanes<'a> {
+pub(crate) struct Lanes<'a> {
     servers: &'a Servers,
-    pub(super) more: usize,
+    pub(crate) more: usize,
 }
 
 impl Servers {
     /// Signals that there may be work.
-    pub(super) fn wake(&self) {
+    pub(crate) fn wake(&self) {
         *lock(&self.hint) = true;
         self.hinted.notify_one();
     }
 
-    pub(super) fn wait_for_hint(&self) {
+    pub(crate) fn wait_for_hint(&self) {
         let waited = self.hinted.wait_timeout_while(lock(&self.hint), POLL, |hint| !*hint);
         *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
     }
 
     /// Returns one lane, plus as many of `wanted` as are free.
-    pub(super) fn lanes(&self, wanted: usize) -> Lanes<'_> {
+    pub(crate) fn lanes(&self, wanted: usize) -> Lanes<'_> {
         let mut running = lock(&self.lanes);
         let more = wanted.saturating_sub(1).min(MAX_LANES.saturating_sub(*running));
         *running += more;
@@ -52,7 +52,7 @@ impl Drop for Lanes<'_> {
     }
 }
 
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -9,7 +9,7 @@ use super::intervals::POLL;
 
 /// Episodes whose policies sleep, and the lanes that work in their place.
 #[derive(Debug, Default)]
-pub(super) struct Sleepers {
+pub(crate) struct Sleepers {
     state: Mutex<SleeperState>,
     changed: Condvar,
 }
@@ -21,15 +21,15 @@ struct SleeperState {
 }
 
 /// The right to run a shard in place of a sleeping policy; released when dropped.
-pub(super) struct Relief<'a> {
+pub(crate) struct Relief<'a> {
     sleepers: &'a Sleepers,
     /// Accounts whose policies sleep; their shards are excluded.
-    pub(super) excluded: Vec<AccountId>,
+    pub(crate) excluded: Vec<AccountId>,
 }
 
 impl Sleepers {
     /// Records the start or end of sleep of the policy of an episode of `account`.
-    pub(super) fn set(&self, episode: (JobId, u32), account: &AccountId, asleep: bool) {
+    pub(crate) fn set(&self, episode: (JobId, u32), account: &AccountId, asleep: bool) {
         let mut state = self.lock();
         let changed = match asleep {
             true => state.asleep.insert(episode, account.clone()).is_none(),
@@ -41,7 +41,7 @@ impl Sleepers {
     }
 
     /// Waits briefly for a sleeping policy whose lane has no relief.
-    pub(super) fn relief(&self) -> Option<Relief<'_>> {
+    pub(crate) fn relief(&self) -> Option<Relief<'_>> {
         let none = |state: &mut SleeperState| state.asleep.len() <= state.reliefs;
         let waited = self.changed.wait_timeout_while(self.lock(), POLL, none);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);

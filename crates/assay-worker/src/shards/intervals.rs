@@ -5,8 +5,8 @@ use std::time::Duration;
 use jiff::SignedDuration;
 
 /// Duration of a lease without renewal.
-pub(super) const LEASE: SignedDuration = SignedDuration::from_secs(15);
+pub(crate) const LEASE: SignedDuration = SignedDuration::from_secs(15);
 /// Maximum interval at which an idle lane checks the records.
-pub(super) const POLL: Duration = Duration::from_secs(1);
+pub(crate) const POLL: Duration = Duration::from_secs(1);
 /// Interval at which waiting threads check the stop flag.
-pub(super) const TICK: Duration = Duration::from_millis(50);
+pub(crate) const TICK: Duration = Duration::from_millis(50);

@@ -6,7 +6,7 @@ use crate::SessionError;
 use crate::episode::rejection::Rejection;
 
 /// The outcome of the work on a shard.
-pub(super) enum ShardEnd {
+pub(crate) enum ShardEnd {
     /// Every episode is recorded.
     Done,
     /// The service is stopping, the lease is lost, or it is another job's turn.

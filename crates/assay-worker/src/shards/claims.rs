@@ -37,6 +37,15 @@ impl Claims {
         self.lock().iter().map(|(held, cancel)| (*held, cancel.clone())).collect()
     }
 
+    /// Returns the shards held.
+    pub(crate) fn shards(&self) -> Vec<(Fence, Cancel)> {
+        let shard = |(held, cancel): (&Held, &Cancel)| match held {
+            Held::Shard(fence) => Some((*fence, cancel.clone())),
+            Held::Conclusion(_) | Held::Render(_) => None,
+        };
+        self.lock().iter().filter_map(shard).collect()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().is_empty()
     }

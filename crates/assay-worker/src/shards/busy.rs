@@ -4,10 +4,10 @@ const BUSY: &str = "assay_lanes_busy";
 
 /// Counts lanes as busy until dropped.
 #[derive(Debug)]
-pub(super) struct Busy(u32);
+pub(crate) struct Busy(u32);
 
 impl Busy {
-    pub(super) fn lanes(count: u32) -> Self {
+    pub(crate) fn lanes(count: u32) -> Self {
         metrics::gauge!(BUSY).increment(f64::from(count));
         Self(count)
     }

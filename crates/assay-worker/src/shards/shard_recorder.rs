@@ -6,15 +6,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use assay_model::{AccountId, Artifact, AttemptNote, EpisodeResult, Plan, ReplacedAttempt, ReplacementReason};
-use assay_store::{BlobError, Claim, EpisodeProgress, Fence, Lease, RecordOutcome, StoreError, Work};
+use assay_model::{
+    AccountId, Artifact, Assignment, AttemptNote, EpisodeResult, Fence, Plan, ReplacedAttempt, ReplacementReason,
+};
+use assay_store::{EpisodeProgress, Lease, RecordOutcome};
 
+use super::dispatch::DispatchError;
+use super::runner::ShardRunner;
 use super::shard_end::ShardEnd;
-use super::shared::WorkerShared;
-use crate::SessionError;
 use crate::episode::evidence;
 use crate::episode::rejection::Rejection;
 use crate::episode::session_events::SessionEvents;
+use crate::{Cancel, SessionError};
 
 /// Number of tries to record a result.
 const RECORD_TRIES: u32 = 5;
@@ -25,7 +28,7 @@ const RECORD_PAUSE: Duration = Duration::from_millis(200);
 
 /// Records the results of the lanes of one shard.
 pub(super) struct ShardRecorder<'a> {
-    shared: &'a WorkerShared,
+    runner: &'a ShardRunner,
     fence: Fence,
     account: AccountId,
     /// True if the shard runs in the secret worlds of a season.
@@ -35,11 +38,13 @@ pub(super) struct ShardRecorder<'a> {
     end: AtomicU32,
     /// The folder of the lanes' evidence until it is stored.
     folder: PathBuf,
+    /// Set when the lease is lost.
+    cancel: &'a Cancel,
 }
 
 impl SessionEvents for ShardRecorder<'_> {
     fn progress(&self, episode: u32, step: u32, of: u32) {
-        self.shared.options.live.report(self.fence.job_id, EpisodeProgress { episode, step, max_steps: of });
+        self.runner.dispatch.progress(self.fence.job_id, EpisodeProgress { episode, step, max_steps: of });
     }
 
     fn wanted(&self, episode: u32) -> bool {
@@ -56,44 +61,43 @@ impl SessionEvents for ShardRecorder<'_> {
             return Ok(());
         }
         let path = self.folder.join(evidence::folder_of(episode)).join(&file.name);
-        self.kept(episode, self.shared.options.blobs.put(self.fence.job_id, file.sha256, &path))
+        self.runner.dispatch.keep(self.fence, file, &path).map_err(|error| {
+            // The result of the note is ignored: the records may be unavailable as well.
+            let evidence = "the episode's evidence could not be stored";
+            let replaced = ReplacedAttempt::new(episode, ReplacementReason::Outage, evidence);
+            drop(self.runner.dispatch.note(self.fence, &AttemptNote::Replaced(replaced)));
+            unstored("the evidence", episode, error)
+        })
     }
 
     fn finished(&self, result: EpisodeResult) -> Result<(), Rejection> {
         let (episode, seconds) = (result.episode, result.wall_time_s);
-        self.shared.options.live.end(self.fence.job_id, episode);
+        self.runner.dispatch.ended(self.fence.job_id, episode);
         if !self.wanted(episode) {
             return Ok(());
         }
         if self.plan.ends_with(&result) {
             self.end.fetch_min(episode + 1, Ordering::SeqCst);
         }
-        if !result.evidence.is_empty() {
-            self.kept(episode, self.shared.options.blobs.settle(self.fence.job_id))?;
-        }
-        match self.record(&result) {
-            // Its evidence is packed after the conclusion, which has priority.
-            Ok(RecordOutcome::New { left_in_job: 0, .. }) => {
-                metrics::histogram!(EPISODE_SECONDS).record(seconds);
-                self.shared.publish(vec![Work::Conclusion { job_id: self.fence.job_id }]);
-                Ok(())
-            }
-            Ok(recorded @ (RecordOutcome::New { .. } | RecordOutcome::Duplicate)) => {
-                if recorded != RecordOutcome::Duplicate {
+        match self.offered(|| self.runner.dispatch.record(self.fence, &result)) {
+            Ok(RecordOutcome::Fenced) => Err(Rejection::NotHeld { episode }),
+            Ok(outcome) => {
+                if outcome != RecordOutcome::Duplicate {
                     metrics::histogram!(EPISODE_SECONDS).record(seconds);
                 }
-                self.shared.pack(self.fence.job_id, [&result]);
-                // The last episode's evidence is removed with the shard's folder.
+                self.runner.dispatch.recorded(self.fence, &result, outcome);
+                if matches!(outcome, RecordOutcome::New { left_in_job: 0, .. }) {
+                    // The last episode's evidence is removed with the shard's folder: the verdict comes first.
+                    return Ok(());
+                }
                 evidence::forget(&self.folder, episode).map_err(|error| unstored("old evidence", episode, error))
             }
-            Ok(RecordOutcome::Fenced) => Err(Rejection::NotHeld { episode }),
             Err(error) => Err(unstored("the result", episode, error)),
         }
     }
 
     fn note(&self, note: &AttemptNote) -> Result<(), Rejection> {
-        let records = &self.shared.options.records;
-        match self.offered(|| records.note_attempt(self.fence, note.clone())) {
+        match self.offered(|| self.runner.dispatch.note(self.fence, note)) {
             Ok(Lease::Held) => Ok(()),
             Ok(Lease::Lost) => Err(Rejection::NotHeld { episode: note.episode() }),
             Err(error) => Err(unstored("a note", note.episode(), error)),
@@ -103,62 +107,41 @@ impl SessionEvents for ShardRecorder<'_> {
     fn sleeping(&self, episode: u32, asleep: bool) {
         // The start of a further lane would reveal to other accounts how a policy behaves in a season's secret worlds.
         if !self.is_secret {
-            self.shared.sleepers.set((self.fence.job_id, episode), &self.account, asleep);
+            self.runner.sleepers.set((self.fence.job_id, episode), &self.account, asleep);
         }
     }
 }
 
 impl<'a> ShardRecorder<'a> {
     /// Creates a recorder; evidence is in `folder` until it is stored.
-    pub(super) fn new(shared: &'a WorkerShared, claim: &Claim, folder: &Path) -> Self {
-        let plan = claim.header.plan;
+    pub(super) fn new(runner: &'a ShardRunner, shard: &Assignment, folder: &Path, cancel: &'a Cancel) -> Self {
         Self {
-            shared,
-            fence: claim.fence,
-            account: claim.account.clone(),
-            is_secret: claim.is_secret(),
-            plan,
-            end: AtomicU32::new(claim.header.episodes_to_run()),
+            runner,
+            fence: shard.fence,
+            account: shard.account.clone(),
+            is_secret: shard.is_secret(),
+            plan: shard.plan,
+            end: AtomicU32::new(u32::MAX),
             folder: folder.to_owned(),
+            cancel,
         }
     }
 
     /// Returns how the work on the shard ended.
     pub(super) fn ended(&self, outcome: Result<(), SessionError>) -> ShardEnd {
         match outcome {
-            Ok(()) if self.shared.stopping.is_cancelled() => ShardEnd::HandBack,
+            Ok(()) if self.runner.stopping.is_cancelled() => ShardEnd::HandBack,
             Ok(()) => ShardEnd::Done,
             Err(error) => ShardEnd::from(error),
         }
     }
 
-    /// Waits until evidence is stored.
-    fn kept(&self, episode: u32, keeping: impl Future<Output = Result<(), BlobError>>) -> Result<(), Rejection> {
-        self.shared.wait(keeping).map_err(|error| {
-            // The result of the note is ignored: the records may be unavailable as well.
-            let evidence = "the episode's evidence could not be stored";
-            let replaced = ReplacedAttempt::new(episode, ReplacementReason::Outage, evidence);
-            drop(
-                self.shared.wait(self.shared.options.records.note_attempt(self.fence, AttemptNote::Replaced(replaced))),
-            );
-            unstored("the evidence", episode, error)
-        })
-    }
-
-    fn record(&self, result: &EpisodeResult) -> Result<RecordOutcome, StoreError> {
-        let options = &self.shared.options;
-        self.offered(|| options.records.record_episode(self.fence, result.clone(), options.clock.now()))
-    }
-
-    /// Writes to the records; retries failed writes after a pause.
-    fn offered<T, F>(&self, mut write: impl FnMut() -> F) -> Result<T, StoreError>
-    where
-        F: Future<Output = Result<T, StoreError>>,
-    {
+    /// Writes to the records; retries failed writes after a pause, while the lease is held.
+    fn offered<T>(&self, mut write: impl FnMut() -> Result<T, DispatchError>) -> Result<T, DispatchError> {
         let (mut pause, mut tries) = (RECORD_PAUSE, 1);
         loop {
-            match self.shared.wait(write()) {
-                Err(error) if tries < RECORD_TRIES => {
+            match write() {
+                Err(error) if tries < RECORD_TRIES && !self.cancel.is_cancelled() => {
                     error.log("write to records failed, retrying");
                     thread::sleep(pause);
                     (tries, pause) = (tries + 1, pause * 2);

@@ -1,0 +1,124 @@
+//! Where shards come from and where their results go.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use assay_model::{AccountId, Artifact, Assignment, AttemptNote, EpisodeResult, Fence, JobId};
+use assay_scenario::Scenario;
+use assay_store::{
+    BlobError, EpisodeProgress, Lease, ModelFile, PolicyServerAccess, RecordOutcome, ShardKind, StoreError,
+};
+use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
+
+use crate::SessionError;
+
+/// The source of shards and the receiver of their results: the server's own records, or a server elsewhere. Its methods
+/// block.
+///
+/// # Errors
+/// [`DispatchError`]: the records, the storage, or the server are unavailable.
+pub(crate) trait Dispatch: Send + Sync + fmt::Debug {
+    /// Claims a shard of this kind that belongs to none of the `excluded` accounts.
+    fn claim(&self, kind: ShardKind, excluded: &[AccountId]) -> Result<Option<Assignment>, DispatchError>;
+
+    /// Waits until there may be work, at most for `limit`. Returns true if there is a hint of work.
+    fn wait_for_work(&self, limit: Duration) -> bool;
+
+    /// Renews the leases of shards. Returns those that are lost.
+    fn renew(&self, held: &[Fence]) -> Result<Vec<Fence>, DispatchError>;
+
+    /// Returns the scenario in the version that the job was accepted for.
+    fn scenario(&self, assignment: &Assignment) -> Result<Arc<Scenario>, SessionError>;
+
+    /// Returns the policy's archive as a file that does not change.
+    fn archive(&self, assignment: &Assignment) -> Result<PathBuf, SessionError>;
+
+    /// Returns the files of the models that the policy declares.
+    fn models(&self, assignment: &Assignment) -> Result<Vec<ModelFile>, SessionError>;
+
+    /// Returns the way to the policy's server.
+    fn server(&self, assignment: &Assignment) -> Result<PolicyServerAccess, SessionError>;
+
+    /// Creates a folder for evidence that is not stored yet, deleted when dropped.
+    fn evidence_folder(&self) -> io::Result<TempDir>;
+
+    /// Returns the folder of files that are about to be stored.
+    fn storage_root(&self) -> &Path;
+
+    /// Stores a file of evidence before a result refers to it.
+    fn keep(&self, fence: Fence, file: &Artifact, path: &Path) -> Result<(), DispatchError>;
+
+    /// Writes a result, whose files are all stored.
+    fn record(&self, fence: Fence, result: &EpisodeResult) -> Result<RecordOutcome, DispatchError>;
+
+    /// Called after a result was recorded with this outcome.
+    fn recorded(&self, fence: Fence, result: &EpisodeResult, outcome: RecordOutcome);
+
+    /// Stores a fact about an unfinished episode.
+    fn note(&self, fence: Fence, note: &AttemptNote) -> Result<Lease, DispatchError>;
+
+    /// Gives a shard back.
+    fn give_back(&self, fence: Fence, how: ShardReturn) -> Result<(), DispatchError>;
+
+    /// Receives the progress of an episode.
+    fn progress(&self, job: JobId, progress: EpisodeProgress);
+
+    /// Called when an episode no longer runs here.
+    fn ended(&self, job: JobId, episode: u32);
+
+    /// Called when files can (`None`) or cannot be stored on this machine.
+    fn storage_health(&self, shard: &Assignment, problem: Option<&str>);
+}
+
+/// The way in which a shard is given back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "how")]
+pub(crate) enum ShardReturn {
+    /// The worker is leaving, or it is another job's turn. Has no effect on a shard that is complete.
+    Release,
+    /// Something that it needs is unreachable. Counts no failure.
+    Postpone {
+        /// Time until it may be claimed again.
+        pause_s: u32,
+        /// For the log.
+        reason: String,
+    },
+    /// An internal error.
+    Fail {
+        /// For the job's owner.
+        reason: String,
+    },
+    /// The scenario cannot be run.
+    Scenario {
+        /// For its author.
+        message: String,
+    },
+}
+
+/// The reason why a dispatch did not answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DispatchError {
+    /// The records.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The storage for evidence.
+    #[error(transparent)]
+    Blob(#[from] BlobError),
+    /// What an episode needs.
+    #[error(transparent)]
+    Inputs(#[from] SessionError),
+}
+
+impl DispatchError {
+    /// Logs the error, unless its health was logged already.
+    pub(crate) fn log(&self, what: &str) {
+        match self {
+            Self::Store(error) => error.log(what),
+            other => tracing::error!(error = %assay_model::ErrorChain(other), "{what}"),
+        }
+    }
+}
