@@ -26,6 +26,30 @@ async fn postgres_records_conform() {
     .await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn sqlite_records_conform_when_shared() {
+    let folder = tempfile::tempdir().unwrap();
+    let number = std::cell::Cell::new(0);
+    Box::pin(testing::shared_store(async || {
+        number.set(number.get() + 1);
+        let folder = folder.path().join(number.get().to_string());
+        let server = SqliteRecords::open(&folder, "a server").unwrap();
+        [server, SqliteRecords::open_beside(&folder, "beside it").unwrap()]
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_records_conform_when_shared() {
+    let folder = tempfile::tempdir().unwrap();
+    Box::pin(testing::shared_store(async || {
+        let options = PostgresOptions::new(Postgres::shared().database());
+        let open = async || PostgresRecords::open(&options, folder.path()).await.unwrap();
+        [open().await, open().await]
+    }))
+    .await;
+}
+
 #[tokio::test]
 async fn the_local_queue_conforms() {
     testing::queue(async || LocalQueue::new()).await;
