@@ -24,12 +24,12 @@ const PORT_ATTEMPTS: u32 = 5;
 /// Maximum time for the server to start, with recovery after a crash.
 const START: Duration = Duration::from_secs(60);
 /// Settings of every server: small, and without anything that works in the background for long.
-const SETTINGS: &str = "listen_addresses = '127.0.0.1'\nmax_connections = 200\nshared_buffers = 64MB\n\
+const SETTINGS: &str = "listen_addresses = '127.0.0.1'\nunix_socket_directories = ''\nmax_connections = 200\nshared_buffers = 64MB\n\
                         log_min_messages = warning\nlog_min_error_statement = panic\n";
 /// Ends the server of the folder `$1` and removes the folder once the test program has ended, however it ends: its end of
 /// standard input is closed then.
 const KEEPER: &str = "cat > /dev/null; pid=$(head -n 1 \"$1/data/postmaster.pid\" 2> /dev/null) && kill -QUIT \"$pid\"
-    while kill -0 \"$pid\" 2> /dev/null; do sleep 0.05; done; rm -rf \"$1\"";
+    for i in $(seq 200); do kill -0 \"$pid\" 2> /dev/null || break; sleep 0.05; done; rm -rf \"$1\"";
 
 /// A running PostgreSQL server. Dropping it stops it and removes its files.
 #[derive(Debug)]
@@ -79,7 +79,6 @@ impl Postgres {
         for (name, value) in settings {
             text.push_str(&format!("{name} = '{value}'\n"));
         }
-        text.push_str(&format!("unix_socket_directories = '{}'\n", server.folder.display()));
         server.append("postgresql.conf", &text);
         let users = fs::read_to_string(server.folder.join("data/pg_hba.conf")).unwrap();
         let locked = format!("host all {LOCKED_USER} 127.0.0.1/32 scram-sha-256\n{users}");
@@ -137,12 +136,15 @@ impl Postgres {
 
     /// Kills all processes of the server.
     pub fn kill(&self) {
-        let pid = fs::read_to_string(self.folder.join("data/postmaster.pid")).unwrap();
+        let lock = self.folder.join("data/postmaster.pid");
+        let pid = fs::read_to_string(&lock).unwrap();
         let pid: i32 = pid.lines().next().unwrap().parse().unwrap();
         let pid = rustix::process::Pid::from_raw(pid).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
         // Its children notice that it is gone, and end.
         wait_for("the end of the server's processes", START, || self.processes().is_empty().then_some(()));
+        // The server would refuse to start as long as nobody has asked for the exit code of its dead process.
+        fs::remove_file(lock).unwrap();
     }
 
     /// Starts the server again after [`Self::stop_immediately`] or [`Self::kill`].
