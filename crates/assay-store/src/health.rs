@@ -233,7 +233,9 @@ impl StorageHealth {
             (false, false, false) => {
                 "check the disk, and whether this user can write to assay.db in the data folder; docs/operations.md explains how to restore a backup"
             }
-            (true, true, _) => "free space on the disk of the database server that store.url names; no restart is needed",
+            (true, true, _) => {
+                "free space on the disk of the database server that store.url names; no restart is needed"
+            }
             (true, false, true) => {
                 "check that the database server that store.url names is running, reachable and not overloaded; no restart is needed"
             }

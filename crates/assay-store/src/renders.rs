@@ -104,9 +104,7 @@ pub(crate) fn has_file(files: &[Artifact], name: &str) -> bool {
 /// Returns true if a new result of a job is to be rendered once the job has a verdict. Files that its evidence already
 /// contains (the showcase of a submission) are not rendered again.
 pub(crate) fn is_rendered_later(header: &JobHeader, result: &EpisodeResult) -> bool {
-    has_file(&result.evidence, files::TRACE)
-        && !has_file(&result.evidence, files::LOG)
-        && header.record.wants(result)
+    has_file(&result.evidence, files::TRACE) && !has_file(&result.evidence, files::LOG) && header.record.wants(result)
 }
 
 /// Maximum length of a stored note, in bytes.

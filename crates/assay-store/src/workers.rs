@@ -20,8 +20,7 @@ const MAX_NAME_BYTES: usize = 63;
 /// Maximum length of a quarantine's reason, in bytes.
 pub(crate) const MAX_QUARANTINE_REASON_BYTES: usize = 1024;
 /// Message of a certification that ended at a result which was discarded.
-pub(crate) const ENDED_BY_DISCARDED: &str =
-    "the episode at which it ended has to run again; submit the job again";
+pub(crate) const ENDED_BY_DISCARDED: &str = "the episode at which it ended has to run again; submit the job again";
 
 /// The reason for which results are discarded, and its description.
 pub(crate) type Discarding = (ReplacementReason, &'static str);

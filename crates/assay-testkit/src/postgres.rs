@@ -222,7 +222,8 @@ fn unprivileged() -> Option<(u32, u32)> {
     let users = BufReader::new(fs::File::open("/etc/passwd").unwrap());
     let found = users.lines().map_while(Result::ok).find_map(|line| {
         let fields: Vec<&str> = line.split(':').collect();
-        (fields.first() == Some(&"postgres")).then(|| Some((fields.get(2)?.parse().ok()?, fields.get(3)?.parse().ok()?)))?
+        (fields.first() == Some(&"postgres"))
+            .then(|| Some((fields.get(2)?.parse().ok()?, fields.get(3)?.parse().ok()?)))?
     });
     Some(found.unwrap_or_else(|| panic!("there is no user postgres: install Debian's package postgresql")))
 }

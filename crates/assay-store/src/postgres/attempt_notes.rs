@@ -15,8 +15,7 @@ pub(super) async fn add(db: PgSession, fence: Fence, note: &AttemptNote) -> PgRe
     let sql = "SELECT job_id FROM shards
                WHERE job_id = $1 AND shard = $2 AND state = 'LEASED' AND attempt = $3
                      AND first_episode <= $4 AND end_episode > $4 FOR NO KEY UPDATE";
-    let (shard, attempt, episode) =
-        (i64::from(fence.shard), i64::from(fence.attempt), i64::from(note.episode()));
+    let (shard, attempt, episode) = (i64::from(fence.shard), i64::from(fence.attempt), i64::from(note.episode()));
     if first(&db, sql, &[&fence.job_id.0, &shard, &attempt, &episode], |_| Ok(())).await?.is_none() {
         return Ok(Lease::Lost);
     }
@@ -32,7 +31,8 @@ pub(super) async fn lease_expired(db: &PgSession, job: JobId, shard: u32) -> PgR
     let found = first(db, sql, &[&job.0, &i64::from(shard)], |row| {
         let range: Range<u32> = number(row, "first_episode")?..number(row, "end_episode")?;
         Ok((text(row, "worker")?.to_owned(), number::<u32>(row, "attempt")?, range))
-    }).await;
+    })
+    .await;
     let Some((worker, attempt, mut range)) = found? else { return Ok(()) };
     let sql = "SELECT job_id, episode FROM episodes WHERE job_id = $1 AND episode >= $2 AND episode < $3";
     let (start, end) = (i64::from(range.start), i64::from(range.end));

@@ -30,7 +30,11 @@ pub(super) struct Batches<Q, A>(mpsc::Sender<BatchedCall<Q, A>>);
 impl<Q: Send + 'static, A: Send + 'static> Batches<Q, A> {
     /// Starts the task; it ends when this is dropped. At most `concurrent` calls of `run` are in progress. Under load, after
     /// a transaction with several requests, the next one waits up to `wait` for more.
-    pub(super) fn start<F>(concurrent: usize, wait: Duration, run: impl Fn(Vec<BatchedCall<Q, A>>) -> F + Send + 'static) -> Self
+    pub(super) fn start<F>(
+        concurrent: usize,
+        wait: Duration,
+        run: impl Fn(Vec<BatchedCall<Q, A>>) -> F + Send + 'static,
+    ) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {

@@ -201,7 +201,8 @@ async fn start(db: &PgSession, next: &LockedShard, terms: &ClaimTerms<'_>) -> Pg
         return Ok(true);
     }
     let id = next.claim.fence.job_id.0;
-    let sql = "UPDATE jobs SET status = 'RUNNING', started_at = coalesce(started_at, $2), machine = coalesce(machine, $3),
+    let sql =
+        "UPDATE jobs SET status = 'RUNNING', started_at = coalesce(started_at, $2), machine = coalesce(machine, $3),
                                machine_fingerprint = coalesce(machine_fingerprint, $4)
                WHERE job_id = (SELECT job_id FROM jobs WHERE job_id = $1 AND status IN ('QUEUED', 'RUNNING')
                                    AND ($3::text IS NULL OR machine IS NULL OR machine = $3)

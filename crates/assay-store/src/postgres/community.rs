@@ -96,7 +96,8 @@ async fn failures(db: PgSession, account: &AccountId, now: Timestamp) -> PgResul
     let sql = "SELECT count(*) AS number, min(at) AS first FROM publishing_failures WHERE account = $1 AND at > $2";
     let found = first(&db, sql, &[&account.as_str(), &day_before(now)], |row| {
         Ok((number(row, "number")?, time_or_null(row, "first")?))
-    }).await;
+    })
+    .await;
     let (count, oldest): (u32, Option<Timestamp>) = found?.unwrap_or_default();
     Ok(PublishingFailures { count, frees_at: oldest.map(|at| at.saturating_add(DAY).unwrap_or(Timestamp::MAX)) })
 }
@@ -152,7 +153,8 @@ async fn may_publish(
     // One more version is allowed once all but the last `others` are a day old.
     let recent = "SELECT id, published_at FROM community_versions WHERE account = $1 AND published_at > $2
                   ORDER BY published_at DESC LIMIT 1 OFFSET $3";
-    let filling = first(db, recent, &[&account, &day_before(now), &i64::from(others)], |row| time(row, "published_at")).await;
+    let filling =
+        first(db, recent, &[&account, &day_before(now), &i64::from(others)], |row| time(row, "published_at")).await;
     let frees_at = |at: Timestamp| at.saturating_add(DAY).unwrap_or(Timestamp::MAX);
     Ok(filling?.map_or(PublishOutcome::Done, |at| PublishOutcome::TooMany { frees_at: Some(frees_at(at)) }))
 }
@@ -173,8 +175,7 @@ async fn publish(db: PgSession, new: &NewVersion, max_a_day: u32) -> PgResult<Pu
                                                   name = excluded.name, tags = excluded.tags, words = excluded.words";
         let words = [id, &card.name, &card.description, &new.tags.join(" ")].join("\n").to_lowercase();
         let name = card.name.to_ascii_lowercase();
-        let values: [Parameter<'_>; 7] =
-            [&id, &new.account.as_str(), &now, &to_json(card)?, &name, &new.tags, &words];
+        let values: [Parameter<'_>; 7] = [&id, &new.account.as_str(), &now, &to_json(card)?, &name, &new.tags, &words];
         change(&db, sql, &values).await?;
     }
     let sql = "INSERT INTO community_versions (id, version, account, digest, published_at) VALUES ($1, $2, $3, $4, $5)";
@@ -185,7 +186,8 @@ async fn publish(db: PgSession, new: &NewVersion, max_a_day: u32) -> PgResult<Pu
 /// Returns whether a new version is higher than all existing ones.
 async fn is_highest(db: &PgSession, id: &str, (version, published_at): (&str, i64)) -> PgResult<bool> {
     let sql = "SELECT version, published_at FROM community_versions WHERE id = $1";
-    let known = all(db, sql, &[&id], |row| Ok((field::<String>(row, "version")?, field::<i64>(row, "published_at")?))).await;
+    let known =
+        all(db, sql, &[&id], |row| Ok((field::<String>(row, "version")?, field::<i64>(row, "published_at")?))).await;
     let new = version_rank(version, published_at);
     Ok(known?.iter().all(|(version, published_at)| version_rank(version, *published_at) <= new))
 }

@@ -5,7 +5,9 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
 use super::failure::PgResult;
-use super::row::{change, expect_one, field, first, job_id, json, json_or_null, micros, number, parsed, to_json, until};
+use super::row::{
+    change, expect_one, field, first, job_id, json, json_or_null, micros, number, parsed, to_json, until,
+};
 use super::session::PgSession;
 use super::{PostgresRecords, jobs, queue_snapshot, renders, signed_documents};
 use crate::{
@@ -88,7 +90,8 @@ async fn claim(
             episodes: Vec::new(),
         };
         Ok((claim, number(row, "num_episodes")?))
-    }).await;
+    })
+    .await;
     let Some((mut claim, episodes)) = claimed? else { return Ok(None) };
     claim.episodes = jobs::episodes(&db, claim.fence.job_id, 0, episodes).await?;
     Ok(Some(claim))
@@ -167,7 +170,8 @@ async fn complete(
             &to_json(&outcome.conclusion)?,
             &to_json(&outcome.fingerprint)?,
         ],
-    ).await;
+    )
+    .await;
     if changed? == 0 {
         return Ok(false);
     }

@@ -65,7 +65,8 @@ async fn begin(db: PgSession, claim: &IdempotencyClaim, now: Timestamp) -> PgRes
                WHERE account = $1 AND key = $2 FOR UPDATE";
     let found = first(&db, sql, &[&account, &key], |row| {
         Ok((bytes32(row, "request")?, time(row, "begun_at")?, response(row)?))
-    }).await;
+    })
+    .await;
     // The row was deleted in between: the attempt that held it was abandoned at this moment.
     let Some((known, begun_at, stored)) = found? else { return Ok(IdempotencyStart::Running) };
     let is_over = now.duration_since(begun_at) >= if stored.is_some() { RESPONSE_LIFETIME } else { REQUEST_LEASE };
@@ -75,7 +76,8 @@ async fn begin(db: PgSession, claim: &IdempotencyClaim, now: Timestamp) -> PgRes
         Some(stored) => return Ok(IdempotencyStart::Done(stored)),
         None => return Ok(IdempotencyStart::Running),
     }
-    let sql = "UPDATE answers SET request = $3, attempt = $4, begun_at = $5, status = NULL, location = NULL, body = NULL
+    let sql =
+        "UPDATE answers SET request = $3, attempt = $4, begun_at = $5, status = NULL, location = NULL, body = NULL
                WHERE account = $1 AND key = $2";
     change(&db, sql, &[&account, &key, &request, &claim.attempt, &now_stored]).await?;
     Ok(IdempotencyStart::New)
@@ -118,8 +120,7 @@ fn response(row: &Row) -> PgResult<Option<StoredResponse>> {
 /// Returns true if the attempt holds the key, whose row is locked then.
 async fn holds(db: &PgSession, claim: &IdempotencyClaim) -> PgResult<bool> {
     let sql = "SELECT key FROM answers WHERE account = $1 AND key = $2 AND attempt = $3 FOR UPDATE";
-    let parameters: [super::row::Parameter<'_>; 3] =
-        [&claim.account.as_str(), &claim.key.as_str(), &claim.attempt];
+    let parameters: [super::row::Parameter<'_>; 3] = [&claim.account.as_str(), &claim.key.as_str(), &claim.attempt];
     Ok(first(db, sql, &parameters, |_| Ok(())).await?.is_some())
 }
 
@@ -137,7 +138,8 @@ async fn finish(db: &PgSession, claim: &IdempotencyClaim, response: &StoredRespo
             &response.location,
             &response.body,
         ],
-    ).await;
+    )
+    .await;
     Ok(changed? == 1)
 }
 

@@ -25,8 +25,7 @@ pub(super) async fn list(db: PgSession, filter: &JobFilter) -> PgResult<(Vec<Job
         "SELECT {COLUMNS} FROM jobs WHERE {matching} AND ($6::uuid IS NULL OR job_id < $6)
          ORDER BY job_id DESC LIMIT $7 OFFSET $8"
     );
-    let values: [Parameter<'_>; 8] =
-        [&account, &scenario, &status, &verdict, &published_by, &before, &limit, &offset];
+    let values: [Parameter<'_>; 8] = [&account, &scenario, &status, &verdict, &published_by, &before, &limit, &offset];
     // Without other filters the total is kept with each account.
     let kept = match filter.kind {
         JobKind::Verify => Some("verifications"),

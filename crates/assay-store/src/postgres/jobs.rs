@@ -78,7 +78,8 @@ pub(super) async fn create(db: &PgSession, job: &NewJob) -> PgResult<u32> {
     }
     let ask = quotas::admit(db, job).await?;
     let id = job.header.job_id;
-    let sql = "INSERT INTO jobs (job_id, account, scenario, status, header, policy_path, num_episodes, created_at, kind,
+    let sql =
+        "INSERT INTO jobs (job_id, account, scenario, status, header, policy_path, num_episodes, created_at, kind,
                                  season, sim_s, policy_bytes)
                VALUES ($1, $2, $3, 'QUEUED', $4, $5, $6, $7, $8, $9, $10, $11)";
     let inserted = change(
@@ -97,7 +98,8 @@ pub(super) async fn create(db: &PgSession, job: &NewJob) -> PgResult<u32> {
             &bigint(ask.sim_s),
             &bigint(ask.stored_bytes),
         ],
-    ).await;
+    )
+    .await;
     match inserted {
         Ok(_) => {}
         Err(failure) if is_taken(&failure) => {
@@ -189,7 +191,8 @@ async fn end(
                WHERE job_id = $1 AND state IN ('QUEUED', 'LEASED')";
     change(db, sql, &[&id.0]).await?;
     renders::forget(db, id).await?;
-    let sql = "UPDATE jobs SET status = $3, completed_at = $4, failure = $5, failed_by_platform = $6, failure_message = $7,
+    let sql =
+        "UPDATE jobs SET status = $3, completed_at = $4, failure = $5, failed_by_platform = $6, failure_message = $7,
                                judge_worker = NULL, judge_lease_until = NULL, removing = true
                WHERE job_id = $1 AND status = $2";
     let json = failure.map(to_json).transpose()?;

@@ -48,9 +48,7 @@ impl KeyRecords for PostgresRecords {
     }
 
     async fn revoke_key(&self, id: &KeyId, now: Timestamp) -> Result<bool, StoreError> {
-        self.changed_keys(
-            self.engine.write("revoking a key", |db| async move { revoke(&db, id, now).await }).await,
-        )
+        self.changed_keys(self.engine.write("revoking a key", |db| async move { revoke(&db, id, now).await }).await)
     }
 
     async fn revoke_key_unless_last_admin(&self, id: &KeyId, now: Timestamp) -> Result<RevokeOutcome, StoreError> {
@@ -88,12 +86,11 @@ async fn create(db: &PgSession, key: &KeyRecord) -> PgResult<()> {
             &key.revoked_at.map(micros),
             &key.last_used_at.map(micros),
         ],
-    ).await;
+    )
+    .await;
     match inserted {
         Ok(_) => Ok(()),
-        Err(failure) if is_taken(&failure) => {
-            Err(StoreError::Exists { what: "key", id: key.id.to_string() }.into())
-        }
+        Err(failure) if is_taken(&failure) => Err(StoreError::Exists { what: "key", id: key.id.to_string() }.into()),
         Err(failure) => Err(failure),
     }
 }
@@ -111,8 +108,7 @@ async fn get(db: PgSession, id: &KeyId) -> PgResult<Option<KeyRecord>> {
 }
 
 async fn list(db: &PgSession, account: Option<&AccountId>) -> PgResult<Vec<KeyRecord>> {
-    let sql =
-        format!("SELECT {COLUMNS} FROM keys WHERE $1::text IS NULL OR account = $1 ORDER BY created_at, id");
+    let sql = format!("SELECT {COLUMNS} FROM keys WHERE $1::text IS NULL OR account = $1 ORDER BY created_at, id");
     all(db, &sql, &[&account.map(AccountId::as_str)], read).await
 }
 

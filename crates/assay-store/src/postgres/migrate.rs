@@ -37,9 +37,14 @@ const LOCK: i64 = 0x61_73_73_61_79;
 #[derive(Debug)]
 pub(super) enum SchemaProblem {
     /// The schema is newer and no longer serves this version.
-    Newer { found: u32, known: u32 },
+    Newer {
+        found: u32,
+        known: u32,
+    },
     /// A step in the database has another content.
-    Other { number: u32 },
+    Other {
+        number: u32,
+    },
     Failed(PgFailure),
 }
 
@@ -91,7 +96,8 @@ async fn apply(session: &PgSession, steps: &[SchemaStep]) -> Result<(), SchemaPr
     // Another process may have migrated meanwhile.
     let found = applied(session, steps).await?;
     if found.is_none() {
-        let sql = "CREATE TABLE assay_schema (number bigint PRIMARY KEY, checksum text NOT NULL, serves bigint NOT NULL)";
+        let sql =
+            "CREATE TABLE assay_schema (number bigint PRIMARY KEY, checksum text NOT NULL, serves bigint NOT NULL)";
         session.batch(sql).await?;
     }
     let found = found.unwrap_or(0);

@@ -10,8 +10,7 @@ use tokio_postgres::Row;
 use super::failure::PgResult;
 use super::removals::UNNEEDED;
 use super::row::{
-    Parameter, all, bigint, change, count, expect_one, field, first, job_id, micros, number, parsed, time,
-    time_or_null,
+    Parameter, all, bigint, change, count, expect_one, field, first, job_id, micros, number, parsed, time, time_or_null,
 };
 use super::session::PgSession;
 use super::{PostgresRecords, quotas};
@@ -87,9 +86,8 @@ async fn get_upload(db: PgSession, account: &AccountId, upload: ModelUploadId) -
 }
 
 async fn list(db: PgSession, account: &AccountId, limit: u32, offset: u32) -> PgResult<(Vec<ModelRecord>, u64)> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM models WHERE account = $1 ORDER BY created_at DESC, sha256 LIMIT $2 OFFSET $3"
-    );
+    let sql =
+        format!("SELECT {COLUMNS} FROM models WHERE account = $1 ORDER BY created_at DESC, sha256 LIMIT $2 OFFSET $3");
     let found = all(&db, &sql, &[&account.as_str(), &i64::from(limit), &i64::from(offset)], read).await?;
     let total = count(&db, "SELECT count(*) FROM models WHERE account = $1", &[&account.as_str()]).await?;
     Ok((found, total))
@@ -162,7 +160,8 @@ async fn announce(db: PgSession, new: &NewModel, quota: ModelQuota) -> PgResult<
     }
     let sql = "SELECT count(*) AS models, coalesce(sum(size_bytes), 0)::bigint AS bytes
                FROM models WHERE account = $1";
-    let has = first(&db, sql, &[&new.account.as_str()], |row| Ok((number(row, "models")?, number(row, "bytes")?))).await;
+    let has =
+        first(&db, sql, &[&new.account.as_str()], |row| Ok((number(row, "models")?, number(row, "bytes")?))).await;
     admit(quota, has?.unwrap_or_default(), new.size_bytes)?;
     let sql = "INSERT INTO models (account, sha256, size_bytes, name, upload_id, created_at, expires_at)
                VALUES ($1, $2, $3, $4, $5, $6, $7)";

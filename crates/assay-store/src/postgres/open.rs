@@ -32,8 +32,8 @@ impl PostgresRecords {
         let (config, tls) = options.parse()?;
         let tls = connector(&tls)?;
         let server = options.server();
-        let pool = pool(config.clone(), tls.clone())
-            .map_err(|error| refused(server.clone(), PgFailure::Connection(error)))?;
+        let pool =
+            pool(config.clone(), tls.clone()).map_err(|error| refused(server.clone(), PgFailure::Connection(error)))?;
         let engine = Arc::new(PgEngine::new(pool, StorageHealth::of_server(folder)));
 
         let session = engine.session().await.map_err(|failure| refused(server.clone(), failure))?;

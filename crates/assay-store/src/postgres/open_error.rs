@@ -10,7 +10,9 @@ use crate::StoreError;
 #[non_exhaustive]
 pub enum PostgresOpenError {
     /// The address is invalid.
-    #[error("store.url is not the address of a PostgreSQL server: {problem}; it has the form postgres://user@host/database")]
+    #[error(
+        "store.url is not the address of a PostgreSQL server: {problem}; it has the form postgres://user@host/database"
+    )]
     InvalidUrl {
         /// What is wrong; contains no password.
         problem: String,
@@ -70,7 +72,9 @@ pub enum PostgresOpenError {
         source: Arc<dyn std::error::Error + Send + Sync>,
     },
     /// The server is too old.
-    #[error("the PostgreSQL server {server} has version {found}, and at least {least} is needed: upgrade it, or name another in store.url")]
+    #[error(
+        "the PostgreSQL server {server} has version {found}, and at least {least} is needed: upgrade it, or name another in store.url"
+    )]
     OldServer {
         /// Its address without password.
         server: String,
@@ -80,7 +84,9 @@ pub enum PostgresOpenError {
         least: u32,
     },
     /// The database does not store text as UTF-8.
-    #[error("the database of {server} has the encoding {encoding}: name one in store.url that was created with ENCODING 'UTF8'")]
+    #[error(
+        "the database of {server} has the encoding {encoding}: name one in store.url that was created with ENCODING 'UTF8'"
+    )]
     Encoding {
         /// Its address without password.
         server: String,
@@ -109,7 +115,9 @@ pub enum PostgresOpenError {
         source: Arc<dyn std::error::Error + Send + Sync>,
     },
     /// The server's disk is full.
-    #[error("the disk of the PostgreSQL server {server} is full: free space there, or name another server in store.url")]
+    #[error(
+        "the disk of the PostgreSQL server {server} is full: free space there, or name another server in store.url"
+    )]
     DiskFull {
         /// Its address without password.
         server: String,

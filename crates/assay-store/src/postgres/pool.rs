@@ -62,6 +62,7 @@ pub(super) fn connector(options: &TlsOptions) -> Result<MakeRustlsConnect, Postg
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let versions = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let builder = versions.map_err(|source| PostgresOpenError::Tls { server: String::new(), source: Arc::new(source) })?;
+    let builder =
+        versions.map_err(|source| PostgresOpenError::Tls { server: String::new(), source: Arc::new(source) })?;
     Ok(MakeRustlsConnect::new(builder.with_root_certificates(roots).with_no_client_auth()))
 }

@@ -133,8 +133,7 @@ async fn of_showcases(db: &PgSession, scenario: &ScenarioId, now: Timestamp) -> 
                              AND {published_at} <= $2
              ORDER BY season DESC, job_id DESC LIMIT $3) AS last"
     );
-    let seconds: Option<f64> =
-        value(db, &sql, &[&scenario.as_str(), &micros(now), &i64::from(WINDOW)]).await?;
+    let seconds: Option<f64> = value(db, &sql, &[&scenario.as_str(), &micros(now), &i64::from(WINDOW)]).await?;
     Ok(seconds.map(|seconds| EpisodeDuration { scenario: scenario.clone(), remote: false, seconds }))
 }
 

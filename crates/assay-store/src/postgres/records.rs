@@ -10,7 +10,9 @@ use crate::{Records, StoreError};
 impl Records for PostgresRecords {
     async fn ping(&self) -> Result<(), StoreError> {
         self.engine
-            .query("pinging the database", |db| async move { value::<i64>(&db, "SELECT count(*) FROM assay_schema", &[]).await })
+            .query("pinging the database", |db| async move {
+                value::<i64>(&db, "SELECT count(*) FROM assay_schema", &[]).await
+            })
             .await
             .map(drop)
     }

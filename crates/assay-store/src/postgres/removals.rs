@@ -124,7 +124,8 @@ async fn erase(db: PgSession, account: Option<&AccountId>, id: JobId, now: Times
                WHERE job_id = $1 AND ($2::text IS NULL OR account = $2) FOR NO KEY UPDATE";
     let found = first(&db, sql, &[&id.0, &account.map(AccountId::as_str)], |row| {
         Ok((status(row)?, time_or_null(row, "erased_at")?))
-    }).await;
+    })
+    .await;
     match found? {
         None => return Ok(EraseOutcome::NotFound),
         Some((_, Some(at))) => return Ok(EraseOutcome::Already(at)),

@@ -206,9 +206,11 @@ async fn request(db: PgSession, job: JobId, record: Record) -> PgResult<RenderRe
         Some((_, true)) => return Ok(RenderRequestOutcome::NoEvidence),
         Some((_, false)) => {}
     }
-    let results = all(&db, "SELECT job_id, result FROM episodes WHERE job_id = $1 ORDER BY episode", &[&job.0], |row| {
-        json::<EpisodeResult>(row, "result")
-    }).await;
+    let results =
+        all(&db, "SELECT job_id, result FROM episodes WHERE job_id = $1 ORDER BY episode", &[&job.0], |row| {
+            json::<EpisodeResult>(row, "result")
+        })
+        .await;
     let mut queued = 0;
     for result in results?.iter().filter(|result| record.wants(result)) {
         if has_file(&result.evidence, files::TRACE) && request_episode(&db, job, result).await? {
@@ -242,9 +244,7 @@ async fn request_episode(db: &PgSession, job: JobId, result: &EpisodeResult) -> 
 
 /// Queues the entries of a job that has its verdict.
 pub(super) async fn queue(db: &PgSession, job: JobId) -> PgResult<()> {
-    change(db, "UPDATE renders SET state = 'QUEUED' WHERE job_id = $1 AND state = 'WAITING'", &[&job.0])
-        .await
-        .map(drop)
+    change(db, "UPDATE renders SET state = 'QUEUED' WHERE job_id = $1 AND state = 'WAITING'", &[&job.0]).await.map(drop)
 }
 
 /// Deletes the entries of a job that ended without a verdict.
@@ -272,7 +272,8 @@ pub(super) async fn reconcile(db: PgSession, now: Timestamp) -> PgResult<()> {
         let place = (job_id(row, "job_id")?, number::<u32>(row, "episode")?);
         let texts = (json::<Vec<Artifact>>(row, "files")?, json::<Vec<String>>(row, "notes")?);
         Ok((place, number::<u32>(row, "lapses")?, part(row)?, texts))
-    }).await;
+    })
+    .await;
     for (place, lapses, part, (files, mut notes)) in late? {
         if lapses >= MAX_LAPSES {
             notes.push(DISAPPEARED.to_owned());

@@ -6,8 +6,8 @@ use assay_model::{JobHeader, JobId, JobKind};
 use futures_util::future::join3;
 
 use super::failure::{PgFailure, PgResult, is_lost};
-use super::result_batches::ResultEntry;
 use super::queue_snapshot::WINDOW;
+use super::result_batches::ResultEntry;
 use super::row::{all, bigint, change, field, first, job_id, json, micros, number, text, time_or_null, to_json};
 use super::session::PgSession;
 use crate::renders::is_rendered_later;
@@ -56,7 +56,8 @@ async fn lock_jobs(db: &PgSession, entries: &[&ResultEntry]) -> PgResult<HashMap
     let locked = all(db, sql, &[&ids], |row| {
         let (account, header) = (text(row, "account")?.to_owned(), json(row, "header")?);
         Ok((job_id(row, "job_id")?, LockedJob { account, header, is_remote: field(row, "is_remote")? }))
-    }).await;
+    })
+    .await;
     Ok(locked?.into_iter().collect())
 }
 
@@ -116,12 +117,14 @@ async fn call(
                 "DUPLICATE" => (RecordOutcome::Duplicate, None),
                 "FENCED" => (RecordOutcome::Fenced, None),
                 _ => {
-                    let text = format!("episode {} is not in shard {} of {}", result.episode, fence.shard, fence.job_id);
+                    let text =
+                        format!("episode {} is not in shard {} of {}", result.episode, fence.shard, fence.job_id);
                     return Err(StoreError::Invalid(text).into());
                 }
             })
         },
-    ).await;
+    )
+    .await;
     let (outcome, since) = found?.ok_or_else(|| StoreError::Invalid("a result had no outcome".into()))?;
     if matches!(outcome, RecordOutcome::New { .. }) {
         let stored: u64 = result.evidence.iter().map(|artifact| artifact.size_bytes).sum();

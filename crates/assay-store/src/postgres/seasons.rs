@@ -106,9 +106,8 @@ pub(super) async fn hold_open(db: &PgSession, scenario: &ScenarioId, number: u32
 }
 
 async fn list(db: PgSession, scenario: Option<&ScenarioId>) -> PgResult<Vec<Season>> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM seasons WHERE $1::text IS NULL OR scenario = $1 ORDER BY scenario, number DESC"
-    );
+    let sql =
+        format!("SELECT {COLUMNS} FROM seasons WHERE $1::text IS NULL OR scenario = $1 ORDER BY scenario, number DESC");
     all(&db, &sql, &[&scenario.map(ScenarioId::as_str)], read).await
 }
 
@@ -132,8 +131,7 @@ async fn begin_closing(
 ) -> PgResult<Option<Season>> {
     let sql = "UPDATE seasons SET state = 'CLOSING', top = $2, rerun_secret = $3, closing_at = $4
                WHERE scenario = $1 AND state = 'OPEN'";
-    let values: [Parameter<'_>; 4] =
-        [&scenario.as_str(), &i64::from(top), &secret.reveal().as_slice(), &micros(now)];
+    let values: [Parameter<'_>; 4] = [&scenario.as_str(), &i64::from(top), &secret.reveal().as_slice(), &micros(now)];
     if change(&db, sql, &values).await? == 0 { Ok(None) } else { get(&db, scenario, None).await }
 }
 

@@ -65,7 +65,8 @@ async fn choose(db: PgSession, account: Option<&AccountId>, id: JobId) -> PgResu
                WHERE job_id = $1 AND kind = 'submission' AND ($2::text IS NULL OR account = $2) FOR SHARE";
     let found = first(&db, sql, &[&id.0, &account.map(AccountId::as_str)], |row| {
         Ok((status(row)?, json::<JobHeader>(row, "header")?, field::<String>(row, "account")?))
-    }).await;
+    })
+    .await;
     let Some((status, JobHeader { scenario, arena: Some(entry), .. }, owner)) = found? else {
         return Ok(ChooseOutcome::NotFound);
     };

@@ -146,8 +146,7 @@ async fn note(
     let sql = "UPDATE webhook_deliveries
                SET state = $2, due_at = $3, log = $4, attempts = attempts + 1, first_at = coalesce(first_at, $5)
                WHERE job_id = $1";
-    let values: [Parameter<'_>; 5] =
-        [&job.0, &state.as_str(), &micros(due_at), &to_json(&log)?, &micros(attempt.at)];
+    let values: [Parameter<'_>; 5] = [&job.0, &state.as_str(), &micros(due_at), &to_json(&log)?, &micros(attempt.at)];
     change(&db, sql, &values).await.map(drop)
 }
 

@@ -69,8 +69,7 @@ pub(super) async fn quarantine(
 ) -> PgResult<Option<WorkerRemoval>> {
     let sql = "UPDATE workers SET state = 'QUARANTINED', reason = $2, state_since = $3
                WHERE name = $1 AND state <> 'QUARANTINED'";
-    let values: [Parameter<'_>; 3] =
-        [&worker.as_str(), &sanitise(reason, MAX_QUARANTINE_REASON_BYTES), &micros(now)];
+    let values: [Parameter<'_>; 3] = [&worker.as_str(), &sanitise(reason, MAX_QUARANTINE_REASON_BYTES), &micros(now)];
     if change(&db, sql, &values).await? == 0 {
         return Ok(None);
     }

@@ -12,8 +12,8 @@ use super::failure::SqlResult;
 use super::removals::UNNEEDED;
 use super::row::{all, change, expect_one, first, micros, parsed, time, time_or_null, value};
 use crate::{
-    AnnounceOutcome, MAX_LISTED_JOBS, ModelQuota, ModelRecord, ModelRecords, ModelRemoval,
-    ModelState, NewJob, NewModel, StoreError,
+    AnnounceOutcome, MAX_LISTED_JOBS, ModelQuota, ModelRecord, ModelRecords, ModelRemoval, ModelState, NewJob,
+    NewModel, StoreError,
 };
 
 const COLUMNS: &str =

@@ -92,10 +92,15 @@ pub(super) async fn results_are_written_once(records: &Handles) {
     records[0].create_job(job(1, "lab", 32, 32)).await.unwrap();
     let claim = records[0].claim_shard(&ShardRequest::new("w"), at(1), LEASE).await.unwrap().unwrap();
     // Each result is sent four times, as by a worker that got no answer.
-    let outcomes = parallel((0..128).map(|number| {
-        let (records, fence) = (handle(records, number / 2), claim.fence);
-        async move { records.record_episode(fence, episode(u32::try_from(number % 32).unwrap()), at(2)).await.unwrap() }
-    }));
+    let outcomes =
+        parallel(
+            (0..128).map(|number| {
+                let (records, fence) = (handle(records, number / 2), claim.fence);
+                async move {
+                    records.record_episode(fence, episode(u32::try_from(number % 32).unwrap()), at(2)).await.unwrap()
+                }
+            }),
+        );
     let outcomes = outcomes.await;
     let new = outcomes.iter().filter(|outcome| matches!(outcome, RecordOutcome::New { .. })).count();
     let repeated = outcomes.iter().filter(|outcome| **outcome == RecordOutcome::Duplicate).count();
@@ -141,11 +146,8 @@ pub(super) async fn results_meet_cancellations_and_ends(records: &Handles) {
             if round < 9 { canceller.cancel_job(None, id, at(3)).await.unwrap() } else { CancelOutcome::NotFound }
         });
         parallel(workers).await;
-        let expected = if cancelled.await.unwrap() == CancelOutcome::Done {
-            JobStatus::Cancelled
-        } else {
-            JobStatus::Judging
-        };
+        let expected =
+            if cancelled.await.unwrap() == CancelOutcome::Done { JobStatus::Cancelled } else { JobStatus::Judging };
         let record = records[1].job(None, id).await.unwrap().unwrap();
         assert_eq!(record.state.status(), expected);
         check_job(records, id).await;
@@ -176,7 +178,8 @@ pub(super) async fn followers_skip_no_event(records: &Handles) {
         records[0].create_job(job(number, "lab", 20, 5)).await.unwrap();
     }
     let done = Arc::new(AtomicBool::new(false));
-    let followers: Vec<_> = (0..2).map(|number| follow(handle(records, number), ids.clone(), Arc::clone(&done))).collect();
+    let followers: Vec<_> =
+        (0..2).map(|number| follow(handle(records, number), ids.clone(), Arc::clone(&done))).collect();
     let followers: Vec<_> = followers.into_iter().map(tokio::spawn).collect();
     let workers = (0..CLAIMERS).map(|worker| {
         let records = handle(records, worker);

@@ -26,7 +26,8 @@ fn is_outage<T: std::fmt::Debug>(result: &Result<T, StoreError>) -> bool {
 async fn a_change_whose_commit_got_no_answer_can_be_repeated() {
     let (url, direct) = open_new().await;
     let cutter = CommitCutter::start(Postgres::shared().port());
-    let records = open(&url.replace(&format!(":{}/", Postgres::shared().port()), &format!(":{}/", cutter.port()))).await;
+    let records =
+        open(&url.replace(&format!(":{}/", Postgres::shared().port()), &format!(":{}/", cutter.port()))).await;
 
     cutter.cut_next_commit();
     let lost = records.create_job(job(1, "lab", 2, 2)).await;
@@ -90,10 +91,12 @@ async fn accept(records: Arc<PostgresRecords>, first: u64, stop: Arc<AtomicBool>
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_acknowledged_is_lost_when_the_server_crashes() {
     let server = Postgres::start(&[("fsync", "on")]);
-    let records = Arc::new(PostgresRecords::open(&assay_store::PostgresOptions::new(server.database()), folder()).await.unwrap());
+    let records =
+        Arc::new(PostgresRecords::open(&assay_store::PostgresOptions::new(server.database()), folder()).await.unwrap());
     let stop = Arc::new(AtomicBool::new(false));
-    let clients: Vec<_> =
-        (1..5).map(|client| tokio::spawn(accept(Arc::clone(&records), client * 1_000_000, Arc::clone(&stop)))).collect();
+    let clients: Vec<_> = (1..5)
+        .map(|client| tokio::spawn(accept(Arc::clone(&records), client * 1_000_000, Arc::clone(&stop))))
+        .collect();
     for kill in [false, true] {
         tokio::time::sleep(Duration::from_millis(300)).await;
         tokio::task::block_in_place(|| if kill { server.kill() } else { server.stop_immediately() });

@@ -36,7 +36,9 @@ async fn changes_elsewhere_are_told_at_once_and_else_found_within_a_second() {
 
     // Without its listener a process still finds the changes, and listens again.
     let name = url.rsplit('/').next().unwrap();
-    let cut = format!("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = '{name}' AND query ~ 'LISTEN|pg_backend_pid'");
+    let cut = format!(
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = '{name}' AND query ~ 'LISTEN|pg_backend_pid'"
+    );
     assert_ne!(Postgres::shared().sql("postgres", &cut), "0");
     assert!(hint(&writer, &reader, 30).await < 2 * POLL);
     tokio::time::sleep(2 * POLL).await;

@@ -4,18 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use assay_store::testing::{at, episode, job};
-use assay_store::{
-    CancelOutcome, EventPosition, EventRecords, JobRecords, RecordOutcome, ShardRecords, ShardRequest,
-};
+use assay_store::{CancelOutcome, EventPosition, EventRecords, JobRecords, RecordOutcome, ShardRecords, ShardRequest};
 use assay_testkit::Postgres;
 
 use super::{LEASE, connect, open_new};
 
 /// Waits until a session of the database waits for a lock.
 async fn wait_for_waiter(database: &str) {
-    let sql = format!("SELECT count(*) FROM pg_stat_activity WHERE datname = '{database}' AND wait_event_type = 'Lock'");
+    let sql =
+        format!("SELECT count(*) FROM pg_stat_activity WHERE datname = '{database}' AND wait_event_type = 'Lock'");
     let is_waiting = || (Postgres::shared().sql("postgres", &sql) != "0").then_some(());
-    tokio::task::block_in_place(|| assay_testkit::wait_for("a session that waits for a lock", Duration::from_secs(10), is_waiting));
+    tokio::task::block_in_place(|| {
+        assay_testkit::wait_for("a session that waits for a lock", Duration::from_secs(10), is_waiting)
+    });
 }
 
 #[tokio::test(flavor = "multi_thread")]
