@@ -51,7 +51,7 @@ async fn of(db: &PgSession, account: &AccountId, now: Timestamp) -> PgResult<Acc
                       coalesce((SELECT jobs FROM account_days
                                 WHERE account_days.account = account_use.account AND day = $2), 0) AS jobs_today
                FROM account_use WHERE account = $1";
-    let found = first(db, sql, &[&account.as_str(), &day(now)], |row| usage(row)).await?.unwrap_or_default();
+    let found = first(db, sql, &[&account.as_str(), &day(now)], usage).await?.unwrap_or_default();
     let hidden = hidden(db, account, now).await?;
     Ok(AccountUsage {
         jobs_today: found.jobs_today + hidden.jobs_today,
