@@ -12,6 +12,7 @@
 
 mod acceptance;
 mod account_slots;
+mod blob_error;
 mod boards;
 mod connections;
 mod disk;
@@ -40,6 +41,7 @@ mod upload;
 mod upload_space;
 mod views;
 mod webhooks;
+mod worker_protocol;
 
 pub use account_slots::AccountSlots;
 pub use boards::Boards;
@@ -50,18 +52,19 @@ pub use http::{RateWindows, router};
 pub use maintenance::run_maintenance;
 pub use models::ModelTransfers;
 pub use ports::{
-    Catalog, CheckedPolicy, CheckedServer, Draft, DraftFailure, IntakeFailure, Metrics, OsEntropy, PolicyConnections,
-    PolicyIntake, PolicyReservation, PreflightFailure, PreflightRequest, Preflights, Publisher, ReplayFailure,
-    Replayer, SigningKeys, StaticCatalog, WebhookSender,
+    AuditFinding, Catalog, CheckedPolicy, CheckedServer, Draft, DraftFailure, EpisodeAuditor, EpisodeToAudit,
+    IntakeFailure, Metrics, OsEntropy, PolicyConnections, PolicyIntake, PolicyReservation, PreflightFailure,
+    PreflightRequest, Preflights, Publisher, ReplayFailure, Replayer, SigningKeys, StaticCatalog, WebhookSender,
 };
 pub use routes::{EndpointInfo, RateClass, endpoints};
 pub use server::{ServeError, serve};
 pub use settings::{
     AccountLimits, ApiSettings, BrowserSettings, DiskLimits, EventSettings, InvalidSetting, JobLimits, MetricsAccess,
-    ModelSettings, RateLimits, Retention, Seconds, Uploads, WebhookSettings,
+    ModelSettings, RateLimits, Retention, Seconds, Uploads, WebhookSettings, WorkerSettings,
 };
 pub use signed_urls::{SignerError, UrlSigner};
 pub use state::{AppState, Readiness};
 pub use upload::{PolicyArchives, PrepareError, prepare_folders};
 pub use upload_space::UploadSpace;
 pub use webhooks::deliver_webhooks;
+pub use worker_protocol::{WakingQueue, WorkerWakeups};

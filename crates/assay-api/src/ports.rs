@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use assay_model::lane::ScenarioFault;
 use assay_model::{
-    AccountId, DeclaredModel, Entropy, EpisodeResult, JobId, Preflight, RuntimeCard, RuntimeVersion, ScenarioCard,
-    ScenarioId, Secret, Sha256Digest,
+    AccountId, AttemptNote, DeclaredModel, Entropy, EpisodeResult, EpisodeSeeds, JobId, Preflight, RuntimeCard,
+    RuntimeVersion, ScenarioCard, ScenarioId, Secret, Sha256Digest,
 };
 use assay_report::ReplayReport;
 use assay_report::attest::PublishedKeys;
@@ -181,6 +181,44 @@ pub trait WebhookSender: Send + Sync + fmt::Debug {
     /// # Errors
     /// The reason why there was no response, in words that the client may read.
     async fn post(&self, url: &Secret, headers: &[(&'static str, String)], body: Vec<u8>) -> Result<u16, String>;
+}
+
+/// Audits episodes that workers on other hosts ran.
+pub trait EpisodeAuditor: Send + Sync + fmt::Debug {
+    /// Recomputes an episode's result from its trace and, if asked, runs its physics again. Runs on a thread that may
+    /// block.
+    ///
+    /// # Errors
+    /// The audit could not be done; nothing is known about the episode.
+    fn audit(&self, episode: &EpisodeToAudit) -> Result<AuditFinding, Box<dyn std::error::Error + Send + Sync>>;
+}
+
+/// An episode as a worker on another host reported it.
+#[derive(Debug, Clone)]
+pub struct EpisodeToAudit {
+    /// The scenario.
+    pub scenario: ScenarioId,
+    /// The digest of the scenario's version.
+    pub scenario_digest: Sha256Digest,
+    /// Its seeds.
+    pub seeds: EpisodeSeeds,
+    /// The result as reported.
+    pub claimed: EpisodeResult,
+    /// What the records know of its attempts.
+    pub notes: Vec<AttemptNote>,
+    /// A copy of its trace; `None` if it lists none.
+    pub trace: Option<PathBuf>,
+    /// Also run the physics again under the recorded actions.
+    pub restep: bool,
+}
+
+/// What an audit found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AuditFinding {
+    /// The result follows from its evidence.
+    Confirmed,
+    /// It does not, for this reason.
+    Refuted(String),
 }
 
 /// Runs recorded episodes again.

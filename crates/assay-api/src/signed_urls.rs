@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use assay_model::{Entropy, JobId, Sha256Digest, from_hex, to_hex};
+use assay_model::{Entropy, Fence, JobId, Sha256Digest, from_hex, to_hex};
 use hmac::{Hmac, KeyInit, Mac};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -85,6 +85,14 @@ impl UrlSigner {
     pub(crate) fn is_valid(&self, path: &str, expires: i64, signature: &str) -> bool {
         let bytes = from_hex::<SIGNATURE>(signature);
         bytes.is_some_and(|bytes| self.mac(path, expires).verify_slice(&bytes).is_ok())
+    }
+
+    /// Returns the code that binds a worker's right to a claim to its registration, in hexadecimal.
+    pub(crate) fn lease_mac(&self, worker: &str, generation: u32, fence: Fence) -> String {
+        let Fence { job_id, shard, attempt } = fence;
+        let mut mac = self.keyed();
+        mac.update(format!("assay/lease/1\n{worker}\n{generation}\n{job_id}\n{shard}\n{attempt}").as_bytes());
+        to_hex(&mac.finalize().into_bytes())
     }
 
     /// Creates a keyed hasher: without the secret, the hashed content cannot be guessed and verified.

@@ -6,15 +6,17 @@ use std::sync::{Arc, PoisonError, RwLock};
 use assay_model::{Clock, Entropy, Fingerprint, ScenarioCard, ScenarioId};
 use assay_scenario::Spec;
 use assay_store::{
-    Blobs, ModelFiles, PolicyServerCredentialsStore, Queue, Records, ScenarioFiles, StorageHealth, StoreError,
+    Blobs, LiveProgress, ModelFiles, PolicyServerCredentialsStore, Queue, Records, ScenarioFiles, StorageHealth,
+    StoreError,
 };
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use crate::http::{ApiError, ErrorCode};
 use crate::{
-    AccountSlots, ApiSettings, Boards, Catalog, ConnectionTokens, EventHub, Metrics, ModelTransfers, PolicyArchives,
-    PolicyConnections, PolicyIntake, Preflights, Publisher, QueueForecast, RateWindows, Replayer, SigningKeys,
-    UploadSpace, UrlSigner, WebhookSender,
+    AccountSlots, ApiSettings, Boards, Catalog, ConnectionTokens, EpisodeAuditor, EventHub, Metrics, ModelTransfers,
+    PolicyArchives, PolicyConnections, PolicyIntake, Preflights, Publisher, QueueForecast, RateWindows, Replayer,
+    SigningKeys, UploadSpace, UrlSigner, WebhookSender, WorkerWakeups,
 };
 
 /// The components of the service.
@@ -72,6 +74,14 @@ pub struct AppState {
     pub webhook_sender: Arc<dyn WebhookSender>,
     /// Signs URLs of evidence.
     pub signer: UrlSigner,
+    /// Receives the progress of episodes.
+    pub live: Arc<dyn LiveProgress>,
+    /// Wakes workers on other hosts.
+    pub worker_wakeups: WorkerWakeups,
+    /// Audits the episodes that they ran.
+    pub auditor: Arc<dyn EpisodeAuditor>,
+    /// Limits concurrent audits.
+    pub audit_slots: Arc<Semaphore>,
     /// Passes on the events of jobs.
     pub events: EventHub,
     /// The cached leaderboards.

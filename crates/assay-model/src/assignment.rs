@@ -21,7 +21,7 @@ pub struct Fence {
 }
 
 /// A shard to run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Assignment {
     /// Must be presented with every result.
     pub fence: Fence,
@@ -54,7 +54,7 @@ pub struct Assignment {
 }
 
 /// An episode to run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AssignedEpisode {
     /// Index of the episode in the job.
     pub episode: u32,
@@ -65,7 +65,7 @@ pub struct AssignedEpisode {
 }
 
 /// The policy of a shard.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum AssignedPolicy {
     /// An archive.

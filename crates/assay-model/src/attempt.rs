@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{ClauseStatus, EpisodeResult, ReplacedAttempt, Violation};
 
 /// Fact about an unfinished episode that outlives the attempt in which it was observed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "note")]
 pub enum AttemptNote {
     /// The attempt was replaced.

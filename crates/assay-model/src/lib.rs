@@ -15,6 +15,7 @@ mod default_limits;
 mod digest;
 mod episode;
 mod error_chain;
+mod evidence_share;
 pub mod frame;
 mod hex;
 mod id;
@@ -53,6 +54,7 @@ mod state;
 mod statistics;
 mod text;
 mod verdict;
+mod worker_protocol;
 
 pub use arena::{ArenaEntry, JobKind, SHOWCASE_EPISODES};
 pub use assignment::{AssignedEpisode, AssignedPolicy, Assignment, Fence};
@@ -69,6 +71,7 @@ pub use episode::{
     MAX_VIOLATIONS_PER_CLAUSE, StageResult, Termination, Violation,
 };
 pub use error_chain::ErrorChain;
+pub use evidence_share::{DEFAULT_EVIDENCE_BYTES, episode_share};
 pub use hex::{from_hex, to_hex};
 pub use id::{AccountId, IdError, JobId, ModelUploadId, RuntimeName, ScenarioId};
 pub use image_cost::ImageCost;
@@ -105,3 +108,9 @@ pub use state::{InvalidTransition, JobEvent, JobStatus};
 pub use statistics::{Statistics, confidence_below, episodes_needed, violation_upper_bound};
 pub use text::sanitise;
 pub use verdict::{Blame, ClauseStatus, Level, ReviewReason, Verdict};
+pub use worker_protocol::{
+    BeatAnswer, BeatRequest, ClaimAnswer, ClaimRequest, GENERATION_HEADER, LeasedResult, LeasedShard, MAX_CLAIM_WAIT_S,
+    MAX_RESULTS, NoteRequest, RegisterAnswer, RegisterRequest, ResultOutcome, ResultsAnswer, ResultsRequest,
+    RunningEpisode, ScenarioFile, ScenarioListing, ServerCall, ShardReturn, WORKER_BEAT_S, WORKER_LEASE_S,
+    WORKER_MARGIN_S, WORKER_PROTOCOL, WORKER_PROTOCOL_PATH, WantedShard, WorkerRegistration,
+};

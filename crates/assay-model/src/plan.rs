@@ -9,7 +9,7 @@ use crate::{EpisodeResult, episodes_needed};
 /// With a `target` the job is a certification: a plan that allows no failure, fixed in advance and ended by the first
 /// failure. There are no interim decisions: checking after every episode and stopping at a favourable time would pass
 /// far more bad policies than the confidence level allows.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Plan {
     /// Number of episodes to run.
     pub episodes: u32,

@@ -14,7 +14,7 @@ use crate::{AssignedEpisode, PolicyKey, Sha256Digest};
 
 /// The two seeds of an episode. The policy's seed comes from a key ([`PolicyKey`] or a [`SeasonSecret`]), so that it
 /// does not reveal the world's seed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct EpisodeSeeds {
     /// Seed from which the world is drawn: positions, sizes and initial state.
     pub world: u64,

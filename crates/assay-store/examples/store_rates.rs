@@ -96,7 +96,8 @@ async fn results(handles: &[Arc<PostgresRecords>], first: u64) -> f64 {
         claims.push(records.claim_shard(&ShardRequest::new("w"), at(1), LEASE).await.unwrap().unwrap());
     }
     let begun = Instant::now();
-    let workers = handles.iter().cloned().zip(claims).map(|(records, claim)| tokio::spawn(record(records, claim, begun)));
+    let workers =
+        handles.iter().cloned().zip(claims).map(|(records, claim)| tokio::spawn(record(records, claim, begun)));
     let mut recorded = 0;
     for worker in workers.collect::<Vec<_>>() {
         recorded += worker.await.unwrap();
@@ -149,7 +150,8 @@ async fn literal_claims(url: &str) -> f64 {
         tokio::spawn(connection);
         claimers.push(tokio::spawn(async move {
             let next = client.prepare(LITERAL_CLAIM).await.unwrap();
-            let sql = "UPDATE shards SET state = 'LEASED', attempt = attempt + 1, worker = 'w', lease_until = 0, since = 0
+            let sql =
+                "UPDATE shards SET state = 'LEASED', attempt = attempt + 1, worker = 'w', lease_until = 0, since = 0
                        WHERE job_id = $1 AND shard = $2 AND state = 'QUEUED'";
             let take = client.prepare(sql).await.unwrap();
             let sql = "UPDATE account_turns SET turn = (SELECT max(turn) FROM account_turns) + 1 WHERE account = 'lab'";

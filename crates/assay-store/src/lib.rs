@@ -115,4 +115,4 @@ pub use submissions::{ChooseOutcome, SubmissionRecords, SubmitOutcome};
 pub use webhooks::{
     Delivery, DeliveryAttempt, DeliveryFilter, DeliveryState, MAX_KEPT_ATTEMPTS, WebhookRecords, WebhookSecrets,
 };
-pub use workers::{NewWorker, WorkerName, WorkerRecord, WorkerRecords, WorkerRegistration, WorkerRemoval, WorkerState};
+pub use workers::{NewWorker, WorkerName, WorkerRecord, WorkerRecords, WorkerRemoval, WorkerState};

@@ -1,12 +1,10 @@
 //! Workers on other hosts: who may claim work, from where, and in which state it is.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
-use assay_model::{Fingerprint, JobId, ReplacementReason, Sha256Digest};
+use assay_model::{JobId, ReplacementReason, Sha256Digest, WorkerRegistration};
 use async_trait::async_trait;
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 
 use crate::{StoreError, Work};
 
@@ -95,25 +93,6 @@ impl WorkerState {
     }
 }
 
-/// What a worker says about itself when it starts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WorkerRegistration {
-    /// Its machine, for policies in the runtime `base`.
-    pub machine: Fingerprint,
-    /// SHA-256 of each installed policy runtime.
-    pub runtimes: Vec<Sha256Digest>,
-    /// Number of lanes.
-    pub lanes: u32,
-    /// True if it renders images for policies.
-    pub cameras: bool,
-    /// Memory for each policy, in MiB.
-    pub memory_mib: u32,
-    /// The operator's labels.
-    pub labels: BTreeMap<String, String>,
-    /// Version of its program.
-    pub version: String,
-}
-
 /// A worker on another host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkerRecord {
@@ -184,6 +163,9 @@ pub trait WorkerRecords {
 
     /// Returns the worker with this token, in any state.
     async fn worker_with_token(&self, token_hash: Sha256Digest) -> Result<Option<WorkerRecord>, StoreError>;
+
+    /// Returns the worker with this name, in any state.
+    async fn worker_named(&self, name: &WorkerName) -> Result<Option<WorkerRecord>, StoreError>;
 
     /// Lists all workers by name.
     async fn workers(&self) -> Result<Vec<WorkerRecord>, StoreError>;

@@ -30,7 +30,6 @@ pub use engine::not_isolated::NotIsolated;
 pub use engine::options::{EngineOptions, WallBudget};
 pub use engine::scenario_versions::ScenarioGone;
 pub use episode::adapter_mapping::adapter_mismatch;
-pub use episode::evidence::{DEFAULT_EVIDENCE_BYTES, episode_share};
 pub use episode::job::Job;
 pub use episode::policy::{PolicyFolder, PolicySource};
 pub use episode::rejection::Rejection;

@@ -22,6 +22,7 @@ use super::observe::observe;
 use crate::AppState;
 use crate::routes::{self, AccessRules};
 use crate::state::App;
+use crate::worker_protocol;
 
 /// Minimum size of a response that is compressed, in bytes.
 const MIN_COMPRESSED_BYTES: u64 = 1024;
@@ -52,6 +53,7 @@ pub fn router(state: AppState) -> Router {
     Router::new()
         .nest("/v1", routes.clone())
         .merge(routes)
+        .merge(worker_protocol::routes())
         .fallback(async || ApiError::new(ErrorCode::NotFound, "there is nothing at this path"))
         .method_not_allowed_fallback(method_not_allowed)
         // One service builder: separate layers would each cost an allocation per request.

@@ -6,6 +6,9 @@ use axum::http::Method;
 use super::endpoint::Endpoint;
 use super::rate_class::{RateClass, default_rate};
 
+/// Beginning of the paths of the worker protocol.
+const WORKER_PATHS: &str = "/worker/v1/";
+
 /// The rules of all endpoints.
 #[derive(Debug)]
 pub(crate) struct AccessRules {
@@ -40,8 +43,10 @@ impl AccessRules {
         let public = endpoints.iter().filter(|endpoint| !endpoint.needs_key);
         let other = |endpoint: &&Endpoint| ![RateClass::Free, default_rate(endpoint.method)].contains(&endpoint.rate);
         let rate = |endpoint: &Endpoint| (endpoint.method, PathPattern::of(endpoint.path), endpoint.rate);
+        // Workers on other hosts have tokens instead of keys.
+        let protocol = PathPattern { literal: WORKER_PATHS, is_prefix: true };
         Self {
-            public: public.map(|endpoint| PathPattern::of(endpoint.path)).collect(),
+            public: public.map(|endpoint| PathPattern::of(endpoint.path)).chain([protocol]).collect(),
             rates: endpoints.iter().filter(other).map(rate).collect(),
         }
     }

@@ -8,7 +8,7 @@ use super::openapi::document::DeclaredApi;
 use super::rate_class::RateClass;
 use super::{
     arena, collections, community, connections, evidence, keys, models, openapi, runtimes, scenarios, service, session,
-    submissions, verify, webhooks,
+    submissions, verify, webhooks, workers,
 };
 use crate::ui;
 
@@ -115,6 +115,10 @@ documented {
     // Any key may rotate itself.
     post("/keys/rotate", keys::rotate::handle).any_key();
     delete("/keys/{id}", keys::revoke::handle).scope(Scope::Admin);
+    post("/workers", workers::create::handle).scope(Scope::Admin);
+    get("/workers", workers::list::handle).scope(Scope::Admin);
+    post("/workers/{name}/drain", workers::drain::handle).scope(Scope::Admin);
+    delete("/workers/{name}", workers::revoke::handle).scope(Scope::Admin);
     post("/session", session::create::handle);
     get("/session", session::create::show);
     delete("/session", session::delete::handle);

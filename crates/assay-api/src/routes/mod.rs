@@ -26,6 +26,7 @@ mod session;
 mod submissions;
 mod verify;
 mod webhooks;
+mod workers;
 
 pub(crate) use self::access::AccessRules;
 pub(crate) use self::endpoint::Endpoint;

@@ -2,11 +2,11 @@
 
 use std::num::NonZeroU32;
 
-use assay_model::Isolation;
+use assay_model::{DEFAULT_EVIDENCE_BYTES, Isolation};
 
 use super::{
     AccountLimits, BrowserSettings, DiskLimits, EventSettings, JobLimits, MetricsAccess, ModelSettings, RateLimits,
-    Retention, Seconds, Uploads, WebhookSettings,
+    Retention, Seconds, Uploads, WebhookSettings, WorkerSettings,
 };
 
 /// Maximum number of episodes per shard. Larger shards start fewer lanes; a worker that dies loses at most one episode
@@ -47,6 +47,10 @@ pub struct ApiSettings {
     pub retention: Retention,
     /// Webhooks.
     pub webhooks: WebhookSettings,
+    /// Workers on other hosts.
+    pub workers: WorkerSettings,
+    /// Maximum size of a job's evidence, in bytes.
+    pub max_evidence_bytes: u64,
     /// Number of lanes that a job should keep busy: it is split into about this many shards, as far as it has episodes.
     pub lanes: NonZeroU32,
     /// True if a second judge examines episodes before a verdict.
@@ -75,6 +79,8 @@ impl Default for ApiSettings {
             metrics: MetricsAccess::default(),
             retention: Retention::default(),
             webhooks: WebhookSettings::default(),
+            workers: WorkerSettings::default(),
+            max_evidence_bytes: DEFAULT_EVIDENCE_BYTES,
             lanes: NonZeroU32::MIN,
             second_judge: false,
             isolation: Isolation::Namespaces,

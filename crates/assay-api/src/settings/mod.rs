@@ -20,6 +20,7 @@ mod retention;
 mod seconds;
 mod uploads;
 mod webhooks;
+mod workers;
 
 pub use account::AccountLimits;
 pub use api::ApiSettings;
@@ -35,3 +36,4 @@ pub use retention::Retention;
 pub use seconds::Seconds;
 pub use uploads::Uploads;
 pub use webhooks::WebhookSettings;
+pub use workers::WorkerSettings;

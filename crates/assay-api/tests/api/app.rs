@@ -63,6 +63,19 @@ impl Answer {
     }
 }
 
+/// Audits need a simulator, which the tests of the program have.
+#[derive(Debug)]
+struct Unaudited;
+
+impl assay_api::EpisodeAuditor for Unaudited {
+    fn audit(
+        &self,
+        _episode: &assay_api::EpisodeToAudit,
+    ) -> Result<assay_api::AuditFinding, Box<dyn std::error::Error + Send + Sync>> {
+        Err("there is no simulator".into())
+    }
+}
+
 impl TestApp {
     pub(crate) fn new() -> Self {
         Self::with(ApiSettings::default())
@@ -90,6 +103,10 @@ impl TestApp {
         let live = Arc::new(LocalLiveProgress::default());
         let state = AppState {
             events: EventHub::new(records.clone(), clock.clone(), forecast.clone(), live.clone()),
+            live: live.clone(),
+            worker_wakeups: assay_api::WorkerWakeups::default(),
+            auditor: Arc::new(Unaudited),
+            audit_slots: Arc::new(tokio::sync::Semaphore::new(2)),
             forecast,
             records,
             queue: Arc::new(LocalQueue::new()),

@@ -12,6 +12,7 @@ fn path(endpoint: &EndpointInfo) -> String {
         .path
         .replace("{id}", "nothing")
         .replace("{file}", "nothing")
+        .replace("{name}", "nothing")
         .replace("{job_id}", "00000000-0000-7000-8000-000000000000")
 }
 
@@ -36,6 +37,8 @@ fn expected(endpoint: &EndpointInfo) -> u16 {
             | "/preflight"
             | "/community/scenarios"
             | "/keys"
+            | "/workers"
+            | "/workers/{name}/drain"
             | "/verify/{job_id}/review",
         ) => 415,
         ("GET", "/artifacts/{job_id}/{sha256}/{name}" | "/thumbnails/{digest}") => 403,
@@ -54,6 +57,7 @@ fn expected(endpoint: &EndpointInfo) -> u16 {
             | "/collections"
             | "/runtimes"
             | "/models"
+            | "/workers"
             | "/community/scenarios"
             | "/verify"
             | "/submissions"

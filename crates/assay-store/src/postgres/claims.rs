@@ -4,7 +4,7 @@
 //! it locks a shard before its job. An end of the job that comes meanwhile waits for the claim, and then takes the shard away.
 
 use assay_model::{AccountId, JobId, JobKind, JobStatus, Sha256Digest};
-use futures_util::future::join4;
+use futures_util::future::{join, join3};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -13,7 +13,7 @@ use super::claim_batches::ClaimEntry;
 use super::failure::PgResult;
 use super::row::{
     Parameter, all, change, expect_one, field, first, job_id, json, micros, number, parsed, status, text, to_json,
-    until,
+    until, value,
 };
 use super::session::PgSession;
 use crate::{Claim, Fence, ShardKind};
@@ -213,29 +213,62 @@ async fn start(db: &PgSession, next: &LockedShard, terms: &ClaimTerms<'_>) -> Pg
 
 /// Leases a shard whose row is locked and whose job is RUNNING.
 async fn lease(db: &PgSession, next: LockedShard, entry: &ClaimEntry) -> PgResult<Claim> {
-    let LockedShard { mut claim, range, .. } = next;
-    let Fence { job_id: JobId(id), shard, .. } = claim.fence;
-    let (shard, start, end) = (i64::from(shard), i64::from(range.start), i64::from(range.end));
+    let Fence { job_id: JobId(id), shard, .. } = next.claim.fence;
+    let shard = i64::from(shard);
     let (until, now) = (until(entry.now, entry.lease), micros(entry.now));
     let leased = "UPDATE shards SET state = 'LEASED', attempt = attempt + 1, worker = $3, lease_until = $4, since = $5
                   WHERE job_id = $1 AND shard = $2 AND state = 'QUEUED'";
     let turned = "UPDATE account_turns SET turn = nextval('turns') WHERE account = (
                       SELECT account FROM account_turns WHERE account = $1 FOR UPDATE SKIP LOCKED)";
-    let recorded = "SELECT job_id, episode FROM episodes WHERE job_id = $1 AND episode >= $2 AND episode < $3";
-    let account = claim.account.as_str();
-    let (leased, turned, done, notes) = join4(
+    let account = next.claim.account.clone();
+    let (leased, turned, unfinished) = join3(
         change(db, leased, &[&id, &shard, &entry.request.worker, &until, &now]),
-        change(db, turned, &[&account]),
-        all(db, recorded, &[&id, &start, &end], |row| number::<u32>(row, "episode")),
-        attempt_notes::of(db, claim.fence.job_id, range.clone()),
+        change(db, turned, &[&account.as_str()]),
+        with_episodes(db, next),
     )
     .await;
     expect_one(leased?, "a queued shard")?;
     turned?;
+    let mut claim = unfinished?;
+    claim.fence.attempt += 1;
+    Ok(claim)
+}
+
+/// Completes a claim by the episodes that have no result, and the notes about them.
+async fn with_episodes(db: &PgSession, LockedShard { mut claim, range, .. }: LockedShard) -> PgResult<Claim> {
+    let sql = "SELECT job_id, episode FROM episodes WHERE job_id = $1 AND episode >= $2 AND episode < $3";
+    let (start, end) = (i64::from(range.start), i64::from(range.end));
+    let values: [Parameter<'_>; 3] = [&claim.fence.job_id.0, &start, &end];
+    let (done, notes) = join(
+        all(db, sql, &values, |row| number::<u32>(row, "episode")),
+        attempt_notes::of(db, claim.fence.job_id, range.clone()),
+    )
+    .await;
     let done = done?;
     claim.notes = notes?.into_iter().filter(|note| !done.contains(&note.episode())).collect();
     claim.episodes = range.filter(|episode| !done.contains(episode)).collect();
     Ok(claim)
+}
+
+/// Returns a shard with this claim, as long as its holder holds it.
+pub(super) async fn leased(db: PgSession, fence: Fence) -> PgResult<Option<Claim>> {
+    let sql = "SELECT job_id, shard, attempt, failures, last_failure, first_episode, end_episode, status, header,
+                      policy_path, jobs.account, jobs.machine
+               FROM shards JOIN jobs USING (job_id)
+               WHERE job_id = $1 AND shard = $2 AND attempt = $3 AND state = 'LEASED'";
+    let (shard, attempt) = (i64::from(fence.shard), i64::from(fence.attempt));
+    match first(&db, sql, &[&fence.job_id.0, &shard, &attempt], read).await? {
+        Some(held) => with_episodes(&db, held).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Returns true if a result of an episode was written, and no later claim of its shard exists.
+pub(super) async fn is_recorded(db: PgSession, fence: Fence, episode: u32) -> PgResult<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM episodes JOIN shards USING (job_id, shard)
+                              WHERE job_id = $1 AND shard = $2 AND episode = $4 AND shards.attempt = $3)";
+    let (shard, attempt) = (i64::from(fence.shard), i64::from(fence.attempt));
+    value(&db, sql, &[&fence.job_id.0, &shard, &attempt, &i64::from(episode)]).await
 }
 
 impl LockedShard {
@@ -248,9 +281,8 @@ impl LockedShard {
 
 fn read(row: &Row) -> PgResult<LockedShard> {
     let range = number(row, "first_episode")?..number(row, "end_episode")?;
-    let attempt = number::<u32>(row, "attempt")? + 1;
     let claim = Claim {
-        fence: Fence { job_id: job_id(row, "job_id")?, shard: number(row, "shard")?, attempt },
+        fence: Fence { job_id: job_id(row, "job_id")?, shard: number(row, "shard")?, attempt: number(row, "attempt")? },
         account: parsed(row, "account")?,
         header: json(row, "header")?,
         policy_path: field(row, "policy_path")?,

@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
 use super::claim_batches::ClaimEntry;
+use super::claims::{is_recorded, leased};
 use super::failure::PgResult;
 use super::result_batches::ResultEntry;
 use super::row::{change, first, micros, number, until};
@@ -24,6 +25,14 @@ impl ShardRecords for PostgresRecords {
         lease: SignedDuration,
     ) -> Result<Option<Claim>, StoreError> {
         self.claims.call(ClaimEntry { request: request.clone(), now, lease }).await
+    }
+
+    async fn leased_shard(&self, fence: Fence) -> Result<Option<Claim>, StoreError> {
+        self.engine.read("reading a shard", |db| leased(db, fence)).await
+    }
+
+    async fn is_recorded(&self, fence: Fence, episode: u32) -> Result<bool, StoreError> {
+        self.engine.query("looking for a result", |db| is_recorded(db, fence, episode)).await
     }
 
     async fn heartbeat(&self, fence: Fence, now: Timestamp, lease: SignedDuration) -> Result<Lease, StoreError> {

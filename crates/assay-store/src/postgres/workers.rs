@@ -1,6 +1,6 @@
 //! The table of workers on other hosts.
 
-use assay_model::{JobId, Sha256Digest};
+use assay_model::{JobId, Sha256Digest, WorkerRegistration};
 use async_trait::async_trait;
 use jiff::Timestamp;
 use tokio_postgres::Row;
@@ -13,10 +13,7 @@ use super::row::{
 };
 use super::session::PgSession;
 use super::worker_removal::{has_absent, quarantine, requeue, revoke, unpin};
-use crate::{
-    NewWorker, StoreError, Work, WorkerName, WorkerRecord, WorkerRecords, WorkerRegistration, WorkerRemoval,
-    WorkerState,
-};
+use crate::{NewWorker, StoreError, Work, WorkerName, WorkerRecord, WorkerRecords, WorkerRemoval, WorkerState};
 
 /// The columns that [`read`] reads.
 const COLUMNS: &str = "name, trusted, created_at, expires_at, state, reason, state_since, generation, registration, \
@@ -31,6 +28,10 @@ impl WorkerRecords for PostgresRecords {
 
     async fn worker_with_token(&self, token_hash: Sha256Digest) -> Result<Option<WorkerRecord>, StoreError> {
         self.engine.query("reading a worker", |db| with_token(db, token_hash)).await
+    }
+
+    async fn worker_named(&self, name: &WorkerName) -> Result<Option<WorkerRecord>, StoreError> {
+        self.engine.query("reading a worker", |db| named(db, name)).await
     }
 
     async fn workers(&self) -> Result<Vec<WorkerRecord>, StoreError> {
@@ -102,6 +103,10 @@ async fn create(db: PgSession, worker: &NewWorker) -> PgResult<()> {
 async fn with_token(db: PgSession, token_hash: Sha256Digest) -> PgResult<Option<WorkerRecord>> {
     let sql = format!("SELECT {COLUMNS} FROM workers WHERE token_hash = $1");
     first(&db, &sql, &[&token_hash.as_bytes().as_slice()], read).await
+}
+
+async fn named(db: PgSession, name: &WorkerName) -> PgResult<Option<WorkerRecord>> {
+    first(&db, &format!("SELECT {COLUMNS} FROM workers WHERE name = $1"), &[&name.as_str()], read).await
 }
 
 async fn list(db: PgSession) -> PgResult<Vec<WorkerRecord>> {

@@ -46,6 +46,13 @@ const NEXT: &str = concat!(
     FROM heads ORDER BY held, turn, job_id LIMIT 1"
 );
 
+/// Selects a claimed shard; ?3 is its claim, or null for the current one.
+const CLAIMED: &str = "
+    SELECT s.job_id, s.account, s.attempt, s.failures, s.last_failure, s.first_episode, s.end_episode, j.header,
+           j.policy_path
+    FROM shards AS s JOIN jobs AS j USING (job_id)
+    WHERE s.job_id = ?1 AND s.shard = ?2 AND s.state = 'LEASED' AND (?3 IS NULL OR s.attempt = ?3)";
+
 /// A request in the form of the statement's parameters.
 pub(super) struct PreparedRequest {
     worker: String,
@@ -122,10 +129,13 @@ pub(super) fn claim(
     let sql = "UPDATE jobs SET status = ?3, started_at = coalesce(started_at, ?4) WHERE job_id = ?1 AND status = ?2";
     expect_one(change(db, sql, (&id, from.as_str(), to.as_str(), micros(now)))?, "the shard's job")?;
 
-    let sql = "SELECT s.job_id, s.account, s.attempt, s.failures, s.last_failure, s.first_episode, s.end_episode,
-                      j.header, j.policy_path
-               FROM shards AS s JOIN jobs AS j USING (job_id) WHERE s.job_id = ?1 AND s.shard = ?2";
-    first(db, sql, (&id, shard), |row| read_claim(db, row, job_id, shard))
+    first(db, CLAIMED, (&id, shard, None::<u32>), |row| read_claim(db, row, job_id, shard))
+}
+
+/// Returns a shard with this claim, as long as its holder holds it.
+pub(super) fn leased(db: &Connection, fence: Fence) -> SqlResult<Option<Claim>> {
+    let values = (fence.job_id.to_string(), fence.shard, Some(fence.attempt));
+    first(db, CLAIMED, values, |row| read_claim(db, row, fence.job_id, fence.shard))
 }
 
 /// Pins the job of a shard to the worker's machine, if it is not pinned yet.

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::Connection;
 
-use super::claims::{PreparedRequest, claim};
+use super::claims::{PreparedRequest, claim, leased};
 use super::failure::SqlResult;
 use super::results::record;
 use super::row::{change, micros, until, value};
@@ -25,6 +25,17 @@ impl ShardRecords for SqliteRecords {
     ) -> Result<Option<Claim>, StoreError> {
         let request = PreparedRequest::new(request);
         self.write("claiming a shard", move |db| claim(db, &request?, now, lease)).await
+    }
+
+    async fn leased_shard(&self, fence: Fence) -> Result<Option<Claim>, StoreError> {
+        self.read("reading a shard", |db| leased(db, fence))
+    }
+
+    async fn is_recorded(&self, fence: Fence, episode: u32) -> Result<bool, StoreError> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM episodes AS e JOIN shards AS s USING (job_id, shard)
+                                  WHERE e.job_id = ?1 AND e.shard = ?2 AND e.episode = ?4 AND s.attempt = ?3)";
+        let values = (fence.job_id.to_string(), fence.shard, fence.attempt, episode);
+        self.query("looking for a result", |db| value(db, sql, values))
     }
 
     async fn heartbeat(&self, fence: Fence, now: Timestamp, lease: SignedDuration) -> Result<Lease, StoreError> {

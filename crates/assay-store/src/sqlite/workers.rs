@@ -1,6 +1,6 @@
 //! The table of workers on other hosts.
 
-use assay_model::{JobId, Sha256Digest};
+use assay_model::{JobId, Sha256Digest, WorkerRegistration};
 use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::{Connection, Row};
@@ -9,10 +9,7 @@ use super::SqliteRecords;
 use super::failure::{SqlResult, is_taken};
 use super::row::{all, change, field, first, json_or_null, micros, name, parsed, text, time, time_or_null, to_json};
 use super::worker_removal::{quarantine, requeue, revoke, unpin};
-use crate::{
-    NewWorker, StoreError, Work, WorkerName, WorkerRecord, WorkerRecords, WorkerRegistration, WorkerRemoval,
-    WorkerState,
-};
+use crate::{NewWorker, StoreError, Work, WorkerName, WorkerRecord, WorkerRecords, WorkerRemoval, WorkerState};
 
 /// The columns that [`read`] reads.
 const COLUMNS: &str = "name, trusted, created_at, expires_at, state, reason, state_since, generation, registration, \
@@ -27,6 +24,11 @@ impl WorkerRecords for SqliteRecords {
     async fn worker_with_token(&self, token_hash: Sha256Digest) -> Result<Option<WorkerRecord>, StoreError> {
         let sql = format!("SELECT {COLUMNS} FROM workers WHERE token_hash = ?1");
         self.query("reading a worker", |db| first(db, &sql, [token_hash.as_bytes().as_slice()], read))
+    }
+
+    async fn worker_named(&self, name: &WorkerName) -> Result<Option<WorkerRecord>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} FROM workers WHERE name = ?1");
+        self.query("reading a worker", |db| first(db, &sql, [name.as_str()], read))
     }
 
     async fn workers(&self) -> Result<Vec<WorkerRecord>, StoreError> {

@@ -27,6 +27,10 @@ pub(super) async fn a_stale_worker_is_fenced(records: &dyn Records) {
     let fresh = records.claim_shard(&ShardRequest::new("other"), at(12), LEASE).await.unwrap().unwrap();
     assert_eq!((fresh.fence.attempt, fresh.episodes.as_slice(), fresh.failures), (2, &[1][..], 0));
     assert_eq!(records.heartbeat(stale.fence, at(12), LEASE).await.unwrap(), Lease::Lost);
+    assert_eq!(records.leased_shard(stale.fence).await.unwrap(), None);
+    assert!(!records.is_recorded(stale.fence, 0).await.unwrap(), "the shard has another holder");
+    assert!(records.is_recorded(fresh.fence, 0).await.unwrap() && !records.is_recorded(fresh.fence, 1).await.unwrap());
+    assert_eq!(records.leased_shard(fresh.fence).await.unwrap().as_ref(), Some(&fresh));
     assert_eq!(records.record_episode(stale.fence, episode(1), at(12)).await.unwrap(), RecordOutcome::Fenced);
     assert_eq!(records.release_shard(stale.fence).await.unwrap(), ReturnOutcome::Fenced);
     assert_eq!(records.fail_shard(stale.fence, "late", at(12)).await.unwrap(), ReturnOutcome::Fenced);

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use assay_model::{AttemptNote, Fingerprint, ReplacementReason, Sha256Digest};
+use assay_model::{AttemptNote, Fingerprint, ReplacementReason, Sha256Digest, WorkerRegistration};
 
 use super::fixtures::{LEASE, at, episode, fingerprint, job};
 use crate::{
     Confinement, JobDemands, JobState, Lease, NewJob, NewWorker, RecordOutcome, Records, ShardRequest, StoreError,
-    Work, WorkerCapabilities, WorkerName, WorkerRegistration, WorkerState,
+    Work, WorkerCapabilities, WorkerName, WorkerState,
 };
 
 fn name(text: &str) -> WorkerName {
@@ -57,6 +57,8 @@ pub(super) async fn come_back_as_they_were(records: &dyn Records) {
     assert_eq!(records.worker_with_token(token("c")).await.unwrap(), None);
 
     let found = records.worker_with_token(token("b")).await.unwrap().unwrap();
+    assert_eq!(records.worker_named(&name("b")).await.unwrap().as_ref(), Some(&found));
+    assert_eq!(records.worker_named(&name("c")).await.unwrap(), None);
     assert_eq!((found.name, found.trusted, found.state), (name("b"), false, WorkerState::Active));
     assert_eq!((found.created_at, found.expires_at), (at(0), Some(at(1000))));
     assert_eq!((found.generation, found.registration, found.seen_at), (0, None, None));

@@ -10,22 +10,12 @@ use rustix::fs::{Mode, OFlags, openat};
 
 /// Folder of episodes in a job's folder.
 const EPISODES: &str = "episodes";
-/// Maximum size of an episode's evidence before its images are left out.
-const MAX_EPISODE_BYTES: u64 = 256 * 1024 * 1024;
-/// Default of the same limit for a job.
-pub const DEFAULT_EVIDENCE_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 /// Maximum size of a file, in bytes.
 const MAX_FILE_BYTES: u64 = 1024 * 1024 * 1024;
 /// Number of bytes copied at once.
 const CHUNK_BYTES: usize = 256 * 1024;
 /// Flags that never follow a link and never block on a pipe.
 const SAFE: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
-
-/// Returns each episode's share of a job's space for evidence, independent of the order in which episodes run.
-#[must_use]
-pub fn episode_share(job_bytes: u64, episodes: u32) -> u64 {
-    (job_bytes / u64::from(episodes.max(1))).min(MAX_EPISODE_BYTES)
-}
 
 /// Returns the path of an episode's folder, relative to its job's.
 pub(crate) fn folder_of(episode: u32) -> String {
@@ -101,16 +91,9 @@ fn open(scratch: &Path, folder: &str, name: &str) -> io::Result<io::Take<File>> 
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
-    use super::{Artifact, DEFAULT_EVIDENCE_BYTES, MAX_EPISODE_BYTES, episode_share, take};
+    use super::{Artifact, take};
     use std::fs;
     use std::os::unix::fs::symlink;
-
-    #[test]
-    fn a_jobs_space_is_divided_among_its_episodes() {
-        assert_eq!(episode_share(1000, 3), 333);
-        assert_eq!(episode_share(DEFAULT_EVIDENCE_BYTES, 1), MAX_EPISODE_BYTES);
-        assert_eq!(episode_share(1000, 0), 1000);
-    }
 
     #[test]
     fn only_regular_files_are_taken() {

@@ -21,7 +21,7 @@ pub struct Job {
     pub record: Record,
     /// Destination of the evidence, in `episodes/NNN/...`; `None` keeps none.
     pub folder: Option<PathBuf>,
-    /// Maximum size of an episode's evidence in bytes; beyond it images are left out ([`crate::episode_share`]).
+    /// Maximum size of an episode's evidence in bytes; beyond it images are left out ([`assay_model::episode_share`]).
     pub max_episode_bytes: u64,
     /// Records observations and actions as exchanged with the policy, in at most this many bytes per episode; `None`
     /// does not record them.

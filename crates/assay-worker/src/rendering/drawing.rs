@@ -37,7 +37,7 @@ pub struct DrawJob<'a> {
     pub seeds: SeedSource,
     /// SHA-256 of the job's signed statement.
     pub statement_sha256: Sha256Digest,
-    /// Maximum size of an episode's evidence in bytes ([`crate::episode_share`]); beyond it images are left out.
+    /// Maximum size of an episode's evidence in bytes ([`assay_model::episode_share`]); beyond it images are left out.
     pub max_episode_bytes: u64,
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::thread;
 
 use assay_model::lane::files;
-use assay_model::{Artifact, ErrorChain, JobId, Sha256Digest};
+use assay_model::{Artifact, ErrorChain, JobId, Sha256Digest, episode_share};
 use assay_store::{BlobError, RenderClaim, RenderReturnOutcome, SignedDocument, StoreError};
 
 use super::renderers::{RunningRenderer, lock};
@@ -17,7 +17,7 @@ use crate::rendering::drawing::{self, DrawJob, DrawTools, RenderedPart, Renderin
 use crate::rendering::video::Urgency;
 use crate::shards::claims::Held;
 use crate::shards::intervals::{LEASE, POLL};
-use crate::{Cancel, SessionError, episode_share};
+use crate::{Cancel, SessionError};
 
 /// The reason why nothing was rendered.
 enum Undrawn {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use assay_model::{
     AccountId, Artifact, AssignedPolicy, Assignment, AttemptNote, Blame, EpisodeResult, Fence, JobHeader, JobId,
-    SeedSource,
+    SeedSource, ShardReturn, episode_share,
 };
 use assay_scenario::Scenario;
 use assay_store::{
@@ -20,9 +20,9 @@ use tempfile::TempDir;
 use super::missing::Missing;
 use super::options::ServiceOptions;
 use super::packing;
-use crate::shards::dispatch::{Dispatch, DispatchError, ShardReturn};
+use crate::shards::dispatch::{Dispatch, DispatchError};
 use crate::shards::intervals::LEASE;
-use crate::{ScenarioGone, SessionError, episode_share};
+use crate::{ScenarioGone, SessionError};
 
 /// Claims shards from the records, and writes results to them.
 #[derive(Debug)]

@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use assay_model::{AccountId, Artifact, Assignment, AttemptNote, EpisodeResult, Fence, JobId};
+use assay_model::{AccountId, Artifact, Assignment, AttemptNote, EpisodeResult, Fence, JobId, ShardReturn};
 use assay_scenario::Scenario;
 use assay_store::{
     BlobError, EpisodeProgress, Lease, ModelFile, PolicyServerAccess, RecordOutcome, ShardKind, StoreError,
 };
-use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use crate::SessionError;
@@ -72,31 +71,6 @@ pub(crate) trait Dispatch: Send + Sync + fmt::Debug {
 
     /// Called when files can (`None`) or cannot be stored on this machine.
     fn storage_health(&self, shard: &Assignment, problem: Option<&str>);
-}
-
-/// The way in which a shard is given back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "how")]
-pub(crate) enum ShardReturn {
-    /// The worker is leaving, or it is another job's turn. Has no effect on a shard that is complete.
-    Release,
-    /// Something that it needs is unreachable. Counts no failure.
-    Postpone {
-        /// Time until it may be claimed again.
-        pause_s: u32,
-        /// For the log.
-        reason: String,
-    },
-    /// An internal error.
-    Fail {
-        /// For the job's owner.
-        reason: String,
-    },
-    /// The scenario cannot be run.
-    Scenario {
-        /// For its author.
-        message: String,
-    },
 }
 
 /// The reason why a dispatch did not answer.

@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 use std::error::Error;
 use std::path::Path;
 
-use assay_model::{AssignedPolicy, Assignment, ErrorChain};
+use assay_model::{AssignedPolicy, Assignment, ErrorChain, ShardReturn};
 use assay_policy::{IntakeLimits, intake};
 use assay_store::{MAX_RETRIES, PolicyServerAccess, ShardKind, is_disk_full};
 use tempfile::TempDir;
 
 use super::busy::Busy;
 use super::claims::Held;
-use super::dispatch::{DispatchError, ShardReturn};
+use super::dispatch::DispatchError;
 use super::quiet::Quiet;
 use super::runner::ShardRunner;
 use super::shard_end::ShardEnd;

@@ -10,7 +10,7 @@ use assay_model::{EpisodeResult, ErrorChain, JobReport, LogType, Record, SeedSou
 use assay_scenario::Scenario;
 use assay_worker::{
     Cancel, DrawEvents, DrawJob, DrawTools, Engine, Keyring, RenderedPart, RenderingError, STATEMENT_FILE, VideoFormat,
-    drawn_in, episode_share, render_parts, sha256_of, undrawn,
+    drawn_in, render_parts, sha256_of, undrawn,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -58,7 +58,7 @@ impl ResultsFolder<'_> {
             scenario: self.scenario,
             seeds: self.seeds.clone(),
             statement_sha256: statement,
-            max_episode_bytes: episode_share(self.max_evidence_bytes, self.report.num_episodes),
+            max_episode_bytes: assay_model::episode_share(self.max_evidence_bytes, self.report.num_episodes),
         };
         let tools = DrawTools { engine, keyring };
         let results = &self.report.episode_details;

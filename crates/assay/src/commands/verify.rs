@@ -14,9 +14,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use assay_model::{Clock, JobHeader, SystemClock};
 use assay_scenario::{LibraryError, Scenario};
-use assay_worker::{
-    Engine, Evaluation, Job, PolicySource, STATEMENT_FILE, WallBudget, episode_share, evaluate, evidence_in, sign,
-};
+use assay_worker::{Engine, Evaluation, Job, PolicySource, STATEMENT_FILE, WallBudget, evaluate, evidence_in, sign};
 
 pub(crate) use self::arguments::VerifyArgs;
 use self::job_header::{header, plan};
@@ -102,7 +100,7 @@ fn prepare(arguments: &VerifyArgs, engine: &Engine, work: &Path, is_judged: bool
         engine.runs_policies().or_internal()?;
         header.warnings.extend(engine.isolation_warning());
     }
-    let share = episode_share(arguments.evidence.max_evidence_bytes(), header.plan.episodes);
+    let share = assay_model::episode_share(arguments.evidence.max_evidence_bytes(), header.plan.episodes);
     let job = Job {
         scenario: Arc::new(scenario),
         policy: policy.source,

@@ -7,7 +7,7 @@ use super::mebibytes;
 #[derive(Debug, Args)]
 pub(crate) struct EvidenceArgs {
     /// Maximum size of a job's evidence; each episode has an equal share, and omits images beyond it
-    #[arg(long, value_name = "MIB", default_value_t = assay_worker::DEFAULT_EVIDENCE_BYTES >> 20, value_parser = mebibytes())]
+    #[arg(long, value_name = "MIB", default_value_t = assay_model::DEFAULT_EVIDENCE_BYTES >> 20, value_parser = mebibytes())]
     pub(crate) max_evidence_mib: u64,
 }
 

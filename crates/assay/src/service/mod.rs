@@ -1,6 +1,7 @@
 //! The service: records, worker and API in one process. [`run`] composes them; the other modules implement the ports of
 //! the API, and the steps of startup and shutdown.
 
+mod auditor;
 mod connections;
 mod installed_versions;
 mod intake;

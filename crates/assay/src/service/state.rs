@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use assay_api::{
     AccountSlots, ApiSettings, AppState, ConnectionTokens, EventHub, ModelTransfers, OsEntropy, QueueForecast,
-    RateWindows, Readiness, SigningKeys, StaticCatalog, UploadSpace, UrlSigner,
+    RateWindows, Readiness, SigningKeys, StaticCatalog, UploadSpace, UrlSigner, WakingQueue, WorkerWakeups,
 };
 use assay_model::SystemClock;
 use assay_policy::IntakeLimits;
@@ -17,7 +17,9 @@ use assay_store::{
     Blobs, LiveProgress, LocalQueue, ModelFiles, PolicyServerCredentialsStore, Records, ScenarioFiles, StorageHealth,
 };
 use assay_worker::{Cancel, Engine, Keyring};
+use tokio::sync::Semaphore;
 
+use super::auditor::EngineAuditor;
 use super::connections::EngineConnections;
 use super::intake::EngineIntake;
 use super::metrics;
@@ -69,6 +71,7 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
     let (lanes, uploads) = (settings.lanes, settings.runs_uploads);
     let forecast = QueueForecast::with_uploads(Arc::clone(&records), Arc::new(SystemClock), lanes, uploads);
     let stopping = parts.stopping_preflights;
+    let worker_wakeups = WorkerWakeups::default();
     let model_files = ModelFiles::folder(&data.join(ModelFiles::FOLDER)).context("the folder of models")?;
     let preflights = EnginePreflights { engine: Arc::clone(engine), limits, models: model_files.clone(), stopping };
     let replayer = LocalReplayer::new(Arc::clone(engine), Arc::clone(&records), blobs.clone(), data.to_owned());
@@ -82,10 +85,14 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
         connection_tokens: ConnectionTokens::default(),
         webhook_sender: Arc::new(GuardedSender(AddressGuard::new(networks))),
         signer: UrlSigner::open(data, &OsEntropy)?,
-        events: EventHub::new(Arc::clone(&records), Arc::new(SystemClock), forecast.clone(), live),
+        events: EventHub::new(Arc::clone(&records), Arc::new(SystemClock), forecast.clone(), Arc::clone(&live)),
+        live,
+        auditor: Arc::new(EngineAuditor(Arc::clone(engine))),
+        audit_slots: Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from))),
         forecast,
         records,
-        queue: Arc::new(LocalQueue::new()),
+        queue: Arc::new(WakingQueue::new(Arc::new(LocalQueue::new()), worker_wakeups.clone())),
+        worker_wakeups,
         catalog: Arc::new(StaticCatalog::from(engine.library())),
         intake: Arc::new(EngineIntake { engine: Arc::clone(engine), limits, models: model_files.clone() }),
         preflights: Arc::new(preflights),
@@ -112,7 +119,8 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
 /// Returns the API's settings, derived from the operator's settings and the engine.
 fn api_settings(settings: &Settings, engine: &Engine) -> ApiSettings {
     let lanes = u32::try_from(engine.lanes()).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN);
-    let Settings { server, uploads, models, events, browsers, limits, retention, webhooks, .. } = settings.clone();
+    let Settings { server, uploads, models, events, browsers, limits, retention, webhooks, workers, .. } =
+        settings.clone();
     ApiSettings {
         public_url: server.public_url,
         header_s: server.header_s,
@@ -130,6 +138,8 @@ fn api_settings(settings: &Settings, engine: &Engine) -> ApiSettings {
         metrics: server.metrics,
         retention,
         webhooks,
+        workers,
+        max_evidence_bytes: server.max_evidence_mib << 20,
         lanes,
         isolation: engine.isolation(),
         runs_uploads: engine.runs_policies().is_ok(),

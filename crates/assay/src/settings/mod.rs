@@ -21,7 +21,9 @@ mod show;
 mod sources;
 mod types;
 
-use assay_api::{BrowserSettings, EventSettings, InvalidSetting, ModelSettings, Retention, Uploads, WebhookSettings};
+use assay_api::{
+    BrowserSettings, EventSettings, InvalidSetting, ModelSettings, Retention, Uploads, WebhookSettings, WorkerSettings,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +57,8 @@ pub(crate) struct Settings {
     pub(crate) retention: Retention,
     /// Webhooks: messages to the addresses that clients give with their jobs.
     pub(crate) webhooks: WebhookSettings,
+    /// Workers on other hosts (`assay worker`).
+    pub(crate) workers: WorkerSettings,
     /// A second judge: a vision model that also examines episodes. It can only request a review by a person.
     pub(crate) judge: JudgeSettings,
 }
@@ -70,6 +74,7 @@ impl Settings {
         self.limits.validate().map_err(|bad| bad.within("limits"))?;
         self.retention.validate().map_err(|bad| bad.within("retention"))?;
         self.webhooks.validate().map_err(|bad| bad.within("webhooks"))?;
+        self.workers.validate().map_err(|bad| bad.within("workers"))?;
         self.judge.validate().map_err(|bad| bad.within("judge"))
     }
 }

@@ -74,7 +74,7 @@ impl Default for ServerSettings {
             lanes: None,
             policy_networks: Vec::new(),
             webhook_networks: Vec::new(),
-            max_evidence_mib: assay_worker::DEFAULT_EVIDENCE_BYTES >> 20,
+            max_evidence_mib: assay_model::DEFAULT_EVIDENCE_BYTES >> 20,
             video: VideoFormat::default(),
             metrics: api.metrics,
             log_format: LogFormat::default(),

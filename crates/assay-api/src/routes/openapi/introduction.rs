@@ -65,6 +65,7 @@ pub(in crate::routes) fn tags() -> Value {
             "Submissions to a season, which are ranked on worlds that stay secret until it is closed."
         ),
         tag("webhooks", "Webhooks", "The end of a job, reported to the `callback_url` that its client gave."),
+        tag("workers", "Workers", "Workers on other hosts."),
         tag("keys", "Keys and sessions", "API keys, and the sessions of browsers."),
         tag("service", "Service", "The service itself: its state, its metrics, the keys that sign its statements."),
     ])

@@ -14,6 +14,7 @@ use crate::events::JobUpdate;
 use crate::http::ErrorResponse;
 use crate::routes::{
     arena, collections, community, keys, models, runtimes, scenarios, service, session, submissions, verify, webhooks,
+    workers,
 };
 use crate::views::{JobView, ScenarioDetail};
 use crate::webhooks::WebhookMessage;
@@ -57,6 +58,8 @@ bodies! {
         verify::create::VerifyForm,
         verify::replay::NewReplay,
         verify::review::NewReview,
+        workers::create::NewWorkerRequest,
+        workers::drain::DrainRequest,
     }
     responses {
         arena::leaderboard::Leaderboard,
@@ -84,6 +87,9 @@ bodies! {
         verify::list::JobPage,
         webhooks::deliveries::WebhookDeliveryPage,
         webhooks::secret::NewWebhookSecret,
+        workers::create::CreatedWorker,
+        workers::list::WorkerList,
+        workers::list::WorkerView,
         Envelope,
         ErrorResponse,
         JobUpdate,

@@ -1,0 +1,43 @@
+//! `POST /worker/v1/beat`: renews all leases of a worker.
+
+use std::collections::BTreeSet;
+
+use assay_model::{BeatAnswer, BeatRequest, Fence};
+use assay_store::{EpisodeProgress, Lease, WorkerState};
+use axum::extract::{Request, State};
+
+use super::claim::LEASE;
+use super::identity::RegisteredWorker;
+use super::lease::fence;
+use super::receive;
+use crate::http::{ApiError, Json};
+use crate::state::App;
+
+/// Maximum number of leases of a worker.
+const MAX_LEASES: usize = 4096;
+
+pub(super) async fn handle(
+    State(app): State<App>,
+    RegisteredWorker(worker): RegisteredWorker,
+    request: Request,
+) -> Result<Json<BeatAnswer>, ApiError> {
+    let request: BeatRequest = receive::json(&app, request).await?;
+    if request.leases.len() > MAX_LEASES || request.progress.len() > MAX_LEASES {
+        return Err(ApiError::invalid("leases", None, format!("a worker has at most {MAX_LEASES} leases")));
+    }
+    let (mut lost, mut jobs) = (Vec::new(), BTreeSet::new());
+    for lease in request.leases {
+        let named: Fence = fence(&app, &worker, &lease)?;
+        match app.records.heartbeat(named, app.clock.now(), LEASE).await? {
+            Lease::Held => drop(jobs.insert(named.job_id)),
+            Lease::Lost => lost.push(lease),
+        }
+    }
+    // Progress only of what it holds.
+    for running in request.progress.iter().filter(|running| jobs.contains(&running.job_id)) {
+        let progress =
+            EpisodeProgress { episode: running.episode, step: running.step, max_steps: running.max_steps.max(1) };
+        app.live.report(running.job_id, progress);
+    }
+    Ok(Json(BeatAnswer { lost, drain: worker.state == WorkerState::Draining }))
+}

@@ -1,0 +1,116 @@
+//! `POST /worker/v1/claim`: hands out a shard, or waits for one.
+
+use std::time::Duration;
+
+use assay_model::{
+    ClaimAnswer, ClaimRequest, Fingerprint, LeasedShard, MAX_CLAIM_WAIT_S, SeedSource, WORKER_LEASE_S, WantedShard,
+    episode_share,
+};
+use assay_store::{
+    Claim, Confinement, ShardKind, ShardRequest, WorkerCapabilities, WorkerRecord, WorkerState, seeds_of_job,
+};
+use axum::extract::{Request, State};
+use jiff::SignedDuration;
+use tokio::time::Instant;
+
+use super::identity::RegisteredWorker;
+use super::lease::lease_text;
+use super::receive;
+use crate::http::{ApiError, Json};
+use crate::state::App;
+
+/// Maximum number of excluded accounts.
+const MAX_EXCLUDED: usize = 1024;
+/// Interval at which a waiting worker looks for shards that it was not woken for: those that were postponed, or that
+/// another process queued.
+const LOOK: Duration = Duration::from_secs(5);
+/// Duration of a lease.
+pub(super) const LEASE: SignedDuration = SignedDuration::from_secs(WORKER_LEASE_S as i64);
+
+pub(super) async fn handle(
+    State(app): State<App>,
+    worker: RegisteredWorker,
+    request: Request,
+) -> Result<Json<ClaimAnswer>, ApiError> {
+    let request: ClaimRequest = receive::json(&app, request).await?;
+    if request.excluded_accounts.len() > MAX_EXCLUDED {
+        let message = format!("at most {MAX_EXCLUDED} accounts can be excluded");
+        return Err(ApiError::invalid("excluded_accounts", None, message));
+    }
+    let wait = Duration::from_secs(request.wait_s.min(MAX_CLAIM_WAIT_S).into());
+    let until = Instant::now() + wait;
+    let mut record = worker.0.clone();
+    loop {
+        if record.state == WorkerState::Draining {
+            return Ok(Json(ClaimAnswer { shard: None, drain: true }));
+        }
+        if let Some(shard) = next(&app, &record, &request).await? {
+            return Ok(Json(ClaimAnswer { shard: Some(shard), drain: false }));
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() || app.readiness.get().is_err() {
+            return Ok(Json(ClaimAnswer { shard: None, drain: false }));
+        }
+        app.worker_wakeups.wait(left.min(LOOK)).await;
+        record = worker.again(&app).await?;
+    }
+}
+
+async fn next(app: &App, worker: &WorkerRecord, request: &ClaimRequest) -> Result<Option<LeasedShard>, ApiError> {
+    let Some(registration) = &worker.registration else { return Ok(None) };
+    let here = app.fingerprint.digest() == registration.machine.digest();
+    // Results of a season are comparable only on the machine that it was opened for.
+    let trust = if worker.trusted && here { Confinement::Trusted } else { Confinement::Anywhere };
+    let kind = match request.wanted {
+        WantedShard::Policy => ShardKind::Policy,
+        WantedShard::Secret => ShardKind::Secret,
+        WantedShard::Server => ShardKind::Server,
+    };
+    let capabilities = WorkerCapabilities {
+        machine: Some(registration.machine.clone()),
+        runtimes: Some(registration.runtimes.clone()),
+        cameras: registration.cameras,
+        memory_mib: registration.memory_mib,
+        trust,
+    };
+    let wanted = ShardRequest { capabilities, ..ShardRequest::new(&worker.name.lease_holder()) };
+    let wanted = wanted.of_kind(kind).excluding(&request.excluded_accounts);
+    let claim = app.records.claim_shard(&wanted, app.clock.now(), LEASE).await?;
+    let Some(claim) = claim else { return Ok(None) };
+    let Some(seeds) = seeds(app, &claim, &registration.machine).await? else { return Ok(None) };
+    let share = episode_share(app.settings.max_evidence_bytes, claim.header.episodes_to_run());
+    tracing::info!(job.id = %claim.fence.job_id, shard = claim.fence.shard, worker = %worker.name, "shard claimed");
+    let lease = lease_text(app, worker, claim.fence);
+    Ok(Some(LeasedShard { lease, assignment: claim.assignment(&seeds, share) }))
+}
+
+/// Returns the source of the claim's seeds; gives the shard back if it has none on this machine.
+async fn seeds(app: &App, claim: &Claim, machine: &Fingerprint) -> Result<Option<SeedSource>, ApiError> {
+    let header = &claim.header;
+    let mut problem = None;
+    if let Some(entry) = &header.arena {
+        let season = app.records.season(&header.scenario, Some(entry.season)).await?;
+        let difference = season.and_then(|season| {
+            let pinned = season.pins.fingerprint;
+            let runtime =
+                Fingerprint { runtime: pinned.runtime.clone(), numpy: pinned.numpy.clone(), ..machine.clone() };
+            pinned.differences(&runtime).into_iter().next()
+        });
+        problem = difference.map(|difference| {
+            format!(
+                "season {} was opened with a different {}; run its entries on a matching worker",
+                entry.season, difference.name
+            )
+        });
+    }
+    let seeds = seeds_of_job(&*app.records, header).await?;
+    match (problem, seeds) {
+        (None, Some(seeds)) => Ok(Some(seeds)),
+        (problem, _) => {
+            let reason = problem.unwrap_or_else(|| "the season of the job is not in the records".to_owned());
+            tracing::error!(job.id = %claim.fence.job_id, reason, "shard failed");
+            app.records.fail_shard(claim.fence, &reason, app.clock.now()).await?;
+            Ok(None)
+        }
+    }
+}

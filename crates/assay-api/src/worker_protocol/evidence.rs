@@ -1,0 +1,42 @@
+//! `PUT /worker/v1/leases/{lease}/evidence/{sha256}`: stores a file of evidence, before a result refers to it.
+
+use std::collections::BTreeMap;
+
+use assay_model::{Sha256Digest, episode_share};
+use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
+
+use super::lease::{HeldShard, lost};
+use super::receive;
+use crate::blob_error::blob_error;
+use crate::disk::disk_error;
+use crate::http::{ApiError, ErrorCode};
+use crate::state::App;
+
+/// Name of a file that is being received.
+const RECEIVED: &str = "received";
+
+pub(super) async fn handle(
+    State(app): State<App>,
+    held: HeldShard,
+    Path(values): Path<BTreeMap<String, String>>,
+    request: Request,
+) -> Result<StatusCode, ApiError> {
+    let named = values.get("sha256").and_then(|text| text.parse::<Sha256Digest>().ok());
+    let sha256 = named.ok_or_else(|| ApiError::not_found("SHA-256"))?;
+    let limit = episode_share(app.settings.max_evidence_bytes, held.claim.header.episodes_to_run());
+    let folder = app.blobs.incoming().map_err(|error| disk_error(&app, &error))?;
+    let path = folder.path().join(RECEIVED);
+    let received = receive::file(&app, (&held.claim.account, limit), request.into_body(), &path).await?;
+    if received != sha256 {
+        let message = format!("the file's SHA-256 is {received}, not {sha256}");
+        return Err(ApiError::new(ErrorCode::Unprocessable, message));
+    }
+    // The lease may have been lost while the file was received: nothing may appear that no record will know.
+    let fence = held.claim.fence;
+    if app.records.leased_shard(fence).await?.is_none() {
+        return Err(lost());
+    }
+    app.blobs.put(fence.job_id, sha256, &path).await.map_err(|error| blob_error(&app, error))?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,46 @@
+//! `/worker/v1`: the protocol of workers on other hosts. A worker only ever asks; the server never connects to one. It
+//! sees the inputs, the per-episode seeds and the server call of the shards that it holds, and nothing else.
+//!
+//! Where to begin: `identity` (who asks), `lease` (what they may touch), `claim` (what they get), `results` (why they are
+//! believed).
+
+mod beat;
+mod claim;
+mod evidence;
+mod give_back;
+mod identity;
+mod inputs;
+mod lease;
+mod notes;
+mod openapi;
+mod receive;
+mod register;
+mod results;
+mod wakeups;
+
+use assay_model::WORKER_PROTOCOL_PATH;
+use axum::Router;
+use axum::routing::{get, post, put};
+
+use crate::state::App;
+pub(crate) use identity::{TOKEN_BYTES, token_hash, token_text};
+pub use wakeups::{WakingQueue, WorkerWakeups};
+
+/// Returns the routes of the protocol.
+pub(crate) fn routes() -> Router<App> {
+    let routes = Router::new()
+        .route("/register", post(register::handle))
+        .route("/claim", post(claim::handle))
+        .route("/beat", post(beat::handle))
+        .route("/results", post(results::handle))
+        .route("/leases/{lease}/policy", get(inputs::policy))
+        .route("/leases/{lease}/models/{sha256}", get(inputs::model))
+        .route("/leases/{lease}/scenario", get(inputs::scenario))
+        .route("/leases/{lease}/scenario/{sha256}", get(inputs::scenario_file))
+        .route("/leases/{lease}/server", get(inputs::server))
+        .route("/leases/{lease}/evidence/{sha256}", put(evidence::handle))
+        .route("/leases/{lease}/notes", post(notes::handle))
+        .route("/leases/{lease}/return", post(give_back::handle))
+        .route("/openapi.json", get(openapi::handle));
+    Router::new().nest(WORKER_PROTOCOL_PATH, routes)
+}

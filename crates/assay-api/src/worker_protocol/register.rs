@@ -1,0 +1,68 @@
+//! `POST /worker/v1/register`: a worker starts.
+
+use assay_model::{
+    RegisterAnswer, RegisterRequest, WORKER_BEAT_S, WORKER_LEASE_S, WORKER_PROTOCOL, WorkerRegistration,
+};
+use axum::extract::{Request, State};
+
+use super::identity::AdmittedWorker;
+use super::receive;
+use crate::http::{ApiError, ErrorCode, Json};
+use crate::state::App;
+
+/// Maximum number of lanes of a worker.
+const MAX_LANES: u32 = 1024;
+/// Maximum number of labels, and maximum length of a name or a value, in bytes.
+const MAX_LABELS: usize = 32;
+const MAX_LABEL_BYTES: usize = 64;
+/// Maximum number of runtimes.
+const MAX_RUNTIMES: usize = 64;
+
+pub(super) async fn handle(
+    State(app): State<App>,
+    AdmittedWorker(worker): AdmittedWorker,
+    request: Request,
+) -> Result<Json<RegisterAnswer>, ApiError> {
+    let request: RegisterRequest = receive::json(&app, request).await?;
+    if request.protocol != WORKER_PROTOCOL {
+        let message = format!(
+            "this server ({}) speaks version {WORKER_PROTOCOL} of the worker protocol, the worker ({}) version {}: \
+             install the same release of assay on both",
+            env!("CARGO_PKG_VERSION"),
+            request.registration.version,
+            request.protocol
+        );
+        return Err(ApiError::new(ErrorCode::Conflict, message));
+    }
+    check(&request.registration)?;
+    let now = app.clock.now();
+    let registered = app.records.register_worker(&worker.name, request.registration, now).await?;
+    let (generation, requeued) = registered.ok_or_else(|| ApiError::unauthorized("the worker's token is refused"))?;
+    tracing::info!(worker = %worker.name, generation, "worker registered");
+    for work in requeued {
+        app.queue.publish(work).await;
+    }
+    Ok(Json(RegisterAnswer {
+        worker: worker.name.to_string(),
+        generation,
+        lease_s: WORKER_LEASE_S,
+        beat_s: WORKER_BEAT_S,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    }))
+}
+
+fn check(registration: &WorkerRegistration) -> Result<(), ApiError> {
+    let long = |text: &String| text.is_empty() || text.len() > MAX_LABEL_BYTES;
+    let labels = &registration.labels;
+    if !(1..=MAX_LANES).contains(&registration.lanes) {
+        return Err(ApiError::invalid("lanes", None, format!("a worker has 1 to {MAX_LANES} lanes")));
+    }
+    if labels.len() > MAX_LABELS || labels.iter().any(|(name, value)| long(name) || long(value)) {
+        let message = format!("a worker has at most {MAX_LABELS} labels of 1 to {MAX_LABEL_BYTES} bytes each");
+        return Err(ApiError::invalid("labels", None, message));
+    }
+    if registration.runtimes.len() > MAX_RUNTIMES {
+        return Err(ApiError::invalid("runtimes", None, format!("a worker has at most {MAX_RUNTIMES} runtimes")));
+    }
+    Ok(())
+}

@@ -1,0 +1,242 @@
+//! The messages between a server and its workers on other hosts: JSON over HTTPS, always requested by the worker.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{AccountId, Assignment, AttemptNote, EpisodeResult, Fingerprint, JobId, Sha256Digest};
+
+/// Version of the protocol, which is also in its paths. A server refuses workers of other versions with a message that
+/// says which program to upgrade.
+pub const WORKER_PROTOCOL: u32 = 1;
+/// Path of the protocol on a server.
+pub const WORKER_PROTOCOL_PATH: &str = "/worker/v1";
+/// Header with the registration that a request belongs to.
+pub const GENERATION_HEADER: &str = "assay-worker-generation";
+/// Maximum time that a worker may wait for an assignment, in seconds.
+pub const MAX_CLAIM_WAIT_S: u32 = 50;
+/// Maximum number of results in one request.
+pub const MAX_RESULTS: usize = 16;
+/// Duration of a lease without renewal, in seconds.
+pub const WORKER_LEASE_S: u32 = 30;
+/// Interval at which a worker renews its leases, in seconds.
+pub const WORKER_BEAT_S: u32 = 5;
+/// A worker gives up its leases if this long before their end it has not renewed them, in seconds. It measures from the
+/// sending of the last request that was answered, by its own clock, so clocks need not agree.
+pub const WORKER_MARGIN_S: u32 = 5;
+
+/// What a worker says about itself when it starts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct WorkerRegistration {
+    /// Its machine, for policies in the runtime `base`.
+    pub machine: Fingerprint,
+    /// SHA-256 of each installed policy runtime.
+    pub runtimes: Vec<Sha256Digest>,
+    /// Number of lanes.
+    pub lanes: u32,
+    /// True if it renders images for policies.
+    pub cameras: bool,
+    /// Memory for each policy, in MiB.
+    pub memory_mib: u32,
+    /// The operator's labels.
+    pub labels: BTreeMap<String, String>,
+    /// Version of its program.
+    pub version: String,
+}
+
+/// `POST /register`: the worker starts. The leases of its earlier process are void.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct RegisterRequest {
+    /// Version of the protocol: [`WORKER_PROTOCOL`].
+    pub protocol: u32,
+    /// What the worker can run.
+    pub registration: WorkerRegistration,
+}
+
+/// The answer to [`RegisterRequest`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct RegisterAnswer {
+    /// The worker's name.
+    pub worker: String,
+    /// Number of this registration, to be sent as [`GENERATION_HEADER`] with every request.
+    pub generation: u32,
+    /// Duration of a lease without renewal, in seconds.
+    pub lease_s: u32,
+    /// Interval at which leases are to be renewed, in seconds.
+    pub beat_s: u32,
+    /// Version of the server.
+    pub version: String,
+}
+
+/// The kind of shard that a worker asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WantedShard {
+    /// Its policy runs on the worker.
+    Policy,
+    /// The next of those, only if its worlds are secret.
+    Secret,
+    /// Its policy is a server that the worker calls.
+    Server,
+}
+
+/// `POST /claim`: asks for a shard, and waits for one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ClaimRequest {
+    /// The kind of shard.
+    pub wanted: WantedShard,
+    /// Accounts whose shards are not wanted, since their policies sleep here.
+    pub excluded_accounts: Vec<AccountId>,
+    /// Maximum time to wait, in seconds; at most [`MAX_CLAIM_WAIT_S`].
+    pub wait_s: u32,
+}
+
+/// The answer to [`ClaimRequest`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ClaimAnswer {
+    /// The shard, if there was one.
+    pub shard: Option<LeasedShard>,
+    /// True if the worker is to finish what it runs, and to end.
+    pub drain: bool,
+}
+
+/// A shard with the right to read its inputs and to write its results.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct LeasedShard {
+    /// The right: opaque, bound to the worker, its registration and this claim.
+    pub lease: String,
+    /// The shard.
+    pub assignment: Assignment,
+}
+
+/// `POST /beat`: renews leases and tells progress.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct BeatRequest {
+    /// The leases held.
+    pub leases: Vec<String>,
+    /// Progress of running episodes.
+    pub progress: Vec<RunningEpisode>,
+}
+
+/// The progress of an episode.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct RunningEpisode {
+    /// The job.
+    pub job_id: JobId,
+    /// Index of the episode.
+    pub episode: u32,
+    /// Number of control steps so far.
+    pub step: u32,
+    /// Number of control steps of a whole episode.
+    pub max_steps: u32,
+}
+
+/// The answer to [`BeatRequest`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct BeatAnswer {
+    /// Leases that are lost: the worker must stop working on them.
+    pub lost: Vec<String>,
+    /// True if the worker is to finish what it runs, and to end.
+    pub drain: bool,
+}
+
+/// The server that a policy runs on: `GET /leases/{lease}/server`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ServerCall {
+    /// Its URL, with any credentials.
+    pub url: String,
+    /// Its API key.
+    pub api_key: Option<String>,
+    /// Number of connections that it allows at the same time.
+    pub concurrency: u32,
+}
+
+/// `POST /leases/{lease}/notes`: a fact about an unfinished episode, before anything else happens in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct NoteRequest {
+    /// The fact.
+    pub note: AttemptNote,
+}
+
+/// `POST /results`: results whose evidence is stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ResultsRequest {
+    /// At most [`MAX_RESULTS`].
+    pub results: Vec<LeasedResult>,
+}
+
+/// A result under its lease.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct LeasedResult {
+    /// The lease.
+    pub lease: String,
+    /// The result.
+    pub result: EpisodeResult,
+}
+
+/// The answer to [`ResultsRequest`], in its order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ResultsAnswer {
+    /// What became of each result.
+    pub outcomes: Vec<ResultOutcome>,
+}
+
+/// What became of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "outcome")]
+pub enum ResultOutcome {
+    /// It is durable.
+    New {
+        /// Number of episodes that the shard still lacks.
+        left_in_shard: u32,
+        /// Number of episodes that the job still lacks.
+        left_in_job: u32,
+    },
+    /// The episode already has a result.
+    Duplicate,
+    /// The lease is lost.
+    Fenced,
+}
+
+/// `POST /leases/{lease}/return`: the way in which a shard is given back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "how")]
+pub enum ShardReturn {
+    /// The worker is leaving, or it is another job's turn. Has no effect on a shard that is complete.
+    Release,
+    /// Something that it needs is unreachable. Counts no failure.
+    Postpone {
+        /// Time until it may be claimed again, in seconds.
+        pause_s: u32,
+        /// For the log.
+        reason: String,
+    },
+    /// An internal error.
+    Fail {
+        /// For the job's owner.
+        reason: String,
+    },
+    /// The scenario cannot be run.
+    Scenario {
+        /// For its author.
+        message: String,
+    },
+}
+
+/// `GET /leases/{lease}/scenario`: the files of a scenario's version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ScenarioListing {
+    /// The scenario's files below `scenario/`, those of each of its robots below `robots/ID/`.
+    pub files: Vec<ScenarioFile>,
+}
+
+/// A file of a scenario.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ScenarioFile {
+    /// Its path, with `/` between folders.
+    pub path: String,
+    /// SHA-256 of the file.
+    pub sha256: Sha256Digest,
+    /// Length in bytes.
+    pub size_bytes: u64,
+}
