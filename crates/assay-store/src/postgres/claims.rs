@@ -12,61 +12,59 @@ use super::attempt_notes;
 use super::claim_batches::ClaimEntry;
 use super::failure::PgResult;
 use super::row::{
-    Parameter, all, change, expect_one, field, first, job_id, json, micros, number, parsed, status, text, to_json,
-    until, value,
+    Parameter, all, change, expect_one, field, first, job_id, json, micros, number, parsed, status, to_json, until,
+    value,
 };
 use super::session::PgSession;
-use crate::{Claim, Fence, ShardKind};
+use crate::{Claim, Fence, ShardKind, ShardRequest};
 
 /// Maximum number of accounts that a claim tries.
 const MAX_ACCOUNTS: i64 = 64;
 /// Maximum number of jobs of an account that a claim tries.
 const MAX_JOBS: usize = 16;
 
-/// The queued shards that a request admits: $1 is the kind, $2 the time, $4 to $8 are the worker's capabilities.
+/// The queued shards that a request admits: $1 is the kind, $2 the time, $4 to $8 are the worker's capabilities. The machine
+/// is looked up in a query of its own, since a join would hide the order of the index.
 macro_rules! admitted {
     () => {
-        "shards JOIN jobs USING (job_id)
+        "shards
          WHERE state = 'QUEUED' AND remote = $1 AND not_before <= $2
-         AND ($4::text IS NULL OR jobs.machine IS NULL OR jobs.machine = $4)
          AND (runtime IS NULL OR $5::text[] IS NULL OR runtime = ANY($5))
-         AND (NOT cameras OR $6) AND memory_mib <= $7 AND confined <= $8"
+         AND (NOT cameras OR $6) AND memory_mib <= $7 AND confined <= $8
+         AND ($4::text IS NULL OR (SELECT coalesce(machine = $4, true) FROM jobs WHERE jobs.job_id = shards.job_id))"
     };
 }
 
-/// Lists the accounts with queued shards: those that hold the fewest shards of that kind first and, among several such
-/// accounts, the one whose last claim is longest ago, so that accounts take turns even on one lane. The recursion steps from
-/// account to account through the index, so the length of the queue does not matter.
+/// Lists the accounts with queued shards that the request admits: those that hold the fewest shards of that kind first and,
+/// among several such accounts, the one whose last claim is longest ago, so that accounts take turns even on one lane. The
+/// recursion steps from account to account through the index, so the length of the queue does not matter.
 const ACCOUNTS: &str = concat!(
     "WITH RECURSIVE waiting (account) AS (
-        (SELECT shards.account FROM ",
-    admitted!(),
-    "    ORDER BY shards.account LIMIT 1)
+        (SELECT account FROM shards WHERE state = 'QUEUED' AND remote = $1 ORDER BY account LIMIT 1)
         UNION ALL
-        SELECT (SELECT shards.account FROM ",
-    admitted!(),
-    "           AND shards.account > waiting.account ORDER BY shards.account LIMIT 1)
+        SELECT (SELECT account FROM shards WHERE state = 'QUEUED' AND remote = $1 AND account > waiting.account
+                ORDER BY account LIMIT 1)
         FROM waiting WHERE waiting.account IS NOT NULL
     )
     SELECT account,
            (SELECT count(*) FROM shards
             WHERE state = 'LEASED' AND remote = $1 AND account = waiting.account) AS held,
-           (SELECT job_id FROM ",
+           turn
+    FROM waiting LEFT JOIN account_turns USING (account) CROSS JOIN LATERAL (SELECT job_id FROM ",
     admitted!(),
-    "       AND shards.account = waiting.account ORDER BY job_id LIMIT 1) AS oldest
-    FROM waiting LEFT JOIN account_turns USING (account)
+    "    AND account = waiting.account ORDER BY job_id LIMIT 1) AS oldest
     WHERE account IS NOT NULL AND account <> ALL($3)
-    ORDER BY held, turn NULLS FIRST, oldest LIMIT $9"
+    ORDER BY held, turn NULLS FIRST, oldest.job_id LIMIT $9"
 );
 
 /// Locks the oldest queued shard of the account $3, except those of the jobs $9.
 const NEXT: &str = concat!(
     "SELECT job_id, shard, attempt, failures, last_failure, first_episode, end_episode, status, header, policy_path,
             jobs.account, jobs.machine
-     FROM (SELECT shards.* FROM ",
+     FROM (SELECT * FROM ",
     admitted!(),
-    "      AND shards.account = $3 AND job_id <> ALL($9)
-           ORDER BY job_id, shard LIMIT 1 FOR NO KEY UPDATE OF shards SKIP LOCKED) AS next
+    "      AND account = $3 AND job_id <> ALL($9)
+           ORDER BY job_id, shard LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) AS next
      JOIN jobs USING (job_id)"
 );
 
@@ -130,37 +128,96 @@ impl<'a> ClaimTerms<'a> {
     }
 }
 
+/// An account with queued shards.
+struct WaitingAccount {
+    name: String,
+    /// Number of shards of that kind that it holds.
+    held: i64,
+    /// Position of its last claim in the sequence of all claims.
+    turn: i64,
+    /// True if its turn is locked, so that no other process claims for it at this moment.
+    is_locked: bool,
+}
+
+/// The accounts whose shards some requests of a transaction admit, the next one first.
+struct WaitingAccounts<'a> {
+    of: &'a ShardRequest,
+    accounts: Vec<WaitingAccount>,
+}
+
+impl<'a> WaitingAccounts<'a> {
+    async fn read(db: &PgSession, terms: &ClaimTerms<'a>) -> PgResult<Self> {
+        let parameters = terms.parameters(&terms.excluded_accounts, &MAX_ACCOUNTS);
+        let accounts = all(db, ACCOUNTS, &parameters, |row| {
+            let turn = field::<Option<i64>>(row, "turn")?.unwrap_or_default();
+            Ok(WaitingAccount { name: field(row, "account")?, held: field(row, "held")?, turn, is_locked: false })
+        });
+        Ok(Self { of: &terms.entry.request, accounts: accounts.await? })
+    }
+
+    /// Returns true if they are those of another request, too.
+    fn serve(&self, request: &ShardRequest) -> bool {
+        let ShardRequest { worker: _, kind, excluded_accounts, capabilities } = self.of;
+        *kind == request.kind
+            && *excluded_accounts == request.excluded_accounts
+            && *capabilities == request.capabilities
+    }
+
+    /// Puts the account at `place` to where it belongs after its `number`th claim in this transaction.
+    fn claimed(&mut self, place: usize, number: i64) {
+        let mut account = self.accounts.remove(place);
+        account.held += 1;
+        account.turn = i64::MAX / 2 + number;
+        let place = self.accounts.partition_point(|other| (other.held, other.turn) <= (account.held, account.turn));
+        self.accounts.insert(place, account);
+    }
+}
+
 /// Claims a shard for each request in the open transaction.
 pub(super) async fn claim_all(db: PgSession, entries: &[&ClaimEntry]) -> PgResult<Vec<PickedShard>> {
     let mut picked = Vec::with_capacity(entries.len());
-    for entry in entries {
-        picked.push(claim(&db, &ClaimTerms::new(entry)?).await?);
+    let mut waiting: Option<WaitingAccounts<'_>> = None;
+    for (number, entry) in (0..).zip(entries) {
+        let terms = ClaimTerms::new(entry)?;
+        let mut accounts = match waiting.take().filter(|waiting| waiting.serve(&entry.request)) {
+            Some(known) => known,
+            None => WaitingAccounts::read(&db, &terms).await?,
+        };
+        picked.push(claim(&db, &terms, &mut accounts, number).await?);
+        waiting = Some(accounts);
     }
     Ok(picked)
 }
 
-async fn claim(db: &PgSession, terms: &ClaimTerms<'_>) -> PgResult<PickedShard> {
-    let parameters = terms.parameters(&terms.excluded_accounts, &MAX_ACCOUNTS);
-    let accounts = all(db, ACCOUNTS, &parameters, |row| text(row, "account").map(str::to_owned)).await?;
-    // Takes the first account from which no other process claims at this moment.
-    let mut busy = Vec::new();
-    for account in &accounts {
-        if accounts.len() > 1 && !lock_turn(db, account).await? {
-            busy.push(account);
-            continue;
-        }
-        match claim_of(db, terms, account).await? {
-            PickedShard::Contended => {}
-            done => return Ok(done),
+async fn claim(
+    db: &PgSession,
+    terms: &ClaimTerms<'_>,
+    waiting: &mut WaitingAccounts<'_>,
+    number: i64,
+) -> PgResult<PickedShard> {
+    // First the accounts from which no other process claims at this moment, then the others.
+    for takes_others in [false, true] {
+        for place in 0..waiting.accounts.len() {
+            let is_alone = waiting.accounts.len() == 1;
+            let account = &mut waiting.accounts[place];
+            if !account.is_locked {
+                account.is_locked = is_alone || lock_turn(db, &account.name).await?;
+            }
+            if account.is_locked == takes_others {
+                continue;
+            }
+            let name = account.name.clone();
+            match claim_of(db, terms, &name).await? {
+                PickedShard::Contended => {}
+                PickedShard::Claimed(claim) => {
+                    waiting.claimed(place, number);
+                    return Ok(PickedShard::Claimed(claim));
+                }
+                PickedShard::Nothing => return Ok(PickedShard::Nothing),
+            }
         }
     }
-    for account in busy {
-        match claim_of(db, terms, account).await? {
-            PickedShard::Contended => {}
-            done => return Ok(done),
-        }
-    }
-    Ok(if accounts.is_empty() { PickedShard::Nothing } else { PickedShard::Contended })
+    Ok(if waiting.accounts.is_empty() { PickedShard::Nothing } else { PickedShard::Contended })
 }
 
 async fn lock_turn(db: &PgSession, account: &str) -> PgResult<bool> {

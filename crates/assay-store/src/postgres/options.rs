@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use assay_model::Secret;
 use tokio_postgres::Config;
-use tokio_postgres::config::SslMode;
+use tokio_postgres::config::{Host, SslMode};
 use url::Url;
 
 use super::open_error::PostgresOpenError;
@@ -25,7 +25,8 @@ const APPLICATION_NAME: &str = "assay";
 #[derive(Clone)]
 pub struct PostgresOptions {
     /// `postgres://user@host:port/database`. Parameters after `?` are those of libpq that the driver knows; `sslmode`
-    /// also takes `verify-ca` and `verify-full`, and `sslrootcert` names a file of root certificates.
+    /// also takes `verify-ca` and `verify-full`, and `sslrootcert` names a file of root certificates. Certificates are
+    /// always verified, as with `verify-full`.
     pub url: Secret,
     /// Used if the address contains no password.
     pub password: Option<Secret>,
@@ -99,7 +100,8 @@ impl PostgresOptions {
         if let (None, Some(password)) = (config.get_password(), &self.password) {
             config.password(password.reveal());
         }
-        config.ssl_mode(mode.unwrap_or(SslMode::Prefer));
+        let default = if is_local(&config) { SslMode::Disable } else { SslMode::Prefer };
+        config.ssl_mode(mode.unwrap_or(default));
         config
             .application_name(APPLICATION_NAME)
             .connect_timeout(CONNECT_TIMEOUT)
@@ -110,6 +112,16 @@ impl PostgresOptions {
             .keepalives_retries(KEEPALIVE_RETRIES);
         Ok((config, tls))
     }
+}
+
+/// Returns true if the server is on this machine, where its certificate is usually one that nobody trusts.
+fn is_local(config: &Config) -> bool {
+    config.get_hosts().iter().all(|host| match host {
+        Host::Tcp(name) => {
+            name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+        }
+        Host::Unix(_) => true,
+    })
 }
 
 /// Demands on TLS beyond the driver's own.
@@ -151,6 +163,8 @@ mod tests {
         ] {
             assert_eq!(parse(query).unwrap().0.get_ssl_mode(), mode, "{query}");
         }
+        let local = PostgresOptions::new("postgres://lab@localhost/assay").parse().unwrap().0;
+        assert_eq!(local.get_ssl_mode(), SslMode::Disable, "the certificate of a new server is its own");
         let (_, tls) = parse("?sslrootcert=/etc/ssl/own%20ca.pem").unwrap();
         assert_eq!(tls.root_certificates.unwrap(), std::path::Path::new("/etc/ssl/own ca.pem"));
     }

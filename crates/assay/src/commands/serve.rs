@@ -53,6 +53,9 @@ pub(crate) struct ServeArgs {
     /// Folder for the database, policies and evidence
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+    /// PostgreSQL database for the records, as postgres://USER@HOST/DATABASE [default: the data folder]
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
     /// Simulators that run at the same time [default: one per processor]
     #[arg(long, value_parser = lanes())]
     lanes: Option<u16>,

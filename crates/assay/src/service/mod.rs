@@ -13,6 +13,7 @@ mod run;
 mod shutdown;
 mod startup;
 mod state;
+mod wakeups;
 mod webhook_sender;
 
 pub(crate) use run::run;

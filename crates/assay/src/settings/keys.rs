@@ -42,17 +42,27 @@ pub(super) struct Heading {
     pub(super) keys: Vec<SettingKey>,
 }
 
+/// Settings whose flag has the name of their section.
+const SECTION_FLAGS: [&str; 1] = ["store.url"];
 /// Maximum length of a shown value, in bytes.
 const MAX_SHOWN: usize = 200;
 
 impl SettingKey {
     /// Returns the name of its environment variable: `ASSAY_` and the path, without `server`.
     pub(super) fn variable(&self) -> String {
-        format!("ASSAY_{}", self.flag().to_ascii_uppercase())
+        format!("ASSAY_{}", self.name().to_ascii_uppercase())
     }
 
-    /// Returns the clap id of its flag, if it has one: the path, without `server`.
+    /// Returns the clap id of its flag, if it has one: the path, without `server`, or the section for which the setting
+    /// stands.
     pub(super) fn flag(&self) -> String {
+        match self.path.split_once('.') {
+            Some((section, _)) if SECTION_FLAGS.contains(&self.path.as_str()) => section.to_owned(),
+            _ => self.name(),
+        }
+    }
+
+    fn name(&self) -> String {
         self.path.strip_prefix("server.").unwrap_or(&self.path).replace('.', "_")
     }
 

@@ -19,6 +19,7 @@ mod log;
 mod server;
 mod show;
 mod sources;
+mod store;
 mod types;
 
 use assay_api::{
@@ -35,6 +36,7 @@ pub(crate) use self::load::Effective;
 pub(crate) use self::log::{LogFormat, LogLevel};
 pub(crate) use self::server::{MAX_EVIDENCE_MIB, MAX_LANES, ServerSettings};
 pub(crate) use self::sources::SettingSources;
+pub(crate) use self::store::StoreSettings;
 pub(crate) use self::types::{Network, SecretText};
 
 /// All sections.
@@ -43,6 +45,8 @@ pub(crate) use self::types::{Network, SecretText};
 pub(crate) struct Settings {
     /// The server: its address, its data folder, and the isolation of policies.
     pub(crate) server: ServerSettings,
+    /// The records: in a database in the data folder, or on a PostgreSQL server, which several servers can share.
+    pub(crate) store: StoreSettings,
     /// Uploads by clients.
     pub(crate) uploads: Uploads,
     /// Models: large files that are uploaded in pieces, once, for policies that name their digest.
@@ -67,6 +71,7 @@ impl Settings {
     /// Checks the rules that the types of the sections can't express.
     pub(crate) fn validate(&self) -> Result<(), InvalidSetting> {
         self.server.validate().map_err(|bad| bad.within("server"))?;
+        self.store.validate().map_err(|bad| bad.within("store"))?;
         self.uploads.validate().map_err(|bad| bad.within("uploads"))?;
         self.models.validate().map_err(|bad| bad.within("models"))?;
         self.events.validate().map_err(|bad| bad.within("events"))?;
