@@ -6,7 +6,7 @@ import tarfile
 
 from setuplib.common import ROOT
 
-from .common import add_bytes, add_tree, epoch, say, version
+from .common import UNITS, add_bytes, add_tree, epoch, say, version
 
 SCRIPT = ROOT / "packaging" / "install.sh"
 
@@ -20,8 +20,8 @@ def build(home: pathlib.Path, out: pathlib.Path) -> pathlib.Path:
         with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
             add_tree(archive, home, f"{name}/")
             add_bytes(archive, f"{name}/install.sh", SCRIPT.read_bytes(), 0o755)
-            unit = (ROOT / "packaging" / "assay.service").read_bytes()
-            add_bytes(archive, f"{name}/assay.service", unit)
+            for unit in UNITS:
+                add_bytes(archive, f"{name}/{unit}", (ROOT / "packaging" / unit).read_bytes())
             example = (ROOT / "docs" / "assay.example.toml").read_bytes()
             add_bytes(archive, f"{name}/assay.example.toml", example)
     return file

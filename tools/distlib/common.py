@@ -15,6 +15,8 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from setuplib.common import ROOT, Failure  # noqa: E402
 
 PACKAGES = ROOT / "target" / "packages"
+# The system services, of a server and of a worker.
+UNITS = ("assay.service", "assay-worker.service")
 SUMMARY = "Verifies robot-control policies in simulation against published safety clauses"
 
 

@@ -8,7 +8,7 @@ import tempfile
 from setuplib.common import ROOT, run
 
 from . import symbols
-from .common import SUMMARY, entries, epoch, say, version
+from .common import SUMMARY, UNITS, entries, epoch, say, version
 
 SCRIPTS = ("config", "postinst", "postrm", "prerm", "templates")
 CONTROL = """Package: assay
@@ -34,7 +34,8 @@ def build(home: pathlib.Path, out: pathlib.Path) -> pathlib.Path:
         shutil.copytree(home, root / "usr" / "lib" / "assay", symlinks=True)
         (root / "usr" / "bin").mkdir(parents=True)
         (root / "usr" / "bin" / "assay").symlink_to("../lib/assay/bin/assay")
-        add(root / "usr/lib/systemd/system/assay.service", ROOT / "packaging/assay.service")
+        for unit in UNITS:
+            add(root / "usr/lib/systemd/system" / unit, ROOT / "packaging" / unit)
         add(root / "usr/share/doc/assay/copyright", home / "THIRD_PARTY_LICENSES")
         add(root / "usr/share/doc/assay/assay.example.toml", ROOT / "docs/assay.example.toml")
         add(root / "etc/assay.toml", ROOT / "packaging/assay.toml")

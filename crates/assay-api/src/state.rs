@@ -6,17 +6,17 @@ use std::sync::{Arc, PoisonError, RwLock};
 use assay_model::{Clock, Entropy, Fingerprint, ScenarioCard, ScenarioId};
 use assay_scenario::Spec;
 use assay_store::{
-    Blobs, LiveProgress, ModelFiles, PolicyServerCredentialsStore, Queue, Records, ScenarioFiles, StorageHealth,
-    StoreError,
+    ArchiveFiles, Blobs, LiveProgress, ModelFiles, PolicyServerCredentialsStore, Queue, Records, ScenarioFiles,
+    StorageHealth, StoreError,
 };
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use crate::http::{ApiError, ErrorCode};
 use crate::{
-    AccountSlots, ApiSettings, Boards, Catalog, ConnectionTokens, EpisodeAuditor, EventHub, Metrics, ModelTransfers,
-    PolicyArchives, PolicyConnections, PolicyIntake, Preflights, Publisher, QueueForecast, RateWindows, Replayer,
-    SigningKeys, UploadSpace, UrlSigner, WebhookSender, WorkerWakeups,
+    AccountSlots, ApiSettings, Boards, Catalog, ConnectionTokens, EpisodeAuditor, EventHub, EvidenceUsage, Metrics,
+    ModelTransfers, PolicyArchives, PolicyConnections, PolicyIntake, Preflights, Publisher, QueueForecast, RateWindows,
+    Replayer, SigningKeys, UploadSpace, UrlSigner, WebhookSender, WorkerWakeups,
 };
 
 /// The components of the service.
@@ -40,6 +40,8 @@ pub struct AppState {
     pub publishing_slots: AccountSlots,
     /// The files of published scenarios.
     pub scenario_files: ScenarioFiles,
+    /// The archives of accepted policies.
+    pub archives: ArchiveFiles,
     /// Coordinates the acceptance and removal of policy archives.
     pub policy_archives: PolicyArchives,
     /// The files of models.
@@ -62,6 +64,8 @@ pub struct AppState {
     pub replayer: Arc<dyn Replayer>,
     /// The evidence.
     pub blobs: Blobs,
+    /// The last measurement of the evidence.
+    pub evidence_usage: EvidenceUsage,
     /// The health of the storage.
     pub storage: StorageHealth,
     /// The credentials of the policy servers of jobs.

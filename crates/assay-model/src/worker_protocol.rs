@@ -64,6 +64,10 @@ pub struct RegisterAnswer {
     pub lease_s: u32,
     /// Interval at which leases are to be renewed, in seconds.
     pub beat_s: u32,
+    /// Time that a policy may sleep in an episode, in seconds.
+    pub wall_budget_s: f64,
+    /// Additional seconds for each simulated second of the scenario's time limit.
+    pub wall_budget_per_simulated_s: f64,
     /// Version of the server.
     pub version: String,
 }
@@ -96,6 +100,8 @@ pub struct ClaimRequest {
 pub struct ClaimAnswer {
     /// The shard, if there was one.
     pub shard: Option<LeasedShard>,
+    /// Time that the server waited before it claimed, in milliseconds: the lease began that long after the request came.
+    pub waited_ms: u64,
     /// True if the worker is to finish what it runs, and to end.
     pub drain: bool,
 }

@@ -1,49 +1,48 @@
-//! Evidence in a folder, by job and SHA-256: `jobs/JOB/SHA256`, or `jobs/JOB/SHA256.pack` if that is smaller (see
-//! [`pack`]). Readers get the same bytes from both. Each job has its own copy, so that erasing one job needs no check
-//! of any other, and an upload reveals nothing about the evidence of others.
+//! Evidence by job and SHA-256: `jobs/JOB/SHA256`, or `jobs/JOB/SHA256.pack` if that is smaller (see [`pack`]), in a
+//! [folder] or in an object store ([bucket]). Readers get the same bytes from both. Each job has its own copy, so that
+//! erasing one job needs no check of any other, and an upload reveals nothing about the evidence of others.
 
+mod backend;
+mod bucket;
 mod error;
-mod files;
+mod folder;
+mod folder_files;
+mod names;
 #[cfg(test)]
 mod tests;
 mod unpacked;
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, SeekFrom};
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use assay_model::{JobId, Sha256Digest};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{StreamExt, TryStreamExt};
 use tempfile::TempDir;
-use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
-use tokio::sync::Semaphore;
+use tokio::io::AsyncWriteExt;
+use url::Url;
 
+use crate::object_storage::ObjectStorage;
 use crate::pack;
+use backend::BlobBackend;
+use bucket::BlobBucket;
 pub use error::BlobError;
-use error::{missing, run_blocking};
-use files::PACKED;
-use unpacked::UnpackedFiles;
+use folder::BlobFolder;
 
-/// Folder of all jobs.
-const JOBS: &str = "jobs";
 /// Folder of files that are about to be stored.
 const INCOMING: &str = "incoming";
-/// Maximum number of artifacts packed at the same time: each takes a processor, and three times its size in memory.
-const MAX_PACKING: usize = 1;
-/// Number of bytes read from a file at once.
-const CHUNK_BYTES: usize = 64 << 10;
 
-/// The folder of evidence.
+/// The evidence.
 #[derive(Debug, Clone)]
 pub struct Blobs {
     root: Arc<Path>,
-    packing: Arc<Semaphore>,
-    unpacked: Arc<UnpackedFiles>,
+    backend: Arc<dyn BlobBackend>,
 }
 
 impl Blobs {
@@ -53,22 +52,31 @@ impl Blobs {
     /// # Errors
     /// [`BlobError`] if the folder cannot be created.
     pub fn folder(path: &Path) -> Result<Self, BlobError> {
-        fs::create_dir_all(path)?;
-        match fs::remove_dir_all(path.join(INCOMING)) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
-            _ => fs::create_dir(path.join(INCOMING))?,
-        }
-        let (packing, unpacked) = (Arc::new(Semaphore::new(MAX_PACKING)), Arc::new(UnpackedFiles::new()));
-        Ok(Self { root: path.into(), packing, unpacked })
+        prepare_incoming(path)?;
+        let root: Arc<Path> = path.into();
+        let backend = Arc::new(BlobFolder::new(Arc::clone(&root), path.join(INCOMING)));
+        Ok(Self { root, backend })
     }
 
-    /// Returns the folder of all artifacts.
+    /// Opens the artifacts in an object store. `path` is a local folder of this process for files that are about to be
+    /// stored; it is created, and what an earlier process left there is deleted. If `redirects` is true, clients get
+    /// [addresses](Self::download_address) in the store.
+    ///
+    /// # Errors
+    /// [`BlobError`] if the folder cannot be created.
+    pub fn bucket(path: &Path, storage: ObjectStorage, redirects: bool) -> Result<Self, BlobError> {
+        prepare_incoming(path)?;
+        let backend = Arc::new(BlobBucket::new(storage, redirects, path.join(INCOMING)));
+        Ok(Self { root: path.into(), backend })
+    }
+
+    /// Returns the local folder: of all artifacts, or of those that are about to be stored in an object store.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Creates a folder for files that are about to be stored, from which [`Self::put`] needs no copy. Deleted when
+    /// Creates a local folder for files that are about to be stored, from which [`Self::put`] needs no copy. Deleted when
     /// dropped.
     ///
     /// # Errors
@@ -84,20 +92,16 @@ impl Blobs {
     /// # Errors
     /// [`BlobError`] if the file cannot be read or stored.
     pub async fn put(&self, job: JobId, sha256: Sha256Digest, path: &Path) -> Result<(), BlobError> {
-        let (from, [to, _], incoming) = (path.to_owned(), self.paths(job, sha256), self.root.join(INCOMING));
-        run_blocking(move || files::store(&from, &to, &incoming)).await
+        self.backend.put(job, sha256, path).await
     }
 
-    /// Packs a stored artifact if that makes it smaller; readers see the same bytes before, during and after. One that
+    /// Packs a stored artifact if that makes it smaller and was not done by [`Self::put`]; readers see the same bytes before, during and after. One that
     /// is removed meanwhile stays removed. Takes milliseconds of CPU time per megabyte, so it is meant for idle times.
     ///
     /// # Errors
     /// [`BlobError`] if it cannot be read or written; it is then unchanged.
     pub async fn pack(&self, job: JobId, sha256: Sha256Digest) -> Result<(), BlobError> {
-        let ([stored, _], incoming) = (self.paths(job, sha256), self.root.join(INCOMING));
-        // The semaphore is never closed.
-        let _permit = self.packing.acquire().await.map_err(io::Error::other)?;
-        run_blocking(move || files::replace_with_packed(&stored, &incoming)).await
+        self.backend.pack(job, sha256).await
     }
 
     /// Makes the names of all stored artifacts of a job durable, so that the records may refer to them.
@@ -105,15 +109,13 @@ impl Blobs {
     /// # Errors
     /// [`BlobError`] if nothing was stored, or the disk failed.
     pub async fn settle(&self, job: JobId) -> Result<(), BlobError> {
-        let folder = self.job_folder(job);
-        run_blocking(move || folder.ancestors().take(2).try_for_each(|folder| File::open(folder)?.sync_all())).await
+        self.backend.settle(job).await
     }
 
     /// Returns the two possible paths of an artifact relative to the folder: plain and packed.
     #[must_use]
     pub fn relative_paths(job: JobId, sha256: Sha256Digest) -> [String; 2] {
-        let plain = format!("{JOBS}/{job}/{sha256}");
-        [plain.clone(), plain + PACKED]
+        names::both(job, sha256)
     }
 
     /// Unpacks the artifact in a packed file.
@@ -127,44 +129,25 @@ impl Blobs {
     /// Returns the length of an artifact in bytes.
     ///
     /// # Errors
-    /// [`BlobError::Missing`], or the folder cannot be read.
+    /// [`BlobError::Missing`], or the place of the evidence failed.
     pub async fn size(&self, job: JobId, sha256: Sha256Digest) -> Result<u64, BlobError> {
-        let [plain, packed] = self.paths(job, sha256);
-        match tokio::fs::metadata(plain).await {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                let file = tokio::fs::File::open(packed).await.map_err(missing)?;
-                let mut head = Vec::new();
-                file.take(pack::HEAD_BYTES as u64).read_to_end(&mut head).await?;
-                Ok(pack::length(&head)?)
-            }
-            found => Ok(found?.len()),
-        }
+        self.backend.size(job, sha256).await
     }
 
     /// Streams the bytes of a range that lies within the artifact.
     ///
     /// # Errors
-    /// [`BlobError::Missing`], or the folder cannot be read.
+    /// [`BlobError::Missing`], or the place of the evidence failed.
     pub async fn read(
         &self,
         job: JobId,
         sha256: Sha256Digest,
         range: Range<u64>,
     ) -> Result<BoxStream<'static, Result<Bytes, BlobError>>, BlobError> {
-        let [plain, packed] = self.paths(job, sha256);
-        match tokio::fs::File::open(plain).await {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                let file = self.unpacked.open(packed, &self.root.join(INCOMING)).await?;
-                Ok(file.stream(range.start, range.end))
-            }
-            found => {
-                let mut file = found?;
-                if range.start > 0 {
-                    file.seek(SeekFrom::Start(range.start)).await?;
-                }
-                Ok(chunks(file, range.end.saturating_sub(range.start)))
-            }
+        if range.is_empty() {
+            return Ok(stream::empty().boxed());
         }
+        self.backend.read(job, sha256, range).await
     }
 
     /// Writes the artifact to a new file at `path`.
@@ -184,59 +167,58 @@ impl Blobs {
     /// Removes an artifact, if there is one.
     ///
     /// # Errors
-    /// [`BlobError`] if the folder failed.
+    /// [`BlobError`] if the place of the evidence failed.
     pub async fn remove(&self, job: JobId, sha256: Sha256Digest) -> Result<(), BlobError> {
-        let (paths, folder) = (self.paths(job, sha256), self.job_folder(job));
-        run_blocking(move || {
-            paths.iter().try_for_each(|path| files::remove(path))?;
-            files::remove_if_empty(&folder)
-        })
-        .await
+        self.backend.remove(job, sha256).await
     }
 
     /// Removes all of a job's artifacts except those with the hashes `kept`.
     ///
     /// # Errors
-    /// [`BlobError`] if the folder failed; files removed by then stay removed.
+    /// [`BlobError`] if the place of the evidence failed; files removed by then stay removed.
     pub async fn retain(&self, job: JobId, kept: HashSet<Sha256Digest>) -> Result<(), BlobError> {
-        let folder = self.job_folder(job);
-        run_blocking(move || files::retain(&folder, &kept)).await
+        self.backend.retain(job, kept).await
     }
 
-    /// Returns the disk usage of each job's artifacts, in bytes.
+    /// Returns the space that each job's artifacts take, in bytes, or `None` if only a list of all artifacts would tell:
+    /// in an object store. The records know the sizes of unpacked artifacts.
     ///
     /// # Errors
     /// [`BlobError`] if the folder cannot be read.
-    pub async fn usage(&self) -> Result<HashMap<JobId, u64>, BlobError> {
-        let folder = self.root.join(JOBS);
-        run_blocking(move || files::usage(&folder)).await
+    pub async fn usage(&self) -> Result<Option<HashMap<JobId, u64>>, BlobError> {
+        self.backend.usage().await
     }
 
-    /// Removes all of a job's artifacts, and unfinished files that version 0.1.0 left among them when it was killed.
+    /// Returns an address at which anyone can download the artifact until `lifetime` has passed, under the file name
+    /// `name`. Returns `None` if it must be [read](Self::read): it is in a folder, is packed, or does not exist, or
+    /// clients have no access to the object store.
+    ///
+    /// # Errors
+    /// [`BlobError`] if the object store failed.
+    pub async fn download_address(
+        &self,
+        job: JobId,
+        sha256: Sha256Digest,
+        name: &str,
+        lifetime: Duration,
+    ) -> Result<Option<Url>, BlobError> {
+        self.backend.download_address(job, sha256, name, lifetime).await
+    }
+
+    /// Removes all of a job's artifacts.
     ///
     /// # Errors
     /// As [`Self::retain`].
     pub async fn erase(&self, job: JobId) -> Result<(), BlobError> {
-        let folder = self.job_folder(job);
-        run_blocking(move || files::remove_folder(&folder)).await
-    }
-
-    fn job_folder(&self, job: JobId) -> PathBuf {
-        self.root.join(JOBS).join(job.to_string())
-    }
-
-    /// Returns the two possible paths of an artifact: plain and packed.
-    fn paths(&self, job: JobId, sha256: Sha256Digest) -> [PathBuf; 2] {
-        Self::relative_paths(job, sha256).map(|path| self.root.join(path))
+        self.backend.erase(job).await
     }
 }
 
-/// Streams `length` bytes of the file from its current position.
-fn chunks(file: tokio::fs::File, length: u64) -> BoxStream<'static, Result<Bytes, BlobError>> {
-    let next = |mut file: tokio::io::Take<tokio::fs::File>| async move {
-        let mut chunk = BytesMut::with_capacity(CHUNK_BYTES);
-        let read = file.read_buf(&mut chunk).await?;
-        Ok((read > 0).then(|| (chunk.freeze(), file)))
-    };
-    stream::try_unfold(file.take(length), next).boxed()
+/// Creates the folder of files that are about to be stored, without what an earlier process left there.
+fn prepare_incoming(path: &Path) -> io::Result<()> {
+    fs::create_dir_all(path)?;
+    match fs::remove_dir_all(path.join(INCOMING)) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => fs::create_dir(path.join(INCOMING)),
+    }
 }

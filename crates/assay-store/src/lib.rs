@@ -6,7 +6,8 @@
 //! the feature of that name) that every backend passes. The embedded backend is [`SqliteRecords`] with [`LocalQueue`];
 //! `docs/adding-a-storage-backend.md` describes the way to another one.
 //!
-//! [`Blobs`] stores the evidence, by job and hash; the results list it. [`ModelFiles`] stores models, by account.
+//! [`Blobs`] stores the evidence, by job and hash; the results list it. [`ArchiveFiles`] stores the archives of
+//! policies. Both are folders, or in an object store ([`ObjectStorage`]). [`ModelFiles`] stores models, by account.
 //! [`RecordsCopy`] is the copy of the records in a backup.
 //!
 //! Invariants of every [`Records`] backend:
@@ -18,6 +19,7 @@
 //!
 //! To start reading: [`Records`], then [`Claim`] and [`Fence`].
 
+mod archive_files;
 mod blobs;
 mod caps;
 mod community;
@@ -36,6 +38,7 @@ mod live_progress;
 mod local_queue;
 mod model_files;
 mod models;
+mod object_storage;
 mod pack;
 mod policy_server_credentials;
 pub mod postgres;
@@ -60,6 +63,7 @@ pub mod testing;
 mod webhooks;
 mod workers;
 
+pub use archive_files::{ARCHIVE_SETTLE_TIME, ArchiveFile, ArchiveFileError, ArchiveFiles, ArchiveRemovalOutcome};
 pub use assay_model::Fence;
 pub use blobs::{BlobError, Blobs};
 pub use caps::{AccountCaps, AccountUsage, Cap, CapExceeded, JobDemand, JobQuota};
@@ -85,6 +89,9 @@ pub use local_queue::LocalQueue;
 pub use model_files::{ModelFile, ModelFileError, ModelFiles, StoredModelFile};
 pub use models::{
     AnnounceOutcome, MAX_LISTED_JOBS, ModelQuota, ModelRecord, ModelRecords, ModelRemoval, ModelState, NewModel,
+};
+pub use object_storage::{
+    BucketAddress, InvalidBucketAddress, ObjectStorage, ObjectStorageError, ObjectStorageOptions, ObjectStorageProblem,
 };
 pub use pack::PackError;
 pub use policy_server_credentials::{PolicyServerAccess, PolicyServerCredentials, PolicyServerCredentialsStore};

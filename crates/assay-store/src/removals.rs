@@ -4,6 +4,8 @@
 //! A removal has two steps: it is decided in the records, then the files are deleted. If the process dies between the
 //! two, the removal is listed again by [`RemovalRecords::pending_removals`]; repeating it is harmless.
 
+use std::collections::HashMap;
+
 use assay_model::{AccountId, JobId, JobStatus};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
@@ -85,6 +87,10 @@ pub trait RemovalRecords {
 
     /// Lists jobs that ended before `before` and may have evidence, by time of their end, at most `limit`.
     async fn jobs_with_evidence(&self, before: Timestamp, limit: u32) -> Result<Vec<JobId>, StoreError>;
+
+    /// Returns the size of each job's recorded evidence, not packed, in bytes. Jobs without evidence, or whose evidence
+    /// was removed, are left out. Reads all jobs, so it is meant to be called once in a while.
+    async fn evidence_sizes(&self) -> Result<HashMap<JobId, u64>, StoreError>;
 
     /// Lists removals whose files may still exist, at most `limit`.
     async fn pending_removals(&self, limit: u32) -> Result<Vec<Removal>, StoreError>;

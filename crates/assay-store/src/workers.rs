@@ -179,6 +179,9 @@ pub trait WorkerRecords {
         now: Timestamp,
     ) -> Result<Option<(u32, Vec<Work>)>, StoreError>;
 
+    /// Ends a registration: its leases are void, and its shards are queued again. Has no effect if there is a later one.
+    async fn leave_worker(&self, name: &WorkerName, generation: u32, now: Timestamp) -> Result<Vec<Work>, StoreError>;
+
     /// Sets the time of a worker's last call.
     async fn touch_worker(&self, name: &WorkerName, now: Timestamp) -> Result<(), StoreError>;
 

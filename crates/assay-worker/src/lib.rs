@@ -13,6 +13,7 @@ mod episode;
 mod evaluate;
 mod judging;
 mod preflight;
+mod remote_server;
 mod rendering;
 mod replay;
 mod scenario_check;
@@ -38,6 +39,7 @@ pub use episode::standalone::{StartedPolicy, start_policy};
 pub use evaluate::{Evaluation, EvaluationEvents, evaluate};
 pub use judging::Judging;
 pub use preflight::{PreflightJob, preflight};
+pub use remote_server::{CacheError, InputCache, RemoteWorker, RemoteWorkerOptions, ServerCallError, WorkerStop};
 pub use rendering::drawing::{
     DrawEvents, DrawJob, DrawTools, RenderedPart, RenderingError, drawn_in, render_parts, undrawn,
 };

@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 use crate::commands::{
     AttestCommand, BackupArgs, CheckArgs, CompletionsArgs, ConnectArgs, DatasetArgs, DemoArgs, DoctorArgs, InitArgs,
     KeysCommand, ModelCommand, RenderArgs, ReplayArgs, ReportArgs, RestoreArgs, RuntimeCommand, ScenarioCommand,
-    SeasonCommand, ServeArgs, StlArgs, VerifyArgs,
+    SeasonCommand, ServeArgs, StlArgs, VerifyArgs, WorkerArgs, WorkersCommand,
 };
 
 const STYLES: Styles = Styles::styled()
@@ -68,6 +68,11 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Run the HTTP service
     Serve(Box<ServeArgs>),
+    /// Run a service's jobs on this machine
+    Worker(Box<WorkerArgs>),
+    /// Create, list, drain and revoke a service's workers on other hosts
+    #[command(subcommand)]
+    Workers(WorkersCommand),
     /// Copy the service's data folder while it runs, or check such a copy
     Backup(BackupArgs),
     /// Restore a data folder from a backup

@@ -33,8 +33,8 @@ pub fn run() -> ExitCode {
     memory::share_arenas();
     let matches = cli::Cli::command().get_matches();
     let arguments = cli::Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    // `assay serve` starts its log itself: its settings determine level and format.
-    if !matches!(arguments.command, cli::Command::Serve(_)) {
+    // These start their log themselves: their settings determine level and format.
+    if !matches!(arguments.command, cli::Command::Serve(_) | cli::Command::Worker(_)) {
         log::start(arguments.verbose, LogLevel::default(), LogFormat::default());
     }
     match commands::run(arguments.command, &matches) {

@@ -64,18 +64,7 @@ impl std::error::Error for NoResponse {
 impl ServiceClient {
     /// Creates a client of the service at `server`.
     pub(crate) fn new(server: &str, key: Secret) -> anyhow::Result<Self> {
-        if !server.starts_with("http://") && !server.starts_with("https://") {
-            return Err(anyhow!("--server {server}: begin with https:// or http://"));
-        }
-        let config = Agent::config_builder()
-            .timeout_connect(Some(CONNECT_LIMIT))
-            .timeout_recv_response(Some(RESPONSE_LIMIT))
-            // A redirect would send the key elsewhere.
-            .max_redirects(0)
-            .http_status_as_error(false)
-            .tls_config(tls())
-            .build();
-        Ok(Self { agent: Agent::new_with_config(config), base: server.trim_end_matches('/').to_owned(), key })
+        Ok(Self { agent: agent(server)?, base: server.trim_end_matches('/').to_owned(), key })
     }
 
     /// Sends a GET request.
@@ -185,6 +174,25 @@ impl ServiceResponse {
         let error = anyhow!("{} (HTTP {})", sanitise(message, MAX_MESSAGE_BYTES), self.status);
         if (400..500).contains(&self.status) { Failure::Usage(error) } else { Failure::Internal(error) }
     }
+}
+
+/// Returns the agent for requests to the service at `server`.
+///
+/// # Errors
+/// It is not the address of a service.
+pub(crate) fn agent(server: &str) -> anyhow::Result<Agent> {
+    if !server.starts_with("http://") && !server.starts_with("https://") {
+        return Err(anyhow!("--server {server}: begin with https:// or http://"));
+    }
+    let config = Agent::config_builder()
+        .timeout_connect(Some(CONNECT_LIMIT))
+        .timeout_recv_response(Some(RESPONSE_LIMIT))
+        // A redirect would send the key elsewhere.
+        .max_redirects(0)
+        .http_status_as_error(false)
+        .tls_config(tls())
+        .build();
+    Ok(Agent::new_with_config(config))
 }
 
 fn tls() -> TlsConfig {

@@ -5,7 +5,10 @@
 
 mod bootstrap;
 mod format;
+mod worker_token;
 
 pub use bootstrap::{BOOTSTRAP_FILE, Bootstrap, BootstrapError, bootstrap};
 pub use format::{InvalidKeyText, KeyText, mint};
 pub(crate) use format::{PresentedKey, hashes_equal};
+pub use worker_token::worker_token;
+pub(crate) use worker_token::worker_token_hash;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io;
 
 use assay_model::{JobId, Sha256Digest};
-use assay_store::{BlobError, EvidenceRemoval, Removal, StoreError};
+use assay_store::{ArchiveFileError, ArchiveRemovalOutcome, BlobError, EvidenceRemoval, Removal, StoreError};
 
 use crate::state::App;
 use crate::upload::{self, ArchiveRemovalError};
@@ -21,6 +21,9 @@ pub(crate) enum RemoveError {
     /// The policy archive could not be removed.
     #[error(transparent)]
     Archive(#[from] ArchiveRemovalError),
+    /// The policy archives could not be listed.
+    #[error("could not list the policy archives")]
+    Archives(#[from] ArchiveFileError),
     /// A file could not be removed.
     #[error("could not remove a file")]
     File(#[from] io::Error),
@@ -36,8 +39,11 @@ pub(crate) async fn remove(app: &App, removal: &Removal) -> Result<(), RemoveErr
     if removal.erased {
         app.servers.remove(job)?;
     }
-    if let Some(path) = &removal.policy_path {
-        upload::remove_archive(app, path).await?;
+    if let Some(path) = &removal.policy_path
+        && upload::remove_archive(app, path).await? == Some(ArchiveRemovalOutcome::Unsettled)
+    {
+        // The removal stays pending, and the next round of maintenance repeats it.
+        return Ok(());
     }
     Ok(app.records.finish_removal(job, app.clock.now()).await?)
 }

@@ -1,5 +1,6 @@
 //! Retention of evidence and policies. Jobs that have not ended are never affected.
 
+use assay_model::ErrorChain;
 use assay_store::StoreError;
 use jiff::{SignedDuration, Timestamp};
 
@@ -23,10 +24,10 @@ pub(super) async fn evidence(app: &App) -> Result<(), StoreError> {
     if settings.evidence_max_mib == 0 {
         return Ok(());
     }
-    let usage = match app.blobs.usage().await {
+    let usage = match app.evidence_usage.measure(&app.blobs, &*app.records, now).await {
         Ok(usage) => usage,
         Err(error) => {
-            tracing::warn!(%error, "could not measure the size of the evidence");
+            tracing::warn!(error = %ErrorChain(&error), "could not measure the size of the evidence");
             return Ok(());
         }
     };

@@ -4,10 +4,10 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use assay_store::ArchiveFiles;
+
 /// The folder of archives that are being received.
 pub(super) const UPLOADS: &str = "uploads";
-/// The folder of accepted policies.
-pub(crate) const POLICIES: &str = "policies";
 
 /// An error while preparing the data folder.
 #[derive(Debug, thiserror::Error)]
@@ -26,7 +26,7 @@ pub struct PrepareError {
 /// # Errors
 /// [`PrepareError`] names the folder.
 pub fn prepare_folders(data: &Path) -> Result<(), PrepareError> {
-    for name in [UPLOADS, POLICIES] {
+    for name in [UPLOADS, ArchiveFiles::FOLDER] {
         let path = data.join(name);
         let created = DirBuilder::new().recursive(true).mode(0o700).create(&path);
         created.map_err(|source| PrepareError { path, source })?;

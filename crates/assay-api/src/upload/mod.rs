@@ -14,7 +14,6 @@ mod verification;
 
 pub(crate) use body_timer::BodyTimer;
 pub(crate) use callback::callback_url;
-pub(crate) use folders::POLICIES;
 pub use folders::{PrepareError, prepare_folders};
 pub(crate) use form::{PAGE_PARTS, SCENARIO_PARTS, SUBMISSION_PARTS, UploadForm, VERIFY_PARTS, receive};
 pub use policy_archives::PolicyArchives;

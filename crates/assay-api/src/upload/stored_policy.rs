@@ -1,23 +1,20 @@
-//! Policy archives on the disk: `uploads/` while they are received, `policies/<sha256>.zip` once accepted.
-
-use std::fs::File;
-use std::io::ErrorKind;
-use std::path::Path;
+//! Policy archives: in `uploads/` while they are received, among the [`ArchiveFiles`](assay_store::ArchiveFiles) once
+//! accepted.
 
 use assay_model::{DeclaredModel, RuntimeVersion, Sha256Digest};
-use assay_store::StoreError;
+use assay_store::{ArchiveFileError, ArchiveRemovalOutcome, StoreError};
 use tempfile::NamedTempFile;
 use tokio::sync::OwnedRwLockReadGuard;
 
-use super::folders::POLICIES;
 use super::form::UploadForm;
+use crate::blob_error::archive_error;
 use crate::disk::disk_error;
 use crate::http::{ApiError, Caller, ErrorCode};
 use crate::models;
 use crate::state::App;
 use crate::{CheckedPolicy, IntakeFailure};
 
-/// A policy archive at its final path. It is protected from removal until this is dropped; by then a job must need it.
+/// A policy archive at its final place. It is protected from removal until this is dropped; by then a job must need it.
 #[derive(Debug)]
 pub(crate) struct StoredPolicy {
     _in_use: OwnedRwLockReadGuard<()>,
@@ -37,9 +34,9 @@ pub(crate) enum ArchiveRemovalError {
     /// The records could not be read.
     #[error("could not access the records")]
     Records(#[from] StoreError),
-    /// The file could not be removed.
+    /// The archive could not be removed.
     #[error("could not remove a policy archive")]
-    File(#[from] std::io::Error),
+    File(#[from] ArchiveFileError),
 }
 
 /// Checks the form's archive and stores it.
@@ -53,7 +50,8 @@ pub(crate) async fn accept(app: &App, caller: &Caller, form: UploadForm) -> Resu
     let (file, checked) = check(app, upload.file).await?;
     models::require(app, &caller.key.account, &checked.models).await?;
     let app = app.clone();
-    let task = tokio::task::spawn_blocking(move || store(&app, file, checked, in_use));
+    // Continues if the client disconnects: an upload to an object store is completed, or nothing is stored.
+    let task = tokio::spawn(async move { store(&app, file, checked, in_use).await });
     task.await.map_err(|e| ApiError::internal("storing an archive panicked", &e))?
 }
 
@@ -77,32 +75,16 @@ pub(crate) fn intake_error(app: &App, failure: IntakeFailure) -> ApiError {
 }
 
 /// Stores a file that was checked.
-fn store(
+async fn store(
     app: &App,
     file: NamedTempFile,
     checked: CheckedPolicy,
     in_use: OwnedRwLockReadGuard<()>,
 ) -> Result<StoredPolicy, ApiError> {
-    let path = format!("{POLICIES}/{}.zip", checked.sha256);
     let size_bytes = file.as_file().metadata().map_err(|e| disk_error(app, &e))?.len();
-    persist(file, &app.data.join(&path), &app.data.join(POLICIES)).map_err(|e| disk_error(app, &e))?;
+    let path = app.archives.put(file, checked.sha256).await.map_err(|error| archive_error(app, error))?;
     let CheckedPolicy { sha256, runtime, models, warnings } = checked;
     Ok(StoredPolicy { _in_use: in_use, path, sha256, runtime, size_bytes, models, warnings })
-}
-
-/// Moves the file to `path` in `folder`, and syncs both to the disk. A new file gets its name first, so that the file
-/// system writes one change instead of two; a partial one that a power failure leaves has no job and is removed at the
-/// next start. A file of the same content may belong to another job: it is replaced by a file that is already synced.
-fn persist(file: NamedTempFile, path: &Path, folder: &Path) -> std::io::Result<()> {
-    match file.persist_noclobber(path) {
-        Ok(kept) => kept.sync_all()?,
-        Err(taken) if taken.error.kind() == ErrorKind::AlreadyExists => {
-            taken.file.as_file().sync_all()?;
-            taken.file.persist(path).map_err(|e| e.error)?;
-        }
-        Err(failed) => return Err(failed.error),
-    }
-    File::open(folder)?.sync_all()
 }
 
 /// Removes the archive of a job that was not accepted, unless another job needs it. To be called once the
@@ -119,15 +101,15 @@ pub(crate) async fn discard(app: &App, path: Option<String>) {
     let _ = removal.await;
 }
 
-/// Removes an archive unless a job needs it. Returns whether it was removed.
-pub(crate) async fn remove_archive(app: &App, path: &str) -> Result<bool, ArchiveRemovalError> {
+/// Removes an archive unless a job needs it. Returns what happened to it, or `None` if a job needs it.
+pub(crate) async fn remove_archive(
+    app: &App,
+    path: &str,
+) -> Result<Option<ArchiveRemovalOutcome>, ArchiveRemovalError> {
     // No job with this archive may be accepted between the check and the removal.
     let _guard = app.policy_archives.lock_for_removal().await;
     if app.records.is_policy_needed(path).await? {
-        return Ok(false);
+        return Ok(None);
     }
-    match tokio::fs::remove_file(app.data.join(path)).await {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
-        _ => Ok(true),
-    }
+    Ok(Some(app.archives.remove(path, app.clock.now()).await?))
 }

@@ -38,18 +38,23 @@ pub(super) async fn handle(
         return Err(ApiError::invalid("excluded_accounts", None, message));
     }
     let wait = Duration::from_secs(request.wait_s.min(MAX_CLAIM_WAIT_S).into());
-    let until = Instant::now() + wait;
+    let began = Instant::now();
+    let until = began + wait;
+    let answer = |shard, drain, waited: Duration| {
+        Json(ClaimAnswer { shard, waited_ms: u64::try_from(waited.as_millis()).unwrap_or(u64::MAX), drain })
+    };
     let mut record = worker.0.clone();
     loop {
         if record.state == WorkerState::Draining {
-            return Ok(Json(ClaimAnswer { shard: None, drain: true }));
+            return Ok(answer(None, true, began.elapsed()));
         }
+        let waited = began.elapsed();
         if let Some(shard) = next(&app, &record, &request).await? {
-            return Ok(Json(ClaimAnswer { shard: Some(shard), drain: false }));
+            return Ok(answer(Some(shard), false, waited));
         }
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() || app.readiness.get().is_err() {
-            return Ok(Json(ClaimAnswer { shard: None, drain: false }));
+            return Ok(answer(None, false, began.elapsed()));
         }
         app.worker_wakeups.wait(left.min(LOOK)).await;
         record = worker.again(&app).await?;

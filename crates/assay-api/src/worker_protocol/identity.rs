@@ -1,6 +1,6 @@
 //! The worker that a request comes from, by its token.
 
-use assay_model::{GENERATION_HEADER, Sha256Digest, from_hex};
+use assay_model::{GENERATION_HEADER, Sha256Digest};
 use assay_store::{WorkerRecord, WorkerState};
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -8,24 +8,11 @@ use axum::http::{HeaderMap, header};
 use jiff::SignedDuration;
 
 use crate::http::{ApiError, ErrorCode};
+use crate::keys::worker_token_hash;
 use crate::state::App;
 
-/// Prefix of a worker's token.
-const PREFIX: &str = "assay_worker_";
-/// Random bytes of a token.
-pub(crate) const TOKEN_BYTES: usize = 32;
 /// Minimum interval between two updates of a worker's last call.
 const SEEN_INTERVAL: SignedDuration = SignedDuration::from_secs(30);
-
-/// Returns the text of a token with these random bytes.
-pub(crate) fn token_text(random: [u8; TOKEN_BYTES]) -> String {
-    format!("{PREFIX}{}", assay_model::to_hex(&random))
-}
-
-/// Returns the hash of a token, by which its worker is found.
-pub(crate) fn token_hash(token: &str) -> Sha256Digest {
-    Sha256Digest::of(token)
-}
 
 /// A worker whose token is valid.
 #[derive(Debug, Clone)]
@@ -39,7 +26,7 @@ impl FromRequestParts<App> for AdmittedWorker {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        admitted(app, &bearer(&parts.headers)?).await.map(Self)
+        admitted(app, bearer(&parts.headers)?).await.map(Self)
     }
 }
 
@@ -47,7 +34,7 @@ impl FromRequestParts<App> for RegisteredWorker {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        let worker = admitted(app, &bearer(&parts.headers)?).await?;
+        let worker = admitted(app, bearer(&parts.headers)?).await?;
         let header = parts.headers.get(GENERATION_HEADER).and_then(|value| value.to_str().ok());
         let generation: Option<u32> = header.and_then(|text| text.parse().ok());
         match (generation, &worker.registration) {
@@ -77,8 +64,8 @@ impl RegisteredWorker {
     }
 }
 
-async fn admitted(app: &App, token: &str) -> Result<WorkerRecord, ApiError> {
-    let found = app.records.worker_with_token(token_hash(token)).await?;
+async fn admitted(app: &App, token_hash: Sha256Digest) -> Result<WorkerRecord, ApiError> {
+    let found = app.records.worker_with_token(token_hash).await?;
     let worker = found.ok_or_else(|| ApiError::unauthorized("the worker's token is not known"))?;
     check(app, &worker)?;
     let now = app.clock.now();
@@ -102,13 +89,10 @@ fn check(app: &App, worker: &WorkerRecord) -> Result<(), ApiError> {
     }
 }
 
-fn bearer(headers: &HeaderMap) -> Result<String, ApiError> {
+fn bearer(headers: &HeaderMap) -> Result<Sha256Digest, ApiError> {
     let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let token = value.and_then(|text| text.split_once(' ')).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-    let token = token
-        .map(|(_, token)| token.trim())
-        .filter(|token| token.strip_prefix(PREFIX).is_some_and(|digits| from_hex::<TOKEN_BYTES>(digits).is_some()));
-    token.map(str::to_owned).ok_or_else(|| {
+    token.and_then(|(_, token)| worker_token_hash(token.trim())).ok_or_else(|| {
         ApiError::unauthorized("a worker's token is needed: Authorization: Bearer assay_worker_<64 hexadecimal digits>")
     })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path as FilePath, PathBuf};
 
 use assay_model::{ScenarioFile, ScenarioListing, ServerCall, Sha256Digest};
-use assay_store::{ModelFileError, PolicyServerAccess};
+use assay_store::{ArchiveFileError, ModelFileError, PolicyServerAccess};
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::header;
@@ -14,6 +14,7 @@ use futures_util::stream;
 use tokio::io::AsyncReadExt;
 
 use super::lease::HeldShard;
+use crate::blob_error::archive_error;
 use crate::disk::disk_error;
 use crate::http::{ApiError, ErrorCode, Json};
 use crate::state::App;
@@ -29,7 +30,11 @@ const MISSING_RETRY_S: u64 = 5;
 /// `GET .../policy`: the archive.
 pub(super) async fn policy(State(app): State<App>, held: HeldShard) -> Result<Response, ApiError> {
     let path = held.claim.policy_path.ok_or_else(|| ApiError::not_found("archive: the policy is a server"))?;
-    send(&app, &app.data.join(path)).await
+    let archive = app.archives.open(&path).await.map_err(|error| match error {
+        ArchiveFileError::Missing => missing("the archive"),
+        other => archive_error(&app, other),
+    })?;
+    send(&app, archive.path()).await
 }
 
 /// `GET .../models/{sha256}`: a model that the policy declares.

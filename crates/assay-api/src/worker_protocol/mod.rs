@@ -11,6 +11,7 @@ mod give_back;
 mod identity;
 mod inputs;
 mod lease;
+mod leave;
 mod notes;
 mod openapi;
 mod receive;
@@ -23,7 +24,6 @@ use axum::Router;
 use axum::routing::{get, post, put};
 
 use crate::state::App;
-pub(crate) use identity::{TOKEN_BYTES, token_hash, token_text};
 pub use wakeups::{WakingQueue, WorkerWakeups};
 
 /// Returns the routes of the protocol.
@@ -33,6 +33,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/claim", post(claim::handle))
         .route("/beat", post(beat::handle))
         .route("/results", post(results::handle))
+        .route("/leave", post(leave::handle))
         .route("/leases/{lease}/policy", get(inputs::policy))
         .route("/leases/{lease}/models/{sha256}", get(inputs::model))
         .route("/leases/{lease}/scenario", get(inputs::scenario))

@@ -86,6 +86,7 @@ fn operations(schemas: &mut SchemaGenerator) -> Vec<Operation> {
             "Records results, whose evidence is stored",
             (of::<ResultsRequest>(schemas), of::<ResultsAnswer>(schemas)),
         ),
+        operation("post", "/leave", "leave", "Ends a worker; what it holds goes back to the queue", (None, None)),
         operation("get", "/leases/{lease}/policy", "policy", "Returns the policy's archive", (None, file())),
         operation(
             "get",
@@ -175,6 +176,6 @@ mod tests {
             count += 1;
         }
         assert!(count > 20, "{count} references");
-        assert_eq!(document["paths"].as_object().unwrap().len(), 12);
+        assert_eq!(document["paths"].as_object().unwrap().len(), 13);
     }
 }

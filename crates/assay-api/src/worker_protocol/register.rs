@@ -47,6 +47,8 @@ pub(super) async fn handle(
         generation,
         lease_s: WORKER_LEASE_S,
         beat_s: WORKER_BEAT_S,
+        wall_budget_s: app.settings.job.wall_budget_s.get().as_secs_f64(),
+        wall_budget_per_simulated_s: f64::from(app.settings.job.wall_budget_per_simulated_s),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }))
 }

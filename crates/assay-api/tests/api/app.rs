@@ -23,8 +23,8 @@ use assay_report::ReplayReport;
 use assay_report::attest::{PublishedKeys, SigningKey};
 use assay_scenario::{Collection, Scenario, Spec};
 use assay_store::{
-    Blobs, JobRecord, LocalLiveProgress, LocalQueue, ModelFiles, PolicyServerCredentialsStore, ScenarioFiles,
-    ShardRequest, SqliteRecords,
+    ArchiveFiles, Blobs, JobRecord, LocalLiveProgress, LocalQueue, ModelFiles, PolicyServerCredentialsStore,
+    ScenarioFiles, ShardRequest, SqliteRecords,
 };
 use async_trait::async_trait;
 use axum::Router;
@@ -117,6 +117,7 @@ impl TestApp {
             publisher: Arc::new(Renamed),
             publishing_slots: AccountSlots::publications(),
             scenario_files: ScenarioFiles::folder(&folder.path().join("scenarios")).unwrap(),
+            archives: ArchiveFiles::folder(folder.path()),
             policy_archives: assay_api::PolicyArchives::default(),
             model_files: ModelFiles::folder(&folder.path().join(ModelFiles::FOLDER)).unwrap(),
             model_transfers: ModelTransfers::default(),
@@ -131,6 +132,7 @@ impl TestApp {
             policy_connections: Arc::new(Unconnected),
             connection_tokens: assay_api::ConnectionTokens::default(),
             webhook_sender: Arc::new(Unsent),
+            evidence_usage: assay_api::EvidenceUsage::default(),
             blobs: Blobs::folder(&folder.path().join("blobs")).unwrap(),
             signer: UrlSigner::open(folder.path(), &Counter(AtomicU64::new(7))).unwrap(),
             data: folder.path().to_owned(),

@@ -269,7 +269,7 @@ async fn evidence_over_the_size_limit_is_removed_oldest_first() {
     let url = before["episode_details"][0]["evidence"][0]["url"].as_str().unwrap().to_owned();
     app.clock.forward(60);
     look_until_evidence_goes(&app, &ids[0]).await;
-    let usage = app.state.blobs.usage().await.unwrap();
+    let usage = app.state.blobs.usage().await.unwrap().unwrap();
     let mut left: Vec<String> = usage.keys().map(ToString::to_string).collect();
     left.sort();
     assert_eq!(left, ids[1..]);

@@ -5,6 +5,7 @@ mod app;
 mod arena_pages;
 mod artifacts;
 mod bootstrap;
+mod bucket;
 mod catalog;
 mod closing;
 mod community;

@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind};
 
 use tokio::task::spawn_blocking;
 
+use crate::object_storage::{FileUploadError, ObjectStorageError, ObjectStorageProblem};
 use crate::pack::PackError;
 
 /// An artifact could not be stored or read.
@@ -18,6 +19,35 @@ pub enum BlobError {
     /// The stored file is damaged.
     #[error(transparent)]
     Damaged(#[from] PackError),
+    /// The object store failed.
+    #[error("the evidence is in an object store")]
+    Store(#[source] ObjectStorageError),
+}
+
+impl From<ObjectStorageError> for BlobError {
+    fn from(error: ObjectStorageError) -> Self {
+        if error.problem == ObjectStorageProblem::Missing { Self::Missing } else { Self::Store(error) }
+    }
+}
+
+impl From<FileUploadError> for BlobError {
+    fn from(error: FileUploadError) -> Self {
+        match error {
+            FileUploadError::File(error) => Self::Io(error),
+            // Nothing is missing but the bucket.
+            FileUploadError::Store(error) => Self::Store(error),
+        }
+    }
+}
+
+impl BlobError {
+    /// Converts the error of a file that does not exist.
+    pub(super) fn or_missing(self) -> Self {
+        match self {
+            Self::Io(error) => missing(error),
+            other => other,
+        }
+    }
 }
 
 /// Converts an error of opening an artifact's file.

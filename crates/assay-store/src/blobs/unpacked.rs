@@ -5,10 +5,10 @@
 //! few copies are kept for the next range, and a copy is an unnamed file rather than memory.
 
 use std::collections::{HashMap, VecDeque};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::{Bytes, BytesMut};
@@ -16,7 +16,7 @@ use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use tokio::sync::{OnceCell, Semaphore};
 
-use super::error::{BlobError, missing, run_blocking};
+use super::error::{BlobError, run_blocking};
 use crate::pack;
 
 /// Maximum number of artifacts unpacked at the same time: each takes a processor, and its size in memory.
@@ -34,13 +34,13 @@ pub(super) struct UnpackedCopy {
     _shared: Arc<SharedCopy>,
 }
 
-/// A packed file as it is now: one that was removed has no copy, and one that was replaced has another.
+/// A packed artifact as it is now: one that was removed has no copy, and one that was replaced has another.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct PackedVersion {
-    path: PathBuf,
-    inode: u64,
-    modified_s: i64,
-    modified_ns: i64,
+pub(super) struct PackedVersion {
+    /// Its path or key.
+    pub(super) place: String,
+    /// A text that differs between artifacts stored there at different times.
+    pub(super) version: String,
 }
 
 /// A copy, or the place of one that is being written: whoever comes first writes it, the others wait.
@@ -64,13 +64,16 @@ impl UnpackedFiles {
         Self { permits: Semaphore::new(MAX_UNPACKING), copies: Mutex::default() }
     }
 
-    /// Returns the content of the packed file `packed`; a new copy is written to the file system of `folder`.
-    pub(super) async fn open(&self, packed: PathBuf, folder: &Path) -> Result<UnpackedCopy, BlobError> {
-        let about = tokio::fs::metadata(&packed).await.map_err(missing)?;
-        let (inode, modified_s, modified_ns) = (about.ino(), about.mtime(), about.mtime_nsec());
-        let version = PackedVersion { path: packed.clone(), inode, modified_s, modified_ns };
+    /// Returns the content of a packed artifact. Unless there is a copy, the packed bytes are read by `load`, and one
+    /// is written to the file system of `folder`.
+    pub(super) async fn open(
+        &self,
+        version: PackedVersion,
+        load: impl Future<Output = Result<Vec<u8>, BlobError>>,
+        folder: &Path,
+    ) -> Result<UnpackedCopy, BlobError> {
         let copy = self.copy_of(version);
-        let file = Arc::clone(copy.get_or_try_init(|| self.unpack(packed, folder)).await?);
+        let file = Arc::clone(copy.get_or_try_init(|| self.unpack(load, folder)).await?);
         Ok(UnpackedCopy { file, _shared: copy })
     }
 
@@ -90,12 +93,16 @@ impl UnpackedFiles {
         copy
     }
 
-    async fn unpack(&self, packed: PathBuf, folder: &Path) -> Result<Arc<File>, BlobError> {
+    async fn unpack(
+        &self,
+        load: impl Future<Output = Result<Vec<u8>, BlobError>>,
+        folder: &Path,
+    ) -> Result<Arc<File>, BlobError> {
         // The semaphore is never closed.
         let _permit = self.permits.acquire().await.map_err(io::Error::other)?;
-        let folder = folder.to_owned();
+        let (packed, folder) = (load.await?, folder.to_owned());
         let unpack = move || -> Result<Arc<File>, BlobError> {
-            let content = pack::unpack(&fs::read(packed).map_err(missing)?)?;
+            let content = pack::unpack(&packed)?;
             let mut file = tempfile::tempfile_in(folder)?;
             file.write_all(&content)?;
             Ok(Arc::new(file))

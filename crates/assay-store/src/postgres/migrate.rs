@@ -8,7 +8,7 @@
 use assay_model::Sha256Digest;
 use tokio_postgres::error::SqlState;
 
-use super::failure::{PgFailure, PgResult, database};
+use super::failure::PgFailure;
 use super::open_error::PostgresOpenError;
 use super::row::{all, change, number, text, value};
 use super::session::PgSession;
@@ -91,6 +91,11 @@ pub(super) async fn migrate(session: &PgSession, steps: &[SchemaStep]) -> Result
     }
 }
 
+/// Checks that this version can use the schema, if there is one.
+pub(super) async fn check(session: &PgSession, steps: &[SchemaStep]) -> Result<(), SchemaProblem> {
+    applied(session, steps).await.map(drop)
+}
+
 async fn apply(session: &PgSession, steps: &[SchemaStep]) -> Result<(), SchemaProblem> {
     change(session, "SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
     // Another process may have migrated meanwhile.
@@ -141,57 +146,4 @@ async fn applied(session: &PgSession, steps: &[SchemaStep]) -> Result<Option<u32
 /// Returns the number of the newest step.
 fn newest(steps: &[SchemaStep]) -> u32 {
     u32::try_from(steps.len()).unwrap_or(u32::MAX)
-}
-
-/// Returns the facts about the server that opening depends on: its version, its encoding, and whether it is read-only.
-pub(super) async fn server_facts(session: &PgSession) -> PgResult<(u32, String, bool)> {
-    let sql = "SELECT current_setting('server_encoding') AS encoding,
-                      current_setting('server_version_num')::bigint / 10000 AS version,
-                      pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS is_read_only";
-    let found = super::row::first(session, sql, &[], |row| {
-        Ok((number(row, "version")?, text(row, "encoding")?.to_owned(), super::row::field(row, "is_read_only")?))
-    });
-    found.await?.ok_or_else(|| StoreError::Invalid("the server did not tell its version".into()).into())
-}
-
-/// Returns the error of a connection that could not be opened.
-pub(super) fn refused(server: String, failure: PgFailure) -> PostgresOpenError {
-    use deadpool_postgres::{HookError, PoolError};
-    let error = match failure {
-        PgFailure::Connection(PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)))
-        | PgFailure::Statement(error) => error,
-        PgFailure::Connection(other) => {
-            return PostgresOpenError::Unreachable { server, source: std::sync::Arc::new(other) };
-        }
-        other => {
-            return PostgresOpenError::Store { server, source: other.while_doing("opening the database") };
-        }
-    };
-    let text = error.to_string();
-    match error.code() {
-        None if text.contains("TLS") => PostgresOpenError::Tls { server, source: std::sync::Arc::new(error) },
-        // The driver's error for a server that asks for a password when there is none.
-        None if text.contains("configuration") || text.contains("authentication") => {
-            PostgresOpenError::Refused { server, source: std::sync::Arc::new(error) }
-        }
-        None => PostgresOpenError::Unreachable { server, source: std::sync::Arc::new(error) },
-        Some(&SqlState::INVALID_CATALOG_NAME) => {
-            PostgresOpenError::NoDatabase { server, source: std::sync::Arc::new(error) }
-        }
-        Some(state) if state.code().starts_with("28") => {
-            PostgresOpenError::Refused { server, source: std::sync::Arc::new(error) }
-        }
-        Some(state) if state.code() == "57P03" || state.code() == "53300" => {
-            PostgresOpenError::Unreachable { server, source: std::sync::Arc::new(error) }
-        }
-        Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
-            PostgresOpenError::Permission { server, source: std::sync::Arc::new(error) }
-        }
-        Some(_) => match database("opening the database", error) {
-            StoreError::Database { problem: DatabaseProblem::DiskFull, source, .. } => {
-                PostgresOpenError::DiskFull { server, source }
-            }
-            source => PostgresOpenError::Store { server, source },
-        },
-    }
 }

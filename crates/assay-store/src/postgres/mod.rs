@@ -40,6 +40,7 @@ mod results;
 mod reviews;
 mod row;
 mod seasons;
+mod server_facts;
 mod session;
 mod sessions;
 mod shards;

@@ -1,5 +1,7 @@
 //! Columns of the table of jobs that describe removed files.
 
+use std::collections::HashMap;
+
 use assay_model::{AccountId, JobId};
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -7,7 +9,7 @@ use tokio_postgres::Row;
 
 use super::PostgresRecords;
 use super::failure::PgResult;
-use super::row::{all, change, expect_one, field, first, job_id, micros, status, time_or_null, value};
+use super::row::{all, change, expect_one, field, first, job_id, micros, number, status, time_or_null, value};
 use super::session::PgSession;
 use super::{renders, signed_documents, webhooks};
 use crate::{EraseOutcome, EvidenceRemoval, REMOVAL_SETTLE_TIME, Removal, RemovalRecords, StoreError};
@@ -41,6 +43,10 @@ impl RemovalRecords for PostgresRecords {
 
     async fn jobs_with_evidence(&self, before: Timestamp, limit: u32) -> Result<Vec<JobId>, StoreError> {
         self.engine.query("looking for old evidence", |db| with_evidence(db, before, limit)).await
+    }
+
+    async fn evidence_sizes(&self) -> Result<HashMap<JobId, u64>, StoreError> {
+        self.engine.query("measuring the evidence", evidence_sizes).await
     }
 
     async fn pending_removals(&self, limit: u32) -> Result<Vec<Removal>, StoreError> {
@@ -94,6 +100,12 @@ async fn with_evidence(db: PgSession, before: Timestamp, limit: u32) -> PgResult
          ORDER BY completed_at LIMIT $2"
     );
     all(&db, &sql, &[&micros(before), &i64::from(limit)], |row| job_id(row, "job_id")).await
+}
+
+async fn evidence_sizes(db: PgSession) -> PgResult<HashMap<JobId, u64>> {
+    let sql = "SELECT job_id, evidence_bytes FROM jobs WHERE evidence_bytes > 0";
+    let sizes = all(&db, sql, &[], |row| Ok((job_id(row, "job_id")?, number(row, "evidence_bytes")?))).await?;
+    Ok(sizes.into_iter().collect())
 }
 
 async fn pending(db: PgSession, limit: u32) -> PgResult<Vec<Removal>> {

@@ -47,6 +47,10 @@ impl WorkerRecords for PostgresRecords {
         self.engine.write("registering a worker", |db| register(db, name, &registration, now)).await
     }
 
+    async fn leave_worker(&self, name: &WorkerName, generation: u32, now: Timestamp) -> Result<Vec<Work>, StoreError> {
+        self.engine.write("ending a worker's registration", |db| leave(db, name, generation, now)).await
+    }
+
     async fn touch_worker(&self, name: &WorkerName, now: Timestamp) -> Result<(), StoreError> {
         self.engine.write_lease("noting a worker's call", |db| touch(db, name, now)).await
     }
@@ -126,6 +130,12 @@ async fn register(
     let generation = first(&db, sql, &values, |row| number::<u32>(row, "generation")).await?;
     let Some(generation) = generation else { return Ok(None) };
     Ok(Some((generation, requeue(&db, name).await?)))
+}
+
+async fn leave(db: PgSession, name: &WorkerName, generation: u32, now: Timestamp) -> PgResult<Vec<Work>> {
+    let sql = "UPDATE workers SET generation = generation + 1, seen_at = $3 WHERE name = $1 AND generation = $2";
+    let is_latest = change(&db, sql, &[&name.as_str(), &i64::from(generation), &micros(now)]).await? == 1;
+    if is_latest { requeue(&db, name).await } else { Ok(Vec::new()) }
 }
 
 async fn touch(db: PgSession, name: &WorkerName, now: Timestamp) -> PgResult<()> {

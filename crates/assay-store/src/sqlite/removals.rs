@@ -1,5 +1,7 @@
 //! Columns of the table of jobs that describe removed files.
 
+use std::collections::HashMap;
+
 use assay_model::{AccountId, JobId};
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -61,6 +63,12 @@ impl RemovalRecords for SqliteRecords {
              ORDER BY completed_at LIMIT ?2"
         );
         self.read("looking for old evidence", |db| all(db, &sql, (micros(before), limit), |row| parsed(row, "job_id")))
+    }
+
+    async fn evidence_sizes(&self) -> Result<HashMap<JobId, u64>, StoreError> {
+        let sql = "SELECT job_id, evidence_bytes FROM jobs WHERE evidence_bytes > 0";
+        let size = |row: &Row<'_>| Ok((parsed(row, "job_id")?, row.get::<_, i64>("evidence_bytes")?.unsigned_abs()));
+        self.read("measuring the evidence", |db| all(db, sql, [], size)).map(|sizes| sizes.into_iter().collect())
     }
 
     async fn pending_removals(&self, limit: u32) -> Result<Vec<Removal>, StoreError> {

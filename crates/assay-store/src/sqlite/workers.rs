@@ -46,6 +46,17 @@ impl WorkerRecords for SqliteRecords {
         self.write("registering a worker", move |db| register(db, &name, &registration, now)).await
     }
 
+    async fn leave_worker(&self, name: &WorkerName, generation: u32, now: Timestamp) -> Result<Vec<Work>, StoreError> {
+        let name = name.clone();
+        self.write("ending a worker's registration", move |db| {
+            let sql =
+                "UPDATE workers SET generation = generation + 1, seen_at = ?3 WHERE name = ?1 AND generation = ?2";
+            let is_latest = change(db, sql, (name.as_str(), generation, micros(now)))? == 1;
+            if is_latest { requeue(db, &name) } else { Ok(Vec::new()) }
+        })
+        .await
+    }
+
     async fn touch_worker(&self, name: &WorkerName, now: Timestamp) -> Result<(), StoreError> {
         let name = name.clone();
         let sql = "UPDATE workers SET seen_at = max(coalesce(seen_at, 0), ?2) WHERE name = ?1";

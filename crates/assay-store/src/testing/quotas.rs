@@ -1,5 +1,7 @@
 //! Caps and usage of accounts.
 
+use std::collections::HashMap;
+
 use assay_model::{Artifact, Blame, Sha256Digest};
 use futures_util::future::join_all;
 
@@ -110,8 +112,10 @@ pub(super) async fn of_the_disk_count_an_archive_once(records: &dyn Records) {
     over(records, within(7, caps)).await;
     // Removed files use no space.
     let id = claim.fence.job_id;
+    assert_eq!(records.evidence_sizes().await.unwrap(), HashMap::from([(id, 500)]));
     records.cancel_job(None, id, at(3)).await.unwrap();
     assert!(records.drop_evidence(id, at(4)).await.unwrap());
+    assert_eq!(records.evidence_sizes().await.unwrap(), HashMap::new());
     assert_eq!(usage(records, 4).await.stored_bytes, 2000);
     records.erase_job(None, id, at(5)).await.unwrap();
     assert_eq!(usage(records, 5).await.stored_bytes, 1000);

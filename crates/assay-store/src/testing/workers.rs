@@ -145,6 +145,11 @@ pub(super) async fn lose_their_leases_when_they_start_again_or_are_revoked(recor
     assert_eq!(records.heartbeat(before.fence, at(2), LEASE).await.unwrap(), Lease::Lost);
 
     let claim = records.claim_shard(&request("far"), at(2), LEASE).await.unwrap().unwrap();
+    assert_eq!(records.leave_worker(&name("far"), 1, at(2)).await.unwrap(), [], "another process has registered");
+    assert_eq!(records.heartbeat(claim.fence, at(2), LEASE).await.unwrap(), Lease::Held);
+    assert_eq!(records.leave_worker(&name("far"), 2, at(2)).await.unwrap(), [work]);
+    assert_eq!(records.heartbeat(claim.fence, at(2), LEASE).await.unwrap(), Lease::Lost);
+    let claim = records.claim_shard(&request("far"), at(2), LEASE).await.unwrap().unwrap();
     records.record_episode(claim.fence, episode(0), at(3)).await.unwrap();
     let claim = records.claim_shard(&request("far"), at(3), LEASE).await.unwrap().unwrap();
     assert!(records.drain_worker(&name("far"), true, at(3)).await.unwrap());

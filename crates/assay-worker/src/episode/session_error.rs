@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io;
 
-use assay_store::is_disk_full;
+use assay_store::{ObjectStorageError, is_disk_full};
 use rustix::io::Errno;
 
 use crate::episode::lane::LaneError;
@@ -65,13 +65,16 @@ impl SessionError {
     }
 }
 
-/// True if the file system, or another shared resource in short supply, is the root of an error.
+/// True if the file system, the object store, or another shared resource in short supply, is the root of an error.
 pub(crate) fn is_outage(error: &(dyn Error + 'static)) -> bool {
     if is_disk_full(error) || matches!(error.downcast_ref(), Some(LaneError::DiskFull(_))) {
         return true;
     }
     let mut cause = Some(error);
     while let Some(error) = cause {
+        if error.is::<ObjectStorageError>() {
+            return true;
+        }
         let code = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
         if code.is_some_and(|code| SHORTAGES.iter().any(|errno| errno.raw_os_error() == code)) {
             return true;
@@ -84,6 +87,7 @@ pub(crate) fn is_outage(error: &(dyn Error + 'static)) -> bool {
 #[cfg(test)]
 mod tests {
     use assay_model::ErrorChain;
+    use assay_store::{ArchiveFileError, BlobError, ObjectStorageProblem};
 
     use super::*;
 
@@ -96,6 +100,11 @@ mod tests {
             assert!(matches!(error, SessionError::Outage(_)), "{errno}");
         }
         assert!(matches!(SessionError::of(LaneError::DiskFull("no room".into())), SessionError::Outage(_)));
+        let problem = ObjectStorageProblem::Credentials;
+        let store = ObjectStorageError { request: "upload", problem, detail: "status 403".into() };
+        let error = SessionError::of(BlobError::Store(store.clone()));
+        assert!(matches!(error, SessionError::Outage(_)), "{error:?}");
+        assert!(matches!(SessionError::of(ArchiveFileError::Store(store)), SessionError::Outage(_)));
         let missing = LaneError::Io(io::Error::from_raw_os_error(Errno::NOENT.raw_os_error()));
         assert!(matches!(SessionError::of(missing), SessionError::Internal(_)));
     }

@@ -1,5 +1,7 @@
 //! The work of a lane's thread: conclusions first, then shards, then waiting for a hint.
 
+use std::time::Duration;
+
 use super::shared::WorkerShared;
 use crate::shards::intervals::POLL;
 use crate::shards::quiet::Quiet;
@@ -33,6 +35,6 @@ impl WorkerShared {
     /// Runs the next shard that the lane may run now. Returns true if there was one.
     pub(super) fn shard_next(&self, spare: &mut WarmLane, quiet: &mut Quiet) -> bool {
         let is_over = quiet.is_over(self.options.clock.now());
-        self.runner.shard_next(spare, (quiet, is_over), &|| self.conclude_waiting())
+        self.runner.shard_next(spare, (quiet, is_over), Duration::ZERO, &|| self.conclude_waiting())
     }
 }

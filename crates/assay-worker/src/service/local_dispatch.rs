@@ -1,7 +1,7 @@
 //! The dispatch of a server's own lanes: its records and its evidence, without a network between.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use assay_model::{
 };
 use assay_scenario::Scenario;
 use assay_store::{
-    EpisodeProgress, JobFailure, Lease, ModelFile, PolicyServerAccess, RecordOutcome, ReturnOutcome, ShardKind,
-    ShardRequest, Work, WorkerCapabilities, seeds_of_job,
+    ArchiveFile, EpisodeProgress, JobFailure, Lease, ModelFile, PolicyServerAccess, RecordOutcome, ReturnOutcome,
+    ShardKind, ShardRequest, Work, WorkerCapabilities, seeds_of_job,
 };
 use jiff::SignedDuration;
 use tempfile::TempDir;
@@ -88,7 +88,12 @@ impl LocalDispatch {
 }
 
 impl Dispatch for LocalDispatch {
-    fn claim(&self, kind: ShardKind, excluded: &[AccountId]) -> Result<Option<Assignment>, DispatchError> {
+    fn claim(
+        &self,
+        kind: ShardKind,
+        excluded: &[AccountId],
+        _wait: Duration,
+    ) -> Result<Option<Assignment>, DispatchError> {
         let machine = Some(self.options.engine.fingerprint().clone());
         let capabilities = WorkerCapabilities { machine, ..WorkerCapabilities::everything() };
         let request = ShardRequest { capabilities, ..ShardRequest::new(&self.name) };
@@ -124,10 +129,10 @@ impl Dispatch for LocalDispatch {
         })
     }
 
-    fn archive(&self, shard: &Assignment) -> Result<PathBuf, SessionError> {
+    fn archive(&self, shard: &Assignment) -> Result<ArchiveFile, SessionError> {
         let path = self.wait(self.job_header(shard.fence.job_id))?.policy_path;
         let path = path.ok_or_else(|| SessionError::internal("the job has no archive"))?;
-        Ok(self.options.data.join(path))
+        self.wait(self.options.archives.open(&path)).map_err(SessionError::of)
     }
 
     fn models(&self, shard: &Assignment) -> Result<Vec<ModelFile>, SessionError> {
@@ -205,6 +210,8 @@ impl Dispatch for LocalDispatch {
     fn ended(&self, job: JobId, episode: u32) {
         self.options.live.end(job, episode);
     }
+
+    fn released(&self, _fence: Fence) {}
 
     fn storage_health(&self, shard: &Assignment, problem: Option<&str>) {
         match problem {

@@ -1,11 +1,12 @@
 //! The dependencies and settings of a worker.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use assay_judge::Judge;
 use assay_model::Clock;
-use assay_store::{Blobs, LiveProgress, ModelFiles, PolicyServerCredentialsStore, Queue, Records, StorageHealth};
+use assay_store::{
+    ArchiveFiles, Blobs, LiveProgress, ModelFiles, PolicyServerCredentialsStore, Queue, Records, StorageHealth,
+};
 use tokio::runtime::Handle;
 
 use crate::{Engine, Keyring};
@@ -21,8 +22,8 @@ pub struct ServiceOptions {
     pub queue: Arc<dyn Queue>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// The data folder: `policies/` is read.
-    pub data: PathBuf,
+    /// The archives of policies.
+    pub archives: ArchiveFiles,
     /// Signs the results.
     pub keyring: Keyring,
     /// Storage for evidence.

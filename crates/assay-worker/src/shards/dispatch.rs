@@ -2,18 +2,18 @@
 
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use assay_model::{AccountId, Artifact, Assignment, AttemptNote, EpisodeResult, Fence, JobId, ShardReturn};
 use assay_scenario::Scenario;
 use assay_store::{
-    BlobError, EpisodeProgress, Lease, ModelFile, PolicyServerAccess, RecordOutcome, ShardKind, StoreError,
+    ArchiveFile, BlobError, EpisodeProgress, Lease, ModelFile, PolicyServerAccess, RecordOutcome, ShardKind, StoreError,
 };
 use tempfile::TempDir;
 
-use crate::SessionError;
+use crate::{ServerCallError, SessionError};
 
 /// The source of shards and the receiver of their results: the server's own records, or a server elsewhere. Its methods
 /// block.
@@ -21,8 +21,14 @@ use crate::SessionError;
 /// # Errors
 /// [`DispatchError`]: the records, the storage, or the server are unavailable.
 pub(crate) trait Dispatch: Send + Sync + fmt::Debug {
-    /// Claims a shard of this kind that belongs to none of the `excluded` accounts.
-    fn claim(&self, kind: ShardKind, excluded: &[AccountId]) -> Result<Option<Assignment>, DispatchError>;
+    /// Claims a shard of this kind that belongs to none of the `excluded` accounts. A dispatch that
+    /// [`Self::wait_for_work`] does not wait for waits here, for `wait`.
+    fn claim(
+        &self,
+        kind: ShardKind,
+        excluded: &[AccountId],
+        wait: Duration,
+    ) -> Result<Option<Assignment>, DispatchError>;
 
     /// Waits until there may be work, at most for `limit`. Returns true if there is a hint of work.
     fn wait_for_work(&self, limit: Duration) -> bool;
@@ -34,7 +40,7 @@ pub(crate) trait Dispatch: Send + Sync + fmt::Debug {
     fn scenario(&self, assignment: &Assignment) -> Result<Arc<Scenario>, SessionError>;
 
     /// Returns the policy's archive as a file that does not change.
-    fn archive(&self, assignment: &Assignment) -> Result<PathBuf, SessionError>;
+    fn archive(&self, assignment: &Assignment) -> Result<ArchiveFile, SessionError>;
 
     /// Returns the files of the models that the policy declares.
     fn models(&self, assignment: &Assignment) -> Result<Vec<ModelFile>, SessionError>;
@@ -69,6 +75,9 @@ pub(crate) trait Dispatch: Send + Sync + fmt::Debug {
     /// Called when an episode no longer runs here.
     fn ended(&self, job: JobId, episode: u32);
 
+    /// Called when the work on a shard has ended.
+    fn released(&self, fence: Fence);
+
     /// Called when files can (`None`) or cannot be stored on this machine.
     fn storage_health(&self, shard: &Assignment, problem: Option<&str>);
 }
@@ -85,6 +94,9 @@ pub(crate) enum DispatchError {
     /// What an episode needs.
     #[error(transparent)]
     Inputs(#[from] SessionError),
+    /// The server on another host.
+    #[error(transparent)]
+    Server(#[from] ServerCallError),
 }
 
 impl DispatchError {

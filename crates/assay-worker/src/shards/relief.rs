@@ -3,6 +3,8 @@
 //! A policy may sleep for as long as its wall-clock budget lasts. Its lane stays reserved, and is charged to its
 //! account in the fair shares; for each such lane one more may work for accounts none of whose policies sleep.
 
+use std::time::Duration;
+
 use assay_store::ShardKind;
 
 use super::busy::Busy;
@@ -18,7 +20,7 @@ impl ShardRunner {
     pub(crate) fn run_relief_lane(&self, core: usize, after: &dyn Fn()) {
         while !self.stopping.is_cancelled() {
             let Some(relief) = self.sleepers.relief() else { continue };
-            match self.dispatch.claim(ShardKind::Policy, &relief.excluded) {
+            match self.dispatch.claim(ShardKind::Policy, &relief.excluded, Duration::ZERO) {
                 Ok(Some(shard)) => {
                     let _busy = Busy::lanes(1);
                     let mut spare = WarmLane::new(core);

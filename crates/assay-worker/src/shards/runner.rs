@@ -51,6 +51,11 @@ impl ShardRunner {
         }
     }
 
+    /// Replaces the flag that stops it.
+    pub(crate) fn stopping_with(self, stopping: Cancel) -> Self {
+        Self { stopping, ..self }
+    }
+
     /// Sleeps for `time`, or until shortly after the service stops.
     pub(crate) fn sleep(&self, time: Duration) {
         let until = Instant::now() + time;

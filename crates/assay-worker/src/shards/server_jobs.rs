@@ -10,6 +10,7 @@ use assay_policy::remote::{PolicyServer, ServerEndpoint};
 use assay_store::{MAX_RETRIES, PolicyServerCredentials, ShardKind};
 
 use super::busy::Busy;
+use super::intervals::CLAIM_WAIT;
 use super::runner::ShardRunner;
 use super::servers::lock;
 use super::shard::ShardWorkspace;
@@ -41,7 +42,7 @@ impl ShardRunner {
         if self.stopping.is_cancelled() {
             return None;
         }
-        match self.dispatch.claim(ShardKind::Server, &[]) {
+        match self.dispatch.claim(ShardKind::Server, &[], CLAIM_WAIT) {
             Ok(Some(shard)) => return Some(shard),
             Ok(None) => {}
             Err(error) => error.log("could not claim shard of a policy server"),

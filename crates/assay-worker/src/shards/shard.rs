@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::error::Error;
 use std::path::Path;
+use std::time::Duration;
 
 use assay_model::{AssignedPolicy, Assignment, ErrorChain, ShardReturn};
 use assay_policy::{IntakeLimits, intake};
@@ -57,11 +58,17 @@ fn client_message(error: &SessionError) -> String {
 }
 
 impl ShardRunner {
-    /// Claims and runs a shard that the lane may run now, on the processor of `spare`; then calls `after`. Returns true
+    /// Claims (see [`super::dispatch::Dispatch::claim`] about `wait`) and runs a shard that the lane may run now, on the processor of `spare`; then calls `after`. Returns true
     /// if there was one.
-    pub(crate) fn shard_next(&self, spare: &mut WarmLane, (quiet, over): (&mut Quiet, bool), after: &dyn Fn()) -> bool {
+    pub(crate) fn shard_next(
+        &self,
+        spare: &mut WarmLane,
+        (quiet, over): (&mut Quiet, bool),
+        wait: Duration,
+        after: &dyn Fn(),
+    ) -> bool {
         let kind = if over { ShardKind::Policy } else { ShardKind::Secret };
-        match self.dispatch.claim(kind, &[]) {
+        match self.dispatch.claim(kind, &[], wait) {
             Ok(None) => false,
             Ok(Some(shard)) => {
                 let _busy = Busy::lanes(1);
@@ -112,6 +119,7 @@ impl ShardRunner {
         }
         shard.indices().for_each(|episode| self.dispatch.ended(fence.job_id, episode));
         self.claims.remove(&held);
+        self.dispatch.released(fence);
         // The verdict has priority over removing the folders.
         after();
         drop(workspace);
@@ -183,7 +191,8 @@ impl ShardRunner {
         let policy = match &shard.policy {
             AssignedPolicy::Archive { runtime, .. } => {
                 let unpacked = workspace.work.path().join(POLICY);
-                let taken = intake(&self.dispatch.archive(shard)?, &unpacked, &IntakeLimits::accepted());
+                let archive = self.dispatch.archive(shard)?;
+                let taken = intake(archive.path(), &unpacked, &IntakeLimits::accepted());
                 taken.map_err(SessionError::of)?;
                 let home = self.engine.policy_home(&self.dispatch.models(shard)?);
                 let home = home.map_err(|error| SessionError::Outage(Box::new(error)))?;

@@ -124,7 +124,7 @@ fn records(
     }
     let entries: BTreeMap<&str, &BackupFile> =
         manifest.files.iter().map(|entry| (entry.path.as_str(), entry)).collect();
-    problems.extend(Named::all(&copy)?.iter().filter_map(|named| misplaced(folder, named, manifest, &entries)));
+    problems.extend(Named::all(&copy, folder)?.iter().filter_map(|named| misplaced(folder, named, manifest, &entries)));
     Ok(Some(OpenRecords { records, _folder: scratch }))
 }
 

@@ -20,7 +20,7 @@ use super::backup_file::BackupFile;
 use super::manifest::BackupManifest;
 use super::named::Named;
 use super::target::BackupFolder;
-use super::{ARTIFACT_SECRET, SCENARIOS, SIGNING, files};
+use super::{ARTIFACT_SECRET, BUCKET, SCENARIOS, SIGNING, files};
 use crate::exit::{Failure, OrFail};
 
 /// Maximum number of times that the records are copied.
@@ -52,7 +52,7 @@ impl Copying<'_> {
         let mut missing_before = None;
         for _ in 0..MAX_ROUNDS {
             let (records, mut manifest) = self.copy_records().or_internal()?;
-            let named = Named::all(&records).or_internal()?;
+            let named = Named::all(&records, self.data).or_internal()?;
             let missing = self.copy_named(&named)?;
             // Files missing from two rounds in a row were not just removed by the service; they are lost.
             if missing.is_empty() || missing_before.as_ref() == Some(&missing) {
@@ -150,14 +150,15 @@ impl Copying<'_> {
             self.copy(path)?;
         }
         self.copy(ARTIFACT_SECRET)?;
+        self.copy(BUCKET)?;
         Ok(())
     }
 
     /// Removes files that were copied in an earlier round and are no longer named, because they were erased.
     fn prune(&mut self, named: &BTreeSet<Named>) -> anyhow::Result<()> {
         let kept: BTreeSet<String> = named.iter().flat_map(Named::places).collect();
-        let governed =
-            |path: &str| !path.starts_with(SIGNING) && !path.starts_with(SCENARIOS) && path != ARTIFACT_SECRET;
+        let is_secret = |path: &str| path.starts_with(SIGNING) || path == ARTIFACT_SECRET;
+        let governed = |path: &str| !is_secret(path) && !path.starts_with(SCENARIOS) && path != BUCKET;
         let gone: Vec<String> =
             self.copied.keys().filter(|path| governed(path) && !kept.contains(*path)).cloned().collect();
         for path in gone {

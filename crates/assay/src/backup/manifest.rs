@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::backup_file::BackupFile;
-use super::{ARTIFACT_SECRET, BLOBS, MODELS, POLICIES, SCENARIOS, SERVERS, SIGNING, files};
+use super::{ARTIFACT_SECRET, BLOBS, BUCKET, MODELS, POLICIES, SCENARIOS, SERVERS, SIGNING, files};
 
 /// Name of the manifest in the folder of a backup.
 const FILE_NAME: &str = "backup.json";
@@ -52,7 +52,7 @@ fn is_of_a_data_folder(path: &str) -> bool {
         _ => None,
     });
     match (parts.next().flatten(), parts.next()) {
-        (Some(name), None) => [RecordsCopy::FILE_NAME, ARTIFACT_SECRET].contains(&name),
+        (Some(name), None) => [RecordsCopy::FILE_NAME, ARTIFACT_SECRET, BUCKET].contains(&name),
         (Some(name), Some(next)) => FOLDERS.contains(&name) && next.is_some() && parts.all(|part| part.is_some()),
         (None, _) => false,
     }

@@ -27,11 +27,13 @@ const PARTIAL: &str = ".partial";
 /// Folders and files of a data folder that a backup contains besides the records.
 const BLOBS: &str = "blobs";
 const MODELS: &str = assay_store::ModelFiles::FOLDER;
-const POLICIES: &str = "policies";
+const POLICIES: &str = assay_store::ArchiveFiles::FOLDER;
 const SCENARIOS: &str = "scenarios";
 const SERVERS: &str = "servers";
 const SIGNING: &str = "signing";
 const ARTIFACT_SECRET: &str = "artifact-secret";
+/// Names the bucket of evidence and archives, if they are not in the data folder; backups do not contain them then.
+const BUCKET: &str = crate::service::file_storage::BUCKET_FILE;
 
 /// Returns a progress bar labelled `prefix`, which is hidden without a terminal.
 pub(crate) fn progress(prefix: &'static str) -> ProgressBar {

@@ -1,12 +1,13 @@
 //! Files that the records name.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use assay_model::{AccountId, JobId, Sha256Digest};
-use assay_store::{Blobs, ModelFiles, RecordsCopy, StoreError};
+use assay_store::{ArchiveFiles, Blobs, ModelFiles, RecordsCopy, StoreError};
 
-use super::{BLOBS, MODELS, POLICIES, SCENARIOS, SERVERS};
+use super::{BLOBS, BUCKET, MODELS, SCENARIOS, SERVERS};
 
 /// A file that the records name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,22 +27,25 @@ pub(super) enum Named {
 /// Returns the digest in the path of an archive, or `None` for any other path: a file elsewhere must not be read, or
 /// removed with its job.
 fn archive_digest(path: &str) -> Option<Sha256Digest> {
-    path.strip_prefix(POLICIES)?.strip_prefix('/')?.strip_suffix(".zip")?.parse().ok()
+    ArchiveFiles::sha256_of(path)
 }
 
 impl Named {
-    /// Returns all files that the records name.
-    pub(super) fn all(records: &RecordsCopy) -> Result<BTreeSet<Self>, StoreError> {
+    /// Returns all files in `folder`, a data folder or a backup, that the records name. Those in a bucket are left out.
+    pub(super) fn all(records: &RecordsCopy, folder: &Path) -> Result<BTreeSet<Self>, StoreError> {
         let policies = records.policy_paths()?;
         if let Some(path) = policies.iter().find(|path| archive_digest(path).is_none()) {
             let what = std::io::Error::other(format!("{path:?} is not an archive of a data folder"));
             return Err(StoreError::Corrupt { row: "a job".into(), column: "policy_path", source: Arc::new(what) });
         }
-        let mut named: BTreeSet<Self> = policies.into_iter().map(Self::Policy).collect();
+        let mut named = BTreeSet::new();
+        if !folder.join(BUCKET).exists() {
+            named.extend(policies.into_iter().map(Self::Policy));
+            named.extend(records.evidence()?.into_iter().map(|(job, sha256)| Self::Artifact(job, sha256)));
+        }
         named.extend(records.policy_server_jobs()?.into_iter().map(Self::Call));
         named.extend(records.scenario_digests()?.into_iter().map(Self::Scenario));
         named.extend(records.models()?.into_iter().map(|(account, sha256)| Self::Model(account, sha256)));
-        named.extend(records.evidence()?.into_iter().map(|(job, sha256)| Self::Artifact(job, sha256)));
         Ok(named)
     }
 

@@ -8,12 +8,12 @@ use assay_api::ReplayFailure;
 use assay_model::lane::files::TRACE;
 use assay_model::{EpisodeResult, JobId, JobStatus};
 use assay_report::ReplayReport;
-use assay_store::{Blobs, JobFilter, JobRecord, JobRecords, ScenarioFiles, SqliteRecords, seeds_of_job};
+use assay_store::{Blobs, JobFilter, JobRecord, JobRecords, ModelFiles, ScenarioFiles, SqliteRecords, seeds_of_job};
 use assay_worker::{Cancel, Engine};
 use tokio::runtime::Runtime;
 
 use super::{BLOBS, SCENARIOS};
-use crate::service::replayer;
+use crate::service::replayer::{self, ReplayFiles};
 
 /// Number of jobs that are considered, newest first.
 const MAX_JOBS: u32 = 100;
@@ -69,7 +69,12 @@ impl Replayable {
         let scratch = engine.scratch("recording")?;
         let trace = scratch.path().join(TRACE);
         self.write_recording(&folder.join(BLOBS), &trace).context("the recording")?;
-        let again = replayer::replay_episode(&engine, folder, (&self.job, seeds), &self.episode, &trace, cancel);
+        let models = ModelFiles::at(&folder.join(ModelFiles::FOLDER));
+        let again = replayer::archive_of(&self.job).and_then(|archive| {
+            let archive = folder.join(archive);
+            let files = ReplayFiles { archive: &archive, models: &models, recording: &trace };
+            replayer::replay_episode(&engine, &files, (&self.job, seeds), &self.episode, cancel)
+        });
         let report = again.map_err(|failure| match failure {
             ReplayFailure::Refused(why) | ReplayFailure::Unavailable(why) => anyhow!(why),
             broken @ ReplayFailure::Broken(_) => anyhow!(broken),

@@ -15,6 +15,7 @@ use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 use crate::options::IsolationArgs;
 use crate::screen;
+use crate::service::file_storage::bucket_of;
 
 /// Maximum number of problems that are printed; `--json` lists all.
 const SHOWN: usize = 20;
@@ -117,6 +118,9 @@ fn replay(
     runtime: &Runtime,
 ) -> Result<Option<Replayed>, Failure> {
     let Some(open) = &found.records else { return Ok(None) };
+    if bucket_of(folder).or_internal()?.is_some() {
+        return Ok(None);
+    }
     let Some(replayable) = Replayable::newest(&open.records, runtime).or_internal()? else { return Ok(None) };
     let engine = super::machine::engine(&super::machine::installation()?, Some(1), arguments.isolation.accepted())?;
     engine.runs_policies().or_internal()?;

@@ -4,7 +4,7 @@ use clap::{ArgMatches, CommandFactory};
 
 use super::{
     attest, backup, check, completions, connect, dataset, demo, doctor, init, keys, model, render, replay, report,
-    restore, runtime, scenario, season, serve, stl, verify,
+    restore, runtime, scenario, season, serve, stl, verify, worker, workers,
 };
 use crate::cli::{Cli, Command};
 use crate::exit::{ExitStatus, Failure};
@@ -28,6 +28,8 @@ pub(crate) fn run(command: Command, matches: &ArgMatches) -> Result<ExitStatus, 
         Command::Serve(arguments) => {
             serve::run(&arguments, matches.subcommand().map_or(matches, |(_, matches)| matches))
         }
+        Command::Worker(arguments) => worker::run(&arguments, matches.get_count("verbose")),
+        Command::Workers(command) => workers::run(&command),
         Command::Backup(arguments) => backup::run(&arguments),
         Command::Restore(arguments) => restore::run(&arguments),
         Command::Keys(command) => keys::run(&command),

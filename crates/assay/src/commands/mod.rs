@@ -25,6 +25,8 @@ mod serve;
 mod stdout;
 pub(crate) mod stl;
 mod verify;
+mod worker;
+mod workers;
 
 pub(crate) use self::attest::AttestCommand;
 pub(crate) use self::backup::BackupArgs;
@@ -48,3 +50,5 @@ pub(crate) use self::season::SeasonCommand;
 pub(crate) use self::serve::ServeArgs;
 pub(crate) use self::stl::StlArgs;
 pub(crate) use self::verify::VerifyArgs;
+pub(crate) use self::worker::WorkerArgs;
+pub(crate) use self::workers::WorkersCommand;

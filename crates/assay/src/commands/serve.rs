@@ -9,6 +9,7 @@ use clap::{ArgMatches, Args, ValueEnum};
 
 use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::options::{IsolationArgs, JudgeArgs, lanes, mebibytes, network};
+use crate::service::EngineTrial;
 use crate::settings::{Effective, LogFormat, LogLevel, Network, ServerSettings, SettingSources, Settings, example};
 use crate::{screen, service};
 
@@ -35,6 +36,9 @@ pub(crate) struct ServeArgs {
     /// Check the settings, print the effective ones with their sources, and exit
     #[arg(long)]
     check: bool,
+    /// With --check: also try the engines that the settings name, such as blobs.url
+    #[arg(long, requires = "check")]
+    connect: bool,
     /// With --check: print JSON
     #[arg(long, requires = "check")]
     json: bool,
@@ -56,6 +60,9 @@ pub(crate) struct ServeArgs {
     /// PostgreSQL database for the records, as postgres://USER@HOST/DATABASE [default: the data folder]
     #[arg(long, value_name = "URL")]
     store: Option<String>,
+    /// Bucket for evidence and policy archives, as s3://BUCKET/PREFIX [default: the data folder]
+    #[arg(long, value_name = "URL")]
+    blobs: Option<String>,
     /// Simulators that run at the same time [default: one per processor]
     #[arg(long, value_parser = lanes())]
     lanes: Option<u16>,
@@ -87,19 +94,39 @@ pub(crate) fn run(arguments: &ServeArgs, matches: &ArgMatches) -> Result<ExitSta
     let sources = SettingSources::gather(arguments.config.as_deref(), &arguments.set, matches).or_usage()?;
     let effective = Effective::load(&sources).or_usage()?;
     effective.settings.server.data().or_usage()?;
-    if arguments.check {
-        let text = if arguments.json { format!("{:#}", effective.json()) } else { effective.table(screen::layout()) };
-        super::stdout::print(&text);
-    }
     let server = &effective.settings.server;
     crate::log::start(matches.get_count("verbose"), server.log_level, server.log_format);
     for warning in &effective.warnings {
         eprintln!("assay: warning: {warning}");
     }
-    if arguments.check {
-        return Ok(ExitStatus::Success);
+    if arguments.check { check(arguments, &effective) } else { serve(&effective.settings) }
+}
+
+/// Prints the settings, and tries the engines if asked.
+fn check(arguments: &ServeArgs, effective: &Effective) -> Result<ExitStatus, Failure> {
+    let trials = match arguments.connect {
+        true => runtime()?.block_on(service::try_engines(&effective.settings)),
+        false => Vec::new(),
+    };
+    let text = if arguments.json {
+        let mut json = effective.json();
+        if arguments.connect {
+            json["engines"] = trials.iter().map(EngineTrial::json).collect();
+        }
+        format!("{json:#}")
+    } else {
+        let lines = trials.iter().map(|trial| format!("\n{}", trial.line()));
+        effective.table(screen::layout()) + &lines.collect::<String>()
+    };
+    super::stdout::print(&text);
+    match trials.iter().all(EngineTrial::works) {
+        true => Ok(ExitStatus::Success),
+        false => Ok(ExitStatus::Unsafe),
     }
-    serve(&effective.settings)
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().or_internal()
 }
 
 fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
@@ -112,7 +139,6 @@ fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
         WallBudget { base: limits.wall_budget_s.get(), per_simulated_s: limits.wall_budget_per_simulated_s.into() };
     let engine = engine.guarded_by(guard).or_internal()?.with_wall_budget(wall_budget);
     let engine = engine.with_video_format(settings.server.video);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().or_internal()?;
-    runtime.block_on(service::run(settings, engine, judge)).or_internal()?;
+    runtime()?.block_on(service::run(settings, engine, judge)).or_internal()?;
     Ok(ExitStatus::Success)
 }

@@ -53,6 +53,7 @@ fn describe() {
         "Age of the oldest job that waits to be started; 0 if there is none."
     );
     gauge!("assay_lanes", "Maximum number of simulators that run at the same time.");
+    gauge!("assay_lanes_wanted", "Simulators, here and on other hosts, that would have work: shards that wait or run.");
     gauge!("assay_lanes_busy", "Simulators that are running jobs, including those of policy servers.");
     gauge!("assay_evidence_bytes", "Size of the evidence on the disk.");
     gauge!("assay_db_queue_length", "Changes waiting for the database writer when the last one arrived.");

@@ -3,6 +3,7 @@
 
 mod auditor;
 mod connections;
+pub(crate) mod file_storage;
 mod installed_versions;
 mod intake;
 mod metrics;
@@ -13,7 +14,10 @@ mod run;
 mod shutdown;
 mod startup;
 mod state;
+mod trial;
 mod wakeups;
 mod webhook_sender;
 
 pub(crate) use run::run;
+pub(crate) use shutdown::stop_signal;
+pub(crate) use trial::{EngineTrial, try_engines};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,7 +11,10 @@ use assay_model::lane::files;
 use assay_model::{AccountId, EpisodeResult, Record, RuntimeVersion, SeedSource};
 use assay_policy::{IntakeLimits, PolicyHome, intake};
 use assay_report::ReplayReport;
-use assay_store::{BlobError, Blobs, JobRecord, ModelFileError, ModelFiles, Records, seeds_of_job};
+use assay_store::{
+    ArchiveFile, ArchiveFileError, ArchiveFiles, BlobError, Blobs, JobRecord, ModelFileError, ModelFiles, Records,
+    seeds_of_job,
+};
 use assay_worker::{
     Cancel, Engine, EvaluationEvents, Job, PolicyFolder, PolicySource, ReplayError, SessionError, replay,
 };
@@ -32,7 +35,8 @@ pub(crate) struct LocalReplayer {
     engine: Arc<Engine>,
     records: Arc<dyn Records>,
     blobs: Blobs,
-    data: PathBuf,
+    archives: ArchiveFiles,
+    models: ModelFiles,
     slots: Arc<ReplaySlots>,
 }
 
@@ -86,8 +90,13 @@ impl EvaluationEvents for NoEvents {
 }
 
 impl LocalReplayer {
-    pub(crate) fn new(engine: Arc<Engine>, records: Arc<dyn Records>, blobs: Blobs, data: PathBuf) -> Self {
-        Self { engine, records, blobs, data, slots: Arc::default() }
+    pub(crate) fn new(
+        engine: Arc<Engine>,
+        records: Arc<dyn Records>,
+        blobs: Blobs,
+        (archives, models): (ArchiveFiles, ModelFiles),
+    ) -> Self {
+        Self { engine, records, blobs, archives, models, slots: Arc::default() }
     }
 
     /// Copies the recording to a file in a temporary folder, or returns `None` if it does not exist.
@@ -109,6 +118,13 @@ impl LocalReplayer {
         file.flush().await?;
         Ok(Some(folder))
     }
+
+    async fn archive(&self, job: &JobRecord) -> Result<ArchiveFile, ReplayFailure> {
+        self.archives.open(archive_of(job)?).await.map_err(|error| match error {
+            ArchiveFileError::Missing => refused("the archive of the policy was deleted"),
+            other => ReplayFailure::Broken(other.into()),
+        })
+    }
 }
 
 #[async_trait]
@@ -121,9 +137,16 @@ impl Replayer for LocalReplayer {
         let seeds = seeds.ok_or_else(|| refused("the season that the job belongs to was removed"))?;
         let cancel = Cancel::new();
         let _guard = CancelOnDrop(cancel.clone());
-        let (engine, data) = (Arc::clone(&self.engine), self.data.clone());
-        let work =
-            tokio::task::spawn_blocking(move || run(&engine, &data, (&job, seeds), &episode, recording, &cancel, slot));
+        let archive = self.archive(&job).await?;
+        let (engine, models) = (Arc::clone(&self.engine), self.models.clone());
+        let work = tokio::task::spawn_blocking(move || {
+            let trace = recording.path().join(files::TRACE);
+            let files = ReplayFiles { archive: archive.path(), models: &models, recording: &trace };
+            let report = replay_episode(&engine, &files, (&job, seeds), &episode, &cancel);
+            // If the client disconnects, the slot stays taken until the lane has ended.
+            drop(slot);
+            report
+        });
         match tokio::time::timeout(TIME_LIMIT, work).await {
             Ok(done) => done.map_err(|e| ReplayFailure::Broken(e.into()))?,
             Err(_) => {
@@ -137,43 +160,36 @@ impl Replayer for LocalReplayer {
     }
 }
 
-/// Runs a replay and then frees `slot`. If the client disconnects, the slot stays taken until the lane has ended.
-fn run(
-    engine: &Engine,
-    data: &Path,
-    (job, seeds): (&JobRecord, SeedSource),
-    episode: &EpisodeResult,
-    recording: TempDir,
-    cancel: &Cancel,
-    slot: ReplaySlot,
-) -> Result<ReplayReport, ReplayFailure> {
-    let trace = recording.path().join(files::TRACE);
-    let report = replay_episode(engine, data, (job, seeds), episode, &trace, cancel);
-    drop(slot);
-    report
+/// The files of a replay.
+pub(crate) struct ReplayFiles<'a> {
+    pub(crate) archive: &'a Path,
+    pub(crate) models: &'a ModelFiles,
+    pub(crate) recording: &'a Path,
 }
 
-/// Runs an episode of a job again, with the policy in the data folder, and compares it with its recording.
+/// Returns the path of the archive of the job's policy.
+pub(crate) fn archive_of(job: &JobRecord) -> Result<&str, ReplayFailure> {
+    let path = job.policy_path.as_deref();
+    path.ok_or_else(|| refused("the job evaluated a policy server, which can't be replayed"))
+}
+
+/// Runs an episode of a job again, with these files, and compares it with its recording.
 pub(crate) fn replay_episode(
     engine: &Engine,
-    data: &Path,
+    files: &ReplayFiles<'_>,
     (job, seeds): (&JobRecord, SeedSource),
     episode: &EpisodeResult,
-    trace: &Path,
     cancel: &Cancel,
 ) -> Result<ReplayReport, ReplayFailure> {
     let (header, broken) = (&job.header, |error: io::Error| ReplayFailure::Broken(error.into()));
-    let Some(archive) = &job.policy_path else {
-        return Err(refused("the job evaluated a policy server, which can't be replayed"));
-    };
     let scenario = engine.scenario(&header.scenario, header.scenario_digest);
     let scenario = scenario.map_err(|gone| refused(&gone.to_string()))?;
     let runtime = header.runtime.clone();
     runtime_is_installed(engine, runtime.as_ref())?;
-    let home = home(engine, data, job)?;
+    let home = home(engine, files.models, job)?;
     let work = engine.scratch("replayed").map_err(broken)?;
     let unpacked = work.path().join("policy");
-    intake(&data.join(archive), &unpacked, &IntakeLimits::accepted()).map_err(|e| ReplayFailure::Broken(e.into()))?;
+    intake(files.archive, &unpacked, &IntakeLimits::accepted()).map_err(|e| ReplayFailure::Broken(e.into()))?;
     let repeated = Job {
         scenario,
         policy: PolicySource::Folder(PolicyFolder { path: unpacked, runtime, home }),
@@ -183,7 +199,7 @@ pub(crate) fn replay_episode(
         max_episode_bytes: 0,
         max_observation_bytes: None,
     };
-    let outcome = replay(engine, repeated, episode, trace, cancel, &NoEvents).map_err(failure)?;
+    let outcome = replay(engine, repeated, episode, files.recording, cancel, &NoEvents).map_err(failure)?;
     let recorded_fingerprint = job.conclusion().map(|(_, fingerprint)| fingerprint);
     Ok(ReplayReport {
         same: outcome.comparison.difference.is_none(),
@@ -198,8 +214,8 @@ pub(crate) fn replay_episode(
 }
 
 /// Returns the home of the job's policy, with its models.
-fn home(engine: &Engine, data: &Path, job: &JobRecord) -> Result<PolicyHome, ReplayFailure> {
-    let found = ModelFiles::at(&data.join(ModelFiles::FOLDER)).resolve(&job.account, &job.header.models);
+fn home(engine: &Engine, models: &ModelFiles, job: &JobRecord) -> Result<PolicyHome, ReplayFailure> {
+    let found = models.resolve(&job.account, &job.header.models);
     let found = found.map_err(|error| match error {
         ModelFileError::Missing(_) => refused("a model of the policy was deleted"),
         ModelFileError::Io(error) => ReplayFailure::Broken(error.into()),

@@ -62,7 +62,7 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
         judge,
         servers: state.servers.clone(),
         models: state.model_files.clone(),
-        data,
+        archives: state.archives.clone(),
         keyring,
         live,
         health: storage,

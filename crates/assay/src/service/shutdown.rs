@@ -36,7 +36,7 @@ pub(super) async fn drain(
 }
 
 /// Returns a future that completes at SIGTERM or SIGINT.
-pub(super) fn stop_signal() -> std::io::Result<impl Future<Output = ()> + Send + 'static> {
+pub(crate) fn stop_signal() -> std::io::Result<impl Future<Output = ()> + Send + 'static> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     Ok(async move {

@@ -14,13 +14,14 @@ use assay_policy::IntakeLimits;
 use assay_policy::remote::AddressGuard;
 use assay_report::attest::PublishedKeys;
 use assay_store::{
-    Blobs, LiveProgress, LocalQueue, ModelFiles, PolicyServerCredentialsStore, Records, ScenarioFiles, StorageHealth,
+    LiveProgress, LocalQueue, ModelFiles, PolicyServerCredentialsStore, Records, ScenarioFiles, StorageHealth,
 };
 use assay_worker::{Cancel, Engine, Keyring};
 use tokio::sync::Semaphore;
 
 use super::auditor::EngineAuditor;
 use super::connections::EngineConnections;
+use super::file_storage::FileStorage;
 use super::intake::EngineIntake;
 use super::metrics;
 use super::preflights::EnginePreflights;
@@ -29,8 +30,6 @@ use super::replayer::LocalReplayer;
 use super::webhook_sender::GuardedSender;
 use crate::settings::Settings;
 
-/// Folder of the evidence in the data folder.
-const BLOBS: &str = "blobs";
 /// Folder of the policy servers' credentials in the data folder.
 const SERVERS: &str = "servers";
 
@@ -63,7 +62,7 @@ pub(super) struct ServiceParts<'a> {
 /// Creates the API's state.
 pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
     let ServiceParts { settings, engine, records, data, keyring, scenario_files, storage, live, .. } = parts;
-    let blobs = Blobs::folder(&data.join(BLOBS)).context("the folder of evidence")?;
+    let FileStorage { blobs, archives } = FileStorage::open(&settings.blobs, data)?;
     let servers = PolicyServerCredentialsStore::folder(&data.join(SERVERS));
     let limits = IntakeLimits::of_archive(settings.uploads.max_bytes);
     let networks = settings.server.webhook_networks.iter().map(|network| network.0).collect();
@@ -74,10 +73,13 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
     let worker_wakeups = WorkerWakeups::default();
     let model_files = ModelFiles::folder(&data.join(ModelFiles::FOLDER)).context("the folder of models")?;
     let preflights = EnginePreflights { engine: Arc::clone(engine), limits, models: model_files.clone(), stopping };
-    let replayer = LocalReplayer::new(Arc::clone(engine), Arc::clone(&records), blobs.clone(), data.to_owned());
+    let files = (archives.clone(), model_files.clone());
+    let replayer = LocalReplayer::new(Arc::clone(engine), Arc::clone(&records), blobs.clone(), files);
     Ok(AppState {
         replayer: Arc::new(replayer),
         blobs,
+        archives,
+        evidence_usage: assay_api::EvidenceUsage::default(),
         storage,
         signing_keys: Arc::new(PublicKeys(keyring)),
         servers: servers.context("the folder of policy servers' credentials")?,

@@ -8,6 +8,7 @@
 //!
 //! Where to begin: [`Effective::load`].
 
+mod blobs;
 mod example;
 mod isolation;
 mod judge;
@@ -28,6 +29,7 @@ use assay_api::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::blobs::{BlobSettings, DownloadRoute};
 pub(crate) use self::example::example;
 pub(crate) use self::isolation::{WeakerIsolation, accepted_isolation};
 pub(crate) use self::judge::JudgeSettings;
@@ -47,6 +49,8 @@ pub(crate) struct Settings {
     pub(crate) server: ServerSettings,
     /// The records: in a database in the data folder, or on a PostgreSQL server, which several servers can share.
     pub(crate) store: StoreSettings,
+    /// Evidence and policy archives: in the data folder, or in an object store (S3).
+    pub(crate) blobs: BlobSettings,
     /// Uploads by clients.
     pub(crate) uploads: Uploads,
     /// Models: large files that are uploaded in pieces, once, for policies that name their digest.
@@ -72,6 +76,7 @@ impl Settings {
     pub(crate) fn validate(&self) -> Result<(), InvalidSetting> {
         self.server.validate().map_err(|bad| bad.within("server"))?;
         self.store.validate().map_err(|bad| bad.within("store"))?;
+        self.blobs.validate().map_err(|bad| bad.within("blobs"))?;
         self.uploads.validate().map_err(|bad| bad.within("uploads"))?;
         self.models.validate().map_err(|bad| bad.within("models"))?;
         self.events.validate().map_err(|bad| bad.within("events"))?;

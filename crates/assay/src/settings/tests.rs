@@ -68,7 +68,7 @@ fn flags_override_variables_and_variables_the_file() {
 
 #[test]
 fn flags_and_variables_are_named_after_their_settings() {
-    const OTHERS: [&str; 5] = ["config", "set", "check", "json", "example_settings"];
+    const OTHERS: [&str; 6] = ["config", "set", "check", "connect", "json", "example_settings"];
     let command = Cli::command();
     let (serve, keys) = (command.find_subcommand("serve").unwrap(), keys::all());
     let options: Vec<_> = serve.get_arguments().filter(|option| !OTHERS.contains(&option.get_id().as_str())).collect();

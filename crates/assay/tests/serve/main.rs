@@ -7,6 +7,7 @@ mod after;
 mod arena;
 mod attempts;
 mod backup;
+mod bucket;
 mod cancelling;
 mod closing;
 mod community;

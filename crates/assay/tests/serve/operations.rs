@@ -31,6 +31,7 @@ fn metrics_count_events() {
         ("assay_oldest_queued_job_age_seconds", 0.0, 0.0),
         ("assay_episode_duration_seconds_count", 2.0, 2.0),
         ("assay_lanes", 2.0, 2.0),
+        ("assay_lanes_wanted", 0.0, 0.0),
         ("assay_lanes_busy", 0.0, 2.0),
         ("assay_refusals_total code=VALIDATION_ERROR route=/verify", 1.0, 1.0),
         ("assay_refusals_total code=UNAUTHORIZED route=/verify", 1.0, 1.0),

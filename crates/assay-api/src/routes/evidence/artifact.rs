@@ -3,7 +3,7 @@
 //! videos and save everything else, and must not execute anything.
 
 use assay_model::{JobId, Sha256Digest};
-use assay_store::{BlobError, Blobs};
+use assay_store::BlobError;
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
@@ -12,11 +12,15 @@ use axum::response::Response;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
+use crate::blob_error::storage_unavailable;
 use crate::http::range::{RequestedRange, parse_range};
 use crate::http::{ApiError, ErrorCode};
 use crate::routes::erased;
 use crate::signed_urls::LIFETIME;
 use crate::state::App;
+
+/// Header of browsers: the relation between the page that requests a file, and the file's host.
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The signature in the query, which covers the path.
 #[derive(Debug, Deserialize)]
@@ -52,6 +56,7 @@ fn as_written<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Erro
         (status = 200, description = "The file; supports Range, If-Range and If-None-Match", content_type = "application/octet-stream"),
         (status = 206, description = "The bytes of the range", content_type = "application/octet-stream"),
         (status = 304, description = "The client already has the file"),
+        (status = 307, description = "The file is in an object store, at this temporary address"),
         (status = 403), (status = 404), (status = 410), (status = 416),
     ),
 )]
@@ -73,9 +78,12 @@ pub(in crate::routes) async fn handle(
         ));
     }
     let sha256: Sha256Digest = sha256.parse().map_err(|_| ApiError::not_found("artifact"))?;
+    if let Some(elsewhere) = redirect(&app, (job, sha256, &name), &request).await? {
+        return Ok(elsewhere);
+    }
     let length = match app.blobs.size(job, sha256).await {
         Err(BlobError::Missing) => return Err(missing(&app, job).await),
-        size => size.map_err(failed)?,
+        size => size.map_err(|error| failed(&app, error))?,
     };
     let etag = format!("\"{sha256}\"");
     let mut response = Response::builder();
@@ -105,14 +113,36 @@ pub(in crate::routes) async fn handle(
         }
     };
     let response = response.header(header::CONTENT_LENGTH, range.end - range.start);
-    built(response, body(&app.blobs, job, sha256, range).await?)
+    built(response, body(&app, job, sha256, range).await?)
 }
 
-async fn body(blobs: &Blobs, job: JobId, sha256: Sha256Digest, range: std::ops::Range<u64>) -> Result<Body, ApiError> {
+async fn body(app: &App, job: JobId, sha256: Sha256Digest, range: std::ops::Range<u64>) -> Result<Body, ApiError> {
     if range.is_empty() {
         return Ok(Body::empty());
     }
-    Ok(Body::from_stream(blobs.read(job, sha256, range).await.map_err(failed)?))
+    Ok(Body::from_stream(app.blobs.read(job, sha256, range).await.map_err(|error| failed(app, error))?))
+}
+
+/// Returns the answer that sends the client to the object store, if it may download there.
+///
+/// The service's own pages get the bytes from here: their content security policy knows no other host.
+async fn redirect(
+    app: &App,
+    (job, sha256, name): (JobId, Sha256Digest, &str),
+    request: &HeaderMap,
+) -> Result<Option<Response>, ApiError> {
+    if text(request, &SEC_FETCH_SITE) == Some("same-origin") {
+        return Ok(None);
+    }
+    let address = app.blobs.download_address(job, sha256, name, LIFETIME.unsigned_abs()).await;
+    let Some(address) = address.map_err(|error| failed(app, error))? else { return Ok(None) };
+    let response = Response::builder()
+        .status(StatusCode::TEMPORARY_REDIRECT)
+        .header(header::LOCATION, address.as_str())
+        .header(header::CACHE_CONTROL, "no-store")
+        .header(header::REFERRER_POLICY, "no-referrer");
+    let built = response.body(Body::empty());
+    built.map(Some).map_err(|e| ApiError::internal("a response with the address of an artifact", &e))
 }
 
 fn describe(headers: &mut HeaderMap, etag: &str, name: &str) {
@@ -162,8 +192,9 @@ async fn missing(app: &App, job: JobId) -> ApiError {
     }
 }
 
-fn failed(error: BlobError) -> ApiError {
+fn failed(app: &App, error: BlobError) -> ApiError {
     match error {
+        BlobError::Store(error) => storage_unavailable(app, &error),
         BlobError::Missing => ApiError::not_found("artifact"),
         other => ApiError::internal("an artifact could not be read", &other),
     }

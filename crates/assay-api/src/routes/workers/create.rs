@@ -1,5 +1,6 @@
 //! `POST /workers`: creates a worker. Only this response contains its token.
 
+use assay_model::Sha256Digest;
 use assay_store::{NewWorker, StoreError, WorkerName};
 use axum::Extension;
 use axum::extract::{Request, State};
@@ -9,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::list::WorkerView;
 use crate::http::{ApiError, Caller, ErrorCode, Json, RedactedBody, json_body, read_body};
+use crate::keys::worker_token;
 use crate::routes::openapi::body::schema_of;
 use crate::state::App;
-use crate::worker_protocol::{TOKEN_BYTES, token_hash, token_text};
 
 /// The worker to create.
 #[derive(Deserialize, schemars::JsonSchema)]
@@ -60,12 +61,10 @@ pub(in crate::routes) async fn handle(
     if let Some(end) = wish.expires_at.filter(|end| *end <= now) {
         return Err(ApiError::invalid("expires_at", Some(&end.to_string()), "expires_at is in the past"));
     }
-    let mut random = [0; TOKEN_BYTES];
-    app.entropy.fill(&mut random);
-    let token = token_text(random);
+    let token = worker_token(&*app.entropy);
     let worker = NewWorker {
         name: name.clone(),
-        token_hash: token_hash(&token),
+        token_hash: Sha256Digest::of(&token),
         trusted: wish.trusted,
         created_at: now,
         expires_at: wish.expires_at,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use assay_model::{Clock, Entropy, EpisodeResult, JobId, Plan};
 use assay_store::testing::{at, job};
 use assay_store::{
-    Blobs, Claim, JobRecords, JobState, LocalLiveProgress, LocalQueue, ModelFiles, NewJob,
+    ArchiveFiles, Blobs, Claim, JobRecords, JobState, LocalLiveProgress, LocalQueue, ModelFiles, NewJob,
     PolicyServerCredentialsStore, Records, RecoveryRecords, ShardRecords, ShardRequest, SqliteRecords, StorageHealth,
 };
 use jiff::{SignedDuration, Timestamp};
@@ -173,7 +173,7 @@ fn options(folder: &Path, outside: &Outside) -> ServiceOptions {
         records: Arc::clone(&outside.records) as Arc<dyn Records>,
         queue: Arc::new(LocalQueue::new()),
         clock: Arc::clone(&outside.clock) as Arc<dyn Clock>,
-        data: folder.to_owned(),
+        archives: ArchiveFiles::folder(folder),
         keyring: Keyring::open(&folder.join("signing"), &Sevens, at(0)).unwrap(),
         blobs: Blobs::folder(&folder.join(EVIDENCE)).unwrap(),
         judge: None,

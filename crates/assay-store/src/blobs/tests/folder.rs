@@ -1,86 +1,68 @@
-//! Tests of the evidence store.
-#![expect(clippy::unwrap_used, reason = "tests")]
+//! What only a folder has: files without copies, leftovers of a kill, disk usage.
 
-use std::io::Write;
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
 
-use super::files::write_atomically;
+use super::super::folder_files::write_atomically;
+use super::super::{INCOMING, names};
 use super::*;
-use assay_model::Sha256Digest;
 
-fn job(last: u8) -> JobId {
-    format!("01900000-0000-7000-8000-0000000000{last:02x}").parse().unwrap()
+fn job_folder(data: &Path, job: JobId) -> PathBuf {
+    data.join(names::job_folder(job))
 }
 
-async fn text(blobs: &Blobs, job: JobId, sha256: Sha256Digest, range: Range<u64>) -> Result<String, BlobError> {
-    let pieces: Vec<Bytes> = blobs.read(job, sha256, range).await?.try_collect().await?;
-    Ok(String::from_utf8(pieces.concat()).unwrap())
+async fn usage(blobs: &Blobs) -> HashMap<JobId, u64> {
+    blobs.usage().await.unwrap().unwrap()
 }
 
 #[tokio::test]
-async fn artifacts_are_kept_by_job_and_hash() {
+async fn usage_is_measured_on_the_disk() {
     let data = tempfile::tempdir().unwrap();
     let blobs = Blobs::folder(&data.path().join("blobs")).unwrap();
     let file = data.path().join("file");
-    std::fs::write(&file, "evidence").unwrap();
-    let (one, two) = (Sha256Digest::of("one"), Sha256Digest::of("two"));
-    for (id, sha256) in [(1, one), (1, one), (1, two), (2, one)] {
-        blobs.put(job(id), sha256, &file).await.unwrap();
-        blobs.settle(job(id)).await.unwrap();
+    fs::write(&file, "evidence").unwrap();
+    for (id, name) in [(1, "one"), (1, "two"), (2, "one")] {
+        blobs.put(job(id), Sha256Digest::of(name), &file).await.unwrap();
     }
-    assert_eq!(blobs.size(job(1), one).await.unwrap(), 8);
-    assert_eq!(text(&blobs, job(1), one, 0..8).await.unwrap(), "evidence");
-    assert_eq!(text(&blobs, job(1), one, 2..4).await.unwrap(), "id");
-    let missing = text(&blobs, job(2), two, 0..8).await;
-    assert!(matches!(missing, Err(BlobError::Missing)), "each job has its own artifacts");
-
-    let copy = data.path().join("copy");
-    blobs.copy_to(job(1), one, &copy).await.unwrap();
-    assert_eq!(std::fs::read_to_string(copy).unwrap(), "evidence");
-    let nowhere = blobs.copy_to(job(2), two, &data.path().join("nothing")).await;
-    assert!(matches!(nowhere, Err(BlobError::Missing)));
-
-    assert_eq!(blobs.usage().await.unwrap(), HashMap::from([(job(1), 16), (job(2), 8)]));
-    blobs.retain(job(1), HashSet::from([two])).await.unwrap();
-    assert!(matches!(blobs.size(job(1), one).await, Err(BlobError::Missing)));
-    assert_eq!(blobs.size(job(1), two).await.unwrap(), 8);
+    assert_eq!(usage(&blobs).await, HashMap::from([(job(1), 16), (job(2), 8)]));
     blobs.erase(job(1)).await.unwrap();
-    blobs.erase(job(1)).await.unwrap();
-    assert!(matches!(blobs.size(job(1), two).await, Err(BlobError::Missing)));
-    assert_eq!(blobs.size(job(2), one).await.unwrap(), 8, "the artifacts of another job are kept");
-    assert!(!data.path().join(format!("blobs/jobs/{}", job(1))).exists(), "no empty folder is left");
+    assert_eq!(usage(&blobs).await, HashMap::from([(job(2), 8)]));
+    assert!(!job_folder(&data.path().join("blobs"), job(1)).exists(), "no empty folder is left");
 }
 
 #[tokio::test]
-async fn compressible_artifacts_are_packed_and_read_unchanged() {
+async fn compressible_artifacts_are_packed_on_the_disk() {
     let data = tempfile::tempdir().unwrap();
     let blobs = Blobs::folder(data.path()).unwrap();
     let incoming = blobs.incoming().unwrap();
     let file = incoming.path().join("plots.json");
     let json = format!("[{}]", "0.25, ".repeat(2000));
-    std::fs::write(&file, &json).unwrap();
+    fs::write(&file, &json).unwrap();
     let hash = Sha256Digest::of("a");
     blobs.put(job(1), hash, &file).await.unwrap();
     blobs.put(job(1), hash, &file).await.unwrap();
     blobs.settle(job(1)).await.unwrap();
-    assert!(blobs.usage().await.unwrap()[&job(1)] >= json.len() as u64, "it is not packed yet");
+    assert!(usage(&blobs).await[&job(1)] >= json.len() as u64, "it is not packed yet");
     blobs.pack(job(1), hash).await.unwrap();
     blobs.pack(job(1), hash).await.unwrap();
     blobs.put(job(1), hash, &file).await.unwrap();
     assert_eq!(blobs.size(job(1), hash).await.unwrap(), json.len() as u64);
-    let usage = blobs.usage().await.unwrap()[&job(1)];
+    let usage = usage(&blobs).await[&job(1)];
     assert!(usage < 1000, "{usage}");
     assert_eq!(text(&blobs, job(1), hash, 0..json.len() as u64).await.unwrap(), json);
     assert_eq!(text(&blobs, job(1), hash, 7..19).await.unwrap(), json[7..19]);
     let copy = data.path().join("copy");
     blobs.copy_to(job(1), hash, &copy).await.unwrap();
-    assert_eq!(std::fs::read_to_string(copy).unwrap(), json);
+    assert_eq!(fs::read_to_string(copy).unwrap(), json);
 
     let [plain, kept] = Blobs::relative_paths(job(1), hash).map(|place| data.path().join(place));
     assert!(!plain.exists() && Blobs::unpack_file(&kept).unwrap() == json.as_bytes());
-    let good = std::fs::read(&kept).unwrap();
-    std::fs::write(&kept, &good[..good.len() - 9]).unwrap();
+    let good = fs::read(&kept).unwrap();
+    fs::write(&kept, &good[..good.len() - 9]).unwrap();
     assert!(matches!(text(&blobs, job(1), hash, 0..4).await, Err(BlobError::Damaged(_))));
-    std::fs::write(&kept, good).unwrap();
+    fs::write(&kept, good).unwrap();
     blobs.retain(job(1), HashSet::from([hash])).await.unwrap();
     assert_eq!(blobs.size(job(1), hash).await.unwrap(), json.len() as u64, "it is kept under its original name");
     blobs.erase(job(1)).await.unwrap();
@@ -101,7 +83,7 @@ async fn an_artifact_erased_while_it_is_packed_stays_erased() {
         let (packing, erasing) = tokio::join!(blobs.pack(job(1), hash), blobs.erase(job(1)));
         packing.unwrap();
         erasing.unwrap();
-        assert!(!blobs.job_folder(job(1)).exists());
+        assert!(!job_folder(data.path(), job(1)).exists());
     }
     assert_eq!(fs::read_dir(data.path().join(INCOMING)).unwrap().count(), 1, "half a packed file was left");
 }
@@ -134,7 +116,8 @@ async fn incoming_files_are_stored_without_a_copy_and_others_with_one() {
 async fn files_stay_in_the_incoming_folder_until_they_are_complete() {
     let data = tempfile::tempdir().unwrap();
     let blobs = Blobs::folder(data.path()).unwrap();
-    let (incoming, to) = (data.path().join(INCOMING), blobs.job_folder(job(1)).join(Sha256Digest::of("a").to_string()));
+    let (incoming, to) =
+        (data.path().join(INCOMING), job_folder(data.path(), job(1)).join(Sha256Digest::of("a").to_string()));
     let count = |folder: &Path| fs::read_dir(folder).map_or(0, Iterator::count);
     let cut_off = write_atomically(&to, &incoming, |file| {
         file.write_all(b"half")?;
@@ -160,10 +143,10 @@ async fn an_artifact_is_removed_whether_packed_or_not() {
     {
         fs::write(&file, content).unwrap();
         blobs.put(job(1), hash, &file).await.unwrap();
-        assert_eq!(blobs.usage().await.unwrap().len(), 1);
+        assert_eq!(usage(&blobs).await.len(), 1);
         blobs.remove(job(1), hash).await.unwrap();
         blobs.remove(job(1), hash).await.unwrap();
-        assert_eq!(blobs.usage().await.unwrap(), HashMap::new());
+        assert_eq!(usage(&blobs).await, HashMap::new());
     }
 }
 
@@ -172,7 +155,7 @@ async fn many_ranges_of_a_packed_artifact_share_one_copy() {
     let data = tempfile::tempdir().unwrap();
     let blobs = Blobs::folder(data.path()).unwrap();
     let file = data.path().join("plots.json");
-    std::fs::write(&file, format!("[{}]", "0.25, ".repeat(20_000))).unwrap();
+    fs::write(&file, format!("[{}]", "0.25, ".repeat(20_000))).unwrap();
     let hash = Sha256Digest::of("x");
     blobs.put(job(1), hash, &file).await.unwrap();
     blobs.pack(job(1), hash).await.unwrap();
@@ -187,8 +170,7 @@ async fn many_ranges_of_a_packed_artifact_share_one_copy() {
         streams.push(reader.await.unwrap());
     }
     // All readers are open: their copies would be open files.
-    let open =
-        std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
+    let open = fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
     let copies =
         open.filter(|target| target.starts_with(data.path()) && target.to_string_lossy().contains("(deleted)"));
     assert_eq!(copies.count(), 1);

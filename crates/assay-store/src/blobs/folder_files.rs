@@ -9,10 +9,9 @@ use std::path::Path;
 use assay_model::{JobId, Sha256Digest};
 use tempfile::NamedTempFile;
 
+use super::names::{self, PACKED};
 use crate::pack;
 
-/// Suffix of the name of a packed artifact.
-pub(super) const PACKED: &str = ".pack";
 /// Number of times that a job's folder may be removed or filled concurrently before an operation fails.
 const MAX_TRIES: u32 = 4;
 /// Bytes of a file that identify its format.
@@ -91,7 +90,7 @@ fn link(from: &Path, to: &Path) -> io::Result<bool> {
 }
 
 /// Returns the packed content of the file, if packing makes it smaller.
-fn packed(path: &Path) -> io::Result<Option<Vec<u8>>> {
+pub(super) fn packed(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let mut file = File::open(path)?;
     let mut head = Vec::new();
     Read::by_ref(&mut file).take(MAGIC_BYTES).read_to_end(&mut head)?;
@@ -133,8 +132,7 @@ pub(super) fn retain(folder: &Path, kept: &HashSet<Sha256Digest>) -> io::Result<
     for entry in entries {
         let entry = entry?;
         let name = entry.file_name();
-        let sha256 = name.to_str().map(|name| name.strip_suffix(PACKED).unwrap_or(name));
-        if !sha256.and_then(|sha256| sha256.parse().ok()).is_some_and(|sha256| kept.contains(&sha256)) {
+        if !name.to_str().and_then(names::sha256_of).is_some_and(|sha256| kept.contains(&sha256)) {
             remove(&entry.path())?;
         }
     }

@@ -1,0 +1,194 @@
+//! The requests of the worker protocol.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use assay_model::{GENERATION_HEADER, Secret, Sha256Digest, Sha256Writer, WORKER_PROTOCOL_PATH, sanitise};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use ureq::http::Response;
+use ureq::{Agent, Body};
+
+use super::error::ServerCallError;
+
+/// Time limit for an answer that the server does not delay on purpose.
+const ANSWER_LIMIT: Duration = Duration::from_secs(20);
+/// Time limit for an answer to a renewal: shorter than what is left of a lease when it is given up.
+pub(super) const BEAT_LIMIT: Duration = Duration::from_secs(5);
+/// Maximum length of a JSON answer, in bytes.
+const MAX_ANSWER_BYTES: u64 = 8 << 20;
+/// Maximum length of a message in an error, in bytes.
+const MAX_MESSAGE_BYTES: usize = 500;
+/// Number of tries of a request that failed for a temporary reason, and pause before the second; doubled each time.
+const TRIES: u32 = 4;
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// Sends requests to one server.
+#[derive(Debug)]
+pub(super) struct Client {
+    agent: Agent,
+    /// Address of the server, without a slash at its end.
+    server: String,
+    token: Secret,
+    /// Number of the registration; 0 before the first.
+    generation: AtomicU32,
+}
+
+impl Client {
+    pub(super) fn new(agent: Agent, server: &str, token: Secret) -> Self {
+        Self { agent, server: server.trim_end_matches('/').to_owned(), token, generation: AtomicU32::new(0) }
+    }
+
+    /// Sets the registration that further requests belong to.
+    pub(super) fn set_generation(&self, generation: u32) {
+        self.generation.store(generation, Ordering::SeqCst);
+    }
+
+    /// Posts `body` and returns the answer, which the server may delay for `wait`.
+    pub(super) fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        wait: Duration,
+    ) -> Result<T, ServerCallError> {
+        let mut response = self.post_within(path, body, ANSWER_LIMIT + wait)?;
+        self.read_json(&mut response)
+    }
+
+    /// Like [`Self::post`], within `limit`.
+    pub(super) fn post_quickly<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        limit: Duration,
+    ) -> Result<T, ServerCallError> {
+        let mut response = self.post_within(path, body, limit)?;
+        self.read_json(&mut response)
+    }
+
+    /// Posts `body`; the answer is empty. Tries again for a temporary reason.
+    pub(super) fn tell(&self, path: &str, body: &impl Serialize) -> Result<(), ServerCallError> {
+        self.patiently(|| self.post_within(path, body, ANSWER_LIMIT).map(drop))
+    }
+
+    /// Returns a JSON document. Tries again for a temporary reason.
+    pub(super) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ServerCallError> {
+        self.patiently(|| {
+            let mut response = self.download(path)?;
+            self.read_json(&mut response)
+        })
+    }
+
+    /// Writes a file from the server to `file`. Tries again for a temporary reason.
+    pub(super) fn fetch(&self, path: &str, sha256: Sha256Digest, file: &Path) -> Result<(), ServerCallError> {
+        self.patiently(|| {
+            let mut response = self.download(path)?;
+            let mut target = File::create(file)?;
+            let mut hash = Sha256Writer::default();
+            let mut body = response.body_mut().as_reader();
+            let mut buffer = vec![0; 64 << 10];
+            loop {
+                let read = body.read(&mut buffer).map_err(|error| self.unreachable(error))?;
+                if read == 0 {
+                    break;
+                }
+                hash.update(&buffer[..read]);
+                target.write_all(&buffer[..read])?;
+            }
+            if hash.finish() == sha256 { Ok(()) } else { Err(ServerCallError::WrongFile(sha256.to_string())) }
+        })
+    }
+
+    /// Sends the file at `file`. Tries again for a temporary reason.
+    pub(super) fn put(&self, path: &str, file: &Path) -> Result<(), ServerCallError> {
+        self.patiently(|| {
+            let source = File::open(file)?;
+            let length = source.metadata()?.len();
+            let request = self.agent.put(self.url(path)).header("authorization", self.bearer());
+            let request = request.header(GENERATION_HEADER, self.generation.load(Ordering::SeqCst).to_string());
+            let request =
+                request.header("content-type", "application/octet-stream").header("content-length", length.to_string());
+            let request = request.config().timeout_recv_response(Some(ANSWER_LIMIT)).build();
+            self.answered(request.send(ureq::SendBody::from_owned_reader(source))).map(drop)
+        })
+    }
+
+    fn post_within(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        limit: Duration,
+    ) -> Result<Response<Body>, ServerCallError> {
+        let text = serde_json::to_vec(body).map_err(io::Error::other)?;
+        let request = self.agent.post(self.url(path)).header("authorization", self.bearer());
+        let request = request.header(GENERATION_HEADER, self.generation.load(Ordering::SeqCst).to_string());
+        let request = request.header("content-type", "application/json");
+        let request = request.config().timeout_recv_response(Some(limit)).build();
+        self.answered(request.send(&text))
+    }
+
+    fn download(&self, path: &str) -> Result<Response<Body>, ServerCallError> {
+        let request = self.agent.get(self.url(path)).header("authorization", self.bearer());
+        let request = request.header(GENERATION_HEADER, self.generation.load(Ordering::SeqCst).to_string());
+        let request = request.config().timeout_recv_response(Some(ANSWER_LIMIT)).build();
+        self.answered(request.call())
+    }
+
+    fn patiently<T>(&self, request: impl Fn() -> Result<T, ServerCallError>) -> Result<T, ServerCallError> {
+        let (mut pause, mut tries) = (PAUSE, 1);
+        loop {
+            match request() {
+                Err(error) if error.is_temporary() && tries < TRIES => {
+                    tracing::debug!(%error, tries, "request to the server failed, retrying");
+                    thread::sleep(pause);
+                    (tries, pause) = (tries + 1, pause * 2);
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    fn read_json<T: DeserializeOwned>(&self, response: &mut Response<Body>) -> Result<T, ServerCallError> {
+        let text = response.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_vec();
+        let text = text.map_err(|error| self.unreachable(error))?;
+        serde_json::from_slice(&text).map_err(|error| ServerCallError::Answer {
+            status: response.status().as_u16(),
+            message: format!("its answer is not that of the worker protocol: {error}"),
+        })
+    }
+
+    fn answered(&self, sent: Result<Response<Body>, ureq::Error>) -> Result<Response<Body>, ServerCallError> {
+        let mut response = sent.map_err(|error| self.unreachable(error))?;
+        let status = response.status().as_u16();
+        if (200..300).contains(&status) {
+            return Ok(response);
+        }
+        let text = response.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_string().unwrap_or_default();
+        let body: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let message = body["error"]["message"].as_str().map(|message| sanitise(message, MAX_MESSAGE_BYTES));
+        let message = message.unwrap_or_else(|| format!("{} is no assay server, or not of this version", self.server));
+        Err(match status {
+            409 if message.starts_with("the lease is lost") => ServerCallError::LeaseLost,
+            401 | 409 => ServerCallError::Refused(message),
+            403 if message.contains("quarantined") => ServerCallError::Refused(message),
+            408 | 429 | 500 | 502..=504 => ServerCallError::Unavailable(message),
+            _ => ServerCallError::Answer { status, message },
+        })
+    }
+
+    fn unreachable(&self, error: impl std::error::Error + Send + Sync + 'static) -> ServerCallError {
+        ServerCallError::Unreachable { server: self.server.clone(), source: Box::new(error) }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("{}{WORKER_PROTOCOL_PATH}{path}", self.server)
+    }
+
+    fn bearer(&self) -> String {
+        format!("Bearer {}", self.token.reveal())
+    }
+}

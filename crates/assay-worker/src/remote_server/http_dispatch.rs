@@ -1,0 +1,304 @@
+//! The dispatch of a worker on another host: the worker protocol over HTTPS.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use assay_model::{
+    AccountId, Artifact, AssignedPolicy, Assignment, AttemptNote, BeatAnswer, BeatRequest, ClaimAnswer, ClaimRequest,
+    EpisodeResult, Fence, JobId, LeasedResult, NoteRequest, ResultOutcome, ResultsAnswer, ResultsRequest,
+    RunningEpisode, Secret, ServerCall, Sha256Digest, ShardReturn, WORKER_LEASE_S, WORKER_MARGIN_S, WantedShard,
+};
+use assay_scenario::Scenario;
+use assay_store::{
+    ArchiveFile, EpisodeProgress, Lease, ModelFile, PolicyServerAccess, PolicyServerCredentials, RecordOutcome,
+    ScenarioFiles, ShardKind,
+};
+use tempfile::TempDir;
+
+use super::cache::InputCache;
+use super::client::{BEAT_LIMIT, Client};
+use super::error::ServerCallError;
+use super::inputs::{self, outage};
+use super::leases::Leases;
+use crate::shards::dispatch::{Dispatch, DispatchError};
+use crate::shards::intervals::TICK;
+use crate::{Cancel, Engine, SessionError};
+
+/// Maximum pause after a claim that failed; it doubles from a second.
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
+
+/// Claims shards from a server, and sends it their results.
+#[derive(Debug)]
+pub(super) struct HttpDispatch {
+    engine: Arc<Engine>,
+    client: Arc<Client>,
+    cache: InputCache,
+    scenarios: ScenarioFiles,
+    leases: Arc<Leases>,
+    /// Inputs of each shard, which stay in the cache while it runs.
+    needed: Mutex<HashMap<Fence, HashSet<Sha256Digest>>>,
+    progress: Mutex<HashMap<(JobId, u32), EpisodeProgress>>,
+    /// Number of claims in a row that failed.
+    failures: AtomicU32,
+    /// Set when the worker is to end.
+    stopping: Cancel,
+    /// The reason why the worker has to end, if it is not asked to.
+    refusal: Mutex<Option<String>>,
+}
+
+impl HttpDispatch {
+    pub(super) fn new(
+        engine: Arc<Engine>,
+        client: Arc<Client>,
+        (cache, scenarios): (InputCache, ScenarioFiles),
+        stopping: Cancel,
+    ) -> Self {
+        Self {
+            engine,
+            client,
+            cache,
+            scenarios,
+            leases: Arc::default(),
+            needed: Mutex::default(),
+            progress: Mutex::default(),
+            failures: AtomicU32::new(0),
+            stopping,
+            refusal: Mutex::default(),
+        }
+    }
+
+    /// Returns the reason why the worker has to end.
+    pub(super) fn refusal(&self) -> Option<String> {
+        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns the claims that may have ended by now: the server was not reached for too long.
+    pub(super) fn overdue(&self) -> Vec<Fence> {
+        self.leases.older_than(Duration::from_secs((WORKER_LEASE_S - WORKER_MARGIN_S).into()))
+    }
+
+    /// Notes an error after which the worker must not go on.
+    fn checked<T>(&self, answer: Result<T, ServerCallError>) -> Result<T, ServerCallError> {
+        if let Err(ServerCallError::Refused(why)) = &answer {
+            let mut refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
+            if refusal.is_none() {
+                tracing::error!(why, "the server refuses this worker");
+            }
+            refusal.get_or_insert_with(|| why.clone());
+            self.stopping.cancel();
+        }
+        answer
+    }
+
+    fn lease(&self, fence: Fence) -> Result<String, ServerCallError> {
+        self.leases.text(fence).ok_or(ServerCallError::LeaseLost)
+    }
+
+    /// Asks for a shard on a thread of its own, so that a stopping worker need not wait for the answer.
+    fn ask(&self, request: ClaimRequest) -> Result<Option<ClaimAnswer>, ServerCallError> {
+        let (sender, receiver) = mpsc::channel();
+        let (client, leases) = (Arc::clone(&self.client), Arc::clone(&self.leases));
+        let asking = thread::Builder::new().name("claim".to_owned()).spawn(move || {
+            let (sent, wait) = (Instant::now(), Duration::from_secs(request.wait_s.into()));
+            let answer: Result<ClaimAnswer, _> = client.post("/claim", &request, wait);
+            if let Ok(ClaimAnswer { shard: Some(shard), waited_ms, .. }) = &answer {
+                // The lease began at this time or later, whatever the clocks say.
+                let began = sent + Duration::from_millis(*waited_ms).min(sent.elapsed());
+                leases.add(shard.assignment.fence, shard.lease.clone(), began);
+            }
+            if let Err(mpsc::SendError(Ok(ClaimAnswer { shard: Some(shard), .. }))) = sender.send(answer) {
+                // Nobody waits any more. Leaving the server gives it back as well.
+                drop(client.tell(&format!("/leases/{}/return", shard.lease), &ShardReturn::Release));
+            }
+        });
+        drop(asking?);
+        loop {
+            match receiver.recv_timeout(TICK) {
+                Ok(answer) => return answer.map(Some),
+                Err(RecvTimeoutError::Timeout) if !self.stopping.is_cancelled() => {}
+                Err(_) => return Ok(None),
+            }
+        }
+    }
+
+    fn back_off(&self) {
+        let failures = self.failures.fetch_add(1, Ordering::SeqCst).min(5);
+        let until = Instant::now() + Duration::from_secs(1 << failures).min(MAX_BACKOFF);
+        while Instant::now() < until && !self.stopping.is_cancelled() {
+            thread::sleep(TICK);
+        }
+    }
+
+    fn cached(&self, fence: Fence, sha256: Sha256Digest, path: &str) -> Result<PathBuf, SessionError> {
+        let needed = {
+            let mut needed = self.needed.lock().unwrap_or_else(PoisonError::into_inner);
+            needed.entry(fence).or_default().insert(sha256);
+            needed.values().flatten().copied().collect()
+        };
+        let lease = self.lease(fence).map_err(outage)?;
+        let fetch = |file: &Path| self.client.fetch(&format!("/leases/{lease}/{path}"), sha256, file);
+        self.checked(self.cache.get(sha256, &needed, fetch)).map_err(outage)
+    }
+}
+
+impl Dispatch for HttpDispatch {
+    fn claim(
+        &self,
+        kind: ShardKind,
+        excluded: &[AccountId],
+        wait: Duration,
+    ) -> Result<Option<Assignment>, DispatchError> {
+        let wanted = match kind {
+            ShardKind::Policy => WantedShard::Policy,
+            ShardKind::Secret => WantedShard::Secret,
+            ShardKind::Server => WantedShard::Server,
+        };
+        let wait_s = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX);
+        let request = ClaimRequest { wanted, excluded_accounts: excluded.to_vec(), wait_s };
+        match self.checked(self.ask(request)) {
+            Ok(answer) => {
+                self.failures.store(0, Ordering::SeqCst);
+                let Some(answer) = answer else { return Ok(None) };
+                if answer.drain {
+                    self.stopping.cancel();
+                }
+                Ok(answer.shard.map(|shard| shard.assignment))
+            }
+            Err(error) => {
+                self.back_off();
+                Err(error.into())
+            }
+        }
+    }
+
+    fn wait_for_work(&self, _limit: Duration) -> bool {
+        // Claims wait.
+        false
+    }
+
+    fn renew(&self, held: &[Fence]) -> Result<Vec<Fence>, DispatchError> {
+        let leases = self.leases.texts(held);
+        let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = |((job_id, episode), progress): (&(JobId, u32), &EpisodeProgress)| RunningEpisode {
+            job_id: *job_id,
+            episode: *episode,
+            step: progress.step,
+            max_steps: progress.max_steps,
+        };
+        let request = BeatRequest {
+            leases: leases.iter().map(|(_, text)| text.clone()).collect(),
+            progress: progress.iter().map(running).collect(),
+        };
+        drop(progress);
+        let sent = Instant::now();
+        let answer: BeatAnswer = self.checked(self.client.post_quickly("/beat", &request, BEAT_LIMIT))?;
+        if answer.drain {
+            self.stopping.cancel();
+        }
+        let (lost, kept): (Vec<_>, Vec<_>) = leases.into_iter().partition(|(_, text)| answer.lost.contains(text));
+        let fences = |leases: Vec<(Fence, String)>| leases.into_iter().map(|(fence, _)| fence).collect::<Vec<_>>();
+        self.leases.confirm(&fences(kept), sent);
+        Ok(fences(lost))
+    }
+
+    fn scenario(&self, shard: &Assignment) -> Result<Arc<Scenario>, SessionError> {
+        let lease = self.lease(shard.fence).map_err(outage)?;
+        inputs::scenario(&self.engine, &self.scenarios, (&self.client, &lease), shard)
+    }
+
+    fn archive(&self, shard: &Assignment) -> Result<ArchiveFile, SessionError> {
+        let AssignedPolicy::Archive { sha256, .. } = &shard.policy else {
+            return Err(SessionError::internal("the policy has no archive"));
+        };
+        self.cached(shard.fence, *sha256, "policy").map(ArchiveFile::at)
+    }
+
+    fn models(&self, shard: &Assignment) -> Result<Vec<ModelFile>, SessionError> {
+        let AssignedPolicy::Archive { models, .. } = &shard.policy else { return Ok(Vec::new()) };
+        let file = |model: &assay_model::DeclaredModel| {
+            let host = self.cached(shard.fence, model.sha256, &format!("models/{}", model.sha256))?;
+            Ok(ModelFile { path: model.path.clone(), host, data: self.cache.folder().to_owned() })
+        };
+        models.iter().map(file).collect()
+    }
+
+    fn server(&self, shard: &Assignment) -> Result<PolicyServerAccess, SessionError> {
+        let lease = self.lease(shard.fence).map_err(outage)?;
+        let call: ServerCall = self.checked(self.client.get(&format!("/leases/{lease}/server"))).map_err(outage)?;
+        Ok(PolicyServerAccess::Call(PolicyServerCredentials {
+            url: Secret::new(call.url),
+            api_key: call.api_key.map(Secret::new),
+            concurrency: call.concurrency,
+        }))
+    }
+
+    fn evidence_folder(&self) -> io::Result<TempDir> {
+        self.engine.scratch("evidence")
+    }
+
+    fn storage_root(&self) -> &Path {
+        self.cache.folder()
+    }
+
+    fn keep(&self, fence: Fence, file: &Artifact, path: &Path) -> Result<(), DispatchError> {
+        let lease = self.lease(fence)?;
+        Ok(self.checked(self.client.put(&format!("/leases/{lease}/evidence/{}", file.sha256), path))?)
+    }
+
+    fn record(&self, fence: Fence, result: &EpisodeResult) -> Result<RecordOutcome, DispatchError> {
+        let leased = LeasedResult { lease: self.lease(fence)?, result: result.clone() };
+        let request = ResultsRequest { results: vec![leased] };
+        let answer: ResultsAnswer = self.checked(self.client.post("/results", &request, Duration::ZERO))?;
+        Ok(match answer.outcomes.first() {
+            Some(ResultOutcome::New { left_in_shard, left_in_job }) => {
+                RecordOutcome::New { left_in_shard: *left_in_shard, left_in_job: *left_in_job }
+            }
+            Some(ResultOutcome::Duplicate) => RecordOutcome::Duplicate,
+            Some(ResultOutcome::Fenced) | None => RecordOutcome::Fenced,
+        })
+    }
+
+    fn recorded(&self, _fence: Fence, _result: &EpisodeResult, _outcome: RecordOutcome) {}
+
+    fn note(&self, fence: Fence, note: &AttemptNote) -> Result<Lease, DispatchError> {
+        let path = format!("/leases/{}/notes", self.lease(fence)?);
+        match self.checked(self.client.tell(&path, &NoteRequest { note: note.clone() })) {
+            Ok(()) => Ok(Lease::Held),
+            Err(ServerCallError::LeaseLost) => Ok(Lease::Lost),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn give_back(&self, fence: Fence, how: ShardReturn) -> Result<(), DispatchError> {
+        let path = format!("/leases/{}/return", self.lease(fence)?);
+        match self.checked(self.client.tell(&path, &how)) {
+            Ok(()) | Err(ServerCallError::LeaseLost) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn progress(&self, job: JobId, progress: EpisodeProgress) {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner).insert((job, progress.episode), progress);
+    }
+
+    fn ended(&self, job: JobId, episode: u32) {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner).remove(&(job, episode));
+    }
+
+    fn released(&self, fence: Fence) {
+        self.leases.remove(fence);
+        self.needed.lock().unwrap_or_else(PoisonError::into_inner).remove(&fence);
+    }
+
+    fn storage_health(&self, _shard: &Assignment, problem: Option<&str>) {
+        if let Some(problem) = problem {
+            tracing::warn!(problem, "a shard is postponed");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Starts and stops the threads of a worker on another host.
+
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use assay_model::{
+    RegisterAnswer, RegisterRequest, Secret, SystemClock, WORKER_BEAT_S, WORKER_PROTOCOL, WorkerRegistration,
+};
+use assay_store::ScenarioFiles;
+
+use super::cache::InputCache;
+use super::client::Client;
+use super::error::ServerCallError;
+use super::http_dispatch::HttpDispatch;
+use crate::engine::core_of;
+use crate::shards::intervals::{CLAIM_WAIT, TICK};
+use crate::shards::quiet::Quiet;
+use crate::shards::runner::ShardRunner;
+use crate::shards::warm_lane::WarmLane;
+use crate::shards::{relief, server_jobs};
+use crate::{Cancel, Engine, WallBudget};
+
+/// Interval at which leases are checked that could not be renewed.
+const CHECK: Duration = Duration::from_secs(1);
+
+/// The dependencies and settings of a worker on another host.
+#[derive(Debug)]
+pub struct RemoteWorkerOptions {
+    /// Runs episodes; knows the scenarios in `scenarios`.
+    pub engine: Engine,
+    /// Sends the requests.
+    pub agent: ureq::Agent,
+    /// Address of the server.
+    pub server: String,
+    /// The worker's token.
+    pub token: Secret,
+    /// Cached inputs.
+    pub cache: InputCache,
+    /// Scenarios from the server.
+    pub scenarios: ScenarioFiles,
+    /// What the worker says about itself.
+    pub registration: WorkerRegistration,
+}
+
+/// A worker on another host that runs.
+#[derive(Debug)]
+pub struct RemoteWorker {
+    name: String,
+    client: Arc<Client>,
+    runner: Arc<ShardRunner>,
+    dispatch: Arc<HttpDispatch>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// The reason why a worker has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorkerStop {
+    /// It was asked to, by a signal or by its server.
+    Drained,
+    /// The server refuses it.
+    Refused(String),
+}
+
+impl RemoteWorker {
+    /// Registers the worker and starts its threads.
+    ///
+    /// # Errors
+    /// [`ServerCallError`]: the server does not accept it, or cannot be reached.
+    pub fn start(options: RemoteWorkerOptions) -> Result<Self, ServerCallError> {
+        let client = Arc::new(Client::new(options.agent, &options.server, options.token));
+        let request = RegisterRequest { protocol: WORKER_PROTOCOL, registration: options.registration };
+        let answer: RegisterAnswer = client.post("/register", &request, Duration::ZERO)?;
+        client.set_generation(answer.generation);
+        let wall_budget = wall_budget(&answer)?;
+        let (engine, stopping) = (Arc::new(options.engine.with_wall_budget(wall_budget)), Cancel::new());
+        let inputs = (options.cache, options.scenarios);
+        let dispatch = Arc::new(HttpDispatch::new(Arc::clone(&engine), Arc::clone(&client), inputs, stopping.clone()));
+        let lanes = engine.lanes();
+        let runner = ShardRunner::new(Arc::clone(&engine), engine, Arc::clone(&dispatch) as _, Arc::new(SystemClock));
+        let runner = Arc::new(runner.stopping_with(stopping));
+        let mut worker = Self { name: answer.worker, client, runner, dispatch, threads: Vec::new() };
+        worker.spawn_all(lanes)?;
+        Ok(worker)
+    }
+
+    /// Returns the worker's name on its server.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns true once the worker takes no new work.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.runner.stopping.is_cancelled()
+    }
+
+    /// Takes no new work from now on.
+    pub fn stop(&self) {
+        self.runner.stopping.cancel();
+    }
+
+    /// Takes no new work; running episodes may end within `limit`, then they are handed back. Returns when all threads
+    /// have ended.
+    #[must_use]
+    pub fn drain(self, limit: Duration) -> WorkerStop {
+        self.stop();
+        // A refused worker's results have no effect.
+        let limit = if self.dispatch.refusal().is_some() { Duration::ZERO } else { limit };
+        self.runner.drain(limit);
+        for thread in self.threads {
+            if thread.join().is_err() {
+                tracing::error!("worker thread panicked");
+            }
+        }
+        match self.dispatch.refusal() {
+            Some(why) => WorkerStop::Refused(why),
+            None => {
+                // Whatever it was handed meanwhile goes back at once instead of after the lease.
+                if let Err(error) = self.client.tell("/leave", &serde_json::json!({})) {
+                    tracing::warn!(%error, "could not take leave of the server; its leases run out");
+                }
+                WorkerStop::Drained
+            }
+        }
+    }
+
+    fn spawn_all(&mut self, lanes: usize) -> Result<(), ServerCallError> {
+        for lane in 0..lanes {
+            self.spawn(format!("lane-{lane}"), move |runner| run_lane(runner, core_of(lane)))?;
+        }
+        for number in 0..relief::MAX_RELIEFS_PER_LANE * lanes {
+            self.spawn(format!("relief-{number}"), move |runner| runner.run_relief_lane(core_of(number), &|| ()))?;
+        }
+        for number in 0..server_jobs::MAX_JOBS {
+            self.spawn(format!("server-{number}"), |runner| runner.serve_servers(&|| ()))?;
+        }
+        self.spawn("beat".to_owned(), run_heartbeat)?;
+        let dispatch = Arc::clone(&self.dispatch);
+        self.spawn("leases".to_owned(), move |runner| give_up_overdue(runner, &dispatch))
+    }
+
+    fn spawn(&mut self, name: String, body: impl FnOnce(&ShardRunner) + Send + 'static) -> Result<(), ServerCallError> {
+        let runner = Arc::clone(&self.runner);
+        self.threads.push(thread::Builder::new().name(name).spawn(move || body(&runner))?);
+        Ok(())
+    }
+}
+
+/// Returns the server's budget for sleeping policies.
+fn wall_budget(answer: &RegisterAnswer) -> Result<WallBudget, ServerCallError> {
+    let base = Duration::try_from_secs_f64(answer.wall_budget_s);
+    let base = base.map_err(|_| ServerCallError::WrongFile("a budget for sleeping policies".to_owned()))?;
+    Ok(WallBudget { base, per_simulated_s: answer.wall_budget_per_simulated_s })
+}
+
+fn run_lane(runner: &ShardRunner, core: usize) {
+    let (mut spare, mut quiet) = (WarmLane::new(core), Quiet::default());
+    while !runner.stopping.is_cancelled() {
+        let is_over = quiet.is_over(runner.clock.now());
+        if runner.shard_next(&mut spare, (&mut quiet, is_over), Duration::ZERO, &|| ()) {
+            continue;
+        }
+        spare.start(&*runner.host);
+        // A lane that must be quiet looks again soon whether it still must.
+        let wait = if is_over { CLAIM_WAIT } else { Duration::from_secs(1) };
+        runner.shard_next(&mut spare, (&mut quiet, is_over), wait, &|| ());
+    }
+}
+
+fn run_heartbeat(runner: &ShardRunner) {
+    while !(runner.stopping.is_cancelled() && runner.claims.is_empty()) {
+        runner.sleep(Duration::from_secs(WORKER_BEAT_S.into()));
+        if let Err(error) = runner.renew_shards() {
+            error.log("could not renew leases");
+        }
+    }
+}
+
+/// Stops work on shards whose lease may have ended, because the server was not reached. On a thread of its own, since a
+/// renewal may hang.
+fn give_up_overdue(runner: &ShardRunner, dispatch: &HttpDispatch) {
+    while !(runner.stopping.is_cancelled() && runner.claims.is_empty()) {
+        let overdue = dispatch.overdue();
+        for (fence, cancel) in runner.claims.shards() {
+            if overdue.contains(&fence) && !cancel.is_cancelled() {
+                tracing::warn!(job.id = %fence.job_id, shard = fence.shard, "the server was not reached: lease given up");
+                cancel.cancel();
+            }
+        }
+        if dispatch.refusal().is_some() {
+            runner.claims.cancel_all();
+        }
+        runner.sleep(CHECK.max(TICK));
+    }
+}
