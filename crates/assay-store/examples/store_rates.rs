@@ -1,4 +1,5 @@
-//! Measures rates of the records on PostgreSQL, as ratios within one run, for `bench/run --only store`. Prints JSON.
+//! Measures rates of the records on PostgreSQL, as ratios within one run, for `bench/run --only store`: `store_rates rates`
+//! prints JSON. `store_rates server` runs a server until the end of its input, and creates a database for each line.
 //!
 //! The server flushes, and each flush takes at least 3 ms (`commit_delay`), as on a disk of a cloud. All jobs belong to one
 //! account and one scenario, whose rows every result changes.
@@ -50,6 +51,14 @@ const LITERAL_CLAIM: &str = "
 #[tokio::main]
 async fn main() {
     let server = Postgres::start(&[("fsync", "on"), ("commit_delay", "3000"), ("commit_siblings", "0")]);
+    match std::env::args().nth(1).as_deref() {
+        Some("rates") => rates(&server).await,
+        Some("server") => std::io::stdin().lines().for_each(|_| println!("{}", server.database())),
+        _ => panic!("usage: store_rates rates|server"),
+    }
+}
+
+async fn rates(server: &Postgres) {
     let folder = tempfile::tempdir().unwrap();
     let open = async |url: &str| PostgresRecords::open(&PostgresOptions::new(url), folder.path()).await.unwrap();
 
