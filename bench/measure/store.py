@@ -1,7 +1,7 @@
 """Measures the records on PostgreSQL: results with group commit against one transaction for each, claims against a
 literal port of SQLite's, and requests of `assay serve` against the same with the records in SQLite.
 
-`crates/assay-store/examples/store_rates.rs` measures the first two in one process. Needs Debian's package postgresql."""
+`crates/assay-store/examples/store_rates.rs` measures the first two in one process. Needs PostgreSQL."""
 
 import http.client
 import json
@@ -18,7 +18,8 @@ from .events import Service
 LIMIT_S = 600
 JOBS = 50
 WARM_UP, REQUESTS = 50, 500
-SETTINGS = ["limits.rate.get_per_minute=1000000", "limits.rate.verify_per_minute=1000000", "limits.account.active_jobs=1000"]
+SETTINGS = ["limits.rate.get_per_minute=1000000", "limits.rate.verify_per_minute=1000000"]
+SETTINGS += ["limits.account.active_jobs=1000"]
 
 
 def run(bench):
@@ -63,7 +64,8 @@ def requests(bench):
         pairs = [(served(bench, []), served(bench, ["--store", create()])) for _ in range(bench.repetitions)]
     rows = []
     for index, name in enumerate(["GET of a job", f"list of {JOBS} jobs"]):
-        row = result(f"{name}, records on PostgreSQL against SQLite", [b[index] / a[index] for a, b in pairs], ("<=", 3), "x")
+        ratios = [postgres[index] / sqlite[index] for sqlite, postgres in pairs]
+        row = result(f"{name}, records on PostgreSQL against SQLite", ratios, ("<=", 3), "x")
         row["detail"] = {"SQLite, us": pairs[-1][0][index] * 1e6, "PostgreSQL, us": pairs[-1][1][index] * 1e6}
         rows.append(row)
     return rows

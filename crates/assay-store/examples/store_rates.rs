@@ -1,8 +1,9 @@
-//! Measures rates of the records on PostgreSQL, as ratios within one run, for `bench/run --only store`: `store_rates rates`
-//! prints JSON. `store_rates server` runs a server until the end of its input, and creates a database for each line.
+//! Measures rates of the records on PostgreSQL, as ratios within one run, for `bench/run --only store`: `store_rates
+//! rates` prints JSON. `store_rates server` runs a server until the end of its input, and creates a database for each
+//! line.
 //!
-//! The server flushes, and each flush takes at least 3 ms (`commit_delay`), as on a disk of a cloud. All jobs belong to one
-//! account and one scenario, whose rows every result changes.
+//! The server flushes, and each flush takes at least 3 ms (`commit_delay`), as on a disk of a cloud. All jobs belong
+//! to one account and one scenario, whose rows every result changes.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark")]
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Cache of API keys for a backend: every request needs one, and they hardly ever change.
 //!
-//! An entry is valid until the next commit of this process (or, if the backend knows it, the next change of a key), and for at most [`MAX_AGE`], within which a key that
-//! another process has revoked may still be accepted.
+//! An entry is valid until the next commit of this process (or, if the backend knows it, the next change of a key),
+//! and for at most [`MAX_AGE`], within which a key that another process has revoked may still be accepted.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

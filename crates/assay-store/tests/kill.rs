@@ -1,4 +1,5 @@
-//! kill -9 at random moments: nothing acknowledged is lost, nothing is counted twice. Knows no backend; `main` lists them.
+//! kill -9 at random moments: nothing acknowledged is lost, nothing is counted twice. Knows no backend; `main` lists
+//! them.
 //!
 //! This program is both the victim and the judge, so it has its own `main`. If `ASSAY_STORE_VICTIM` is set, it accepts
 //! jobs, works on them, and logs every answer to a file. Otherwise it starts victims, kills them, opens the records and

@@ -24,10 +24,10 @@ const PORT_ATTEMPTS: u32 = 5;
 /// Maximum time for the server to start, with recovery after a crash.
 const START: Duration = Duration::from_secs(60);
 /// Settings of every server: small, and without anything that works in the background for long.
-const SETTINGS: &str = "listen_addresses = '127.0.0.1'\nunix_socket_directories = ''\nmax_connections = 200\nshared_buffers = 64MB\n\
-                        log_min_messages = warning\nlog_min_error_statement = panic\n";
-/// Ends the server of the folder `$1` and removes the folder once the test program has ended, however it ends: its end of
-/// standard input is closed then.
+const SETTINGS: &str = "listen_addresses = '127.0.0.1'\nunix_socket_directories = ''\nmax_connections = 200\n\
+                        shared_buffers = 64MB\nlog_min_messages = warning\nlog_min_error_statement = panic\n";
+/// Ends the server of the folder `$1` and removes the folder once the test program has ended, however it ends: its
+/// end of standard input is closed then.
 const KEEPER: &str = "cat > /dev/null; pid=$(head -n 1 \"$1/data/postmaster.pid\" 2> /dev/null) && kill -QUIT \"$pid\"
     for i in $(seq 200); do kill -0 \"$pid\" 2> /dev/null || break; sleep 0.05; done; rm -rf \"$1\"";
 
@@ -66,8 +66,17 @@ impl Postgres {
     /// Panics if PostgreSQL is not installed or does not start.
     #[must_use]
     pub fn start(settings: &[(&str, &str)]) -> Self {
+        Self::start_in(&std::env::temp_dir(), settings)
+    }
+
+    /// Like [`Self::start`], with its files in a new folder in `parent`, which all users can enter.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    #[must_use]
+    pub fn start_in(parent: &Path, settings: &[(&str, &str)]) -> Self {
         let programs = programs();
-        let folder = TempDir::with_prefix("assay-postgres-").unwrap().keep();
+        let folder = TempDir::with_prefix_in("assay-postgres-", parent).unwrap().keep();
         if let Some((user, group)) = unprivileged() {
             chown(&folder, Some(user), Some(group)).unwrap();
         }

@@ -23,8 +23,8 @@ pub(super) async fn add(db: PgSession, fence: Fence, note: &AttemptNote) -> PgRe
     Ok(Lease::Held)
 }
 
-/// Notes that the lease of a shard, whose row is locked, expired while its first episode without a result was running, or
-/// may have been.
+/// Notes that the lease of a shard, whose row is locked, expired while its first episode without a result was
+/// running, or may have been.
 pub(super) async fn lease_expired(db: &PgSession, job: JobId, shard: u32) -> PgResult<()> {
     let sql = "SELECT job_id, worker, attempt, first_episode, end_episode FROM shards
                WHERE job_id = $1 AND shard = $2 AND state = 'LEASED'";

@@ -28,8 +28,8 @@ impl<Q, A> BatchedCall<Q, A> {
 pub(super) struct Batches<Q, A>(mpsc::Sender<BatchedCall<Q, A>>);
 
 impl<Q: Send + 'static, A: Send + 'static> Batches<Q, A> {
-    /// Starts the task; it ends when this is dropped. At most `concurrent` calls of `run` are in progress. Under load, after
-    /// a transaction with several requests, the next one waits up to `wait` for more.
+    /// Starts the task; it ends when this is dropped. At most `concurrent` calls of `run` are in progress. Under
+    /// load, after a transaction with several requests, the next one waits up to `wait` for more.
     pub(super) fn start<F>(
         concurrent: usize,
         wait: Duration,
@@ -43,7 +43,8 @@ impl<Q: Send + 'static, A: Send + 'static> Batches<Q, A> {
         Self(sender)
     }
 
-    /// Sends a request and waits for its answer. If the caller goes away meanwhile, the request may still be carried out.
+    /// Sends a request and waits for its answer. If the caller goes away meanwhile, the request may still be carried
+    /// out.
     pub(super) async fn call(&self, request: Q) -> Result<A, StoreError> {
         let (answer, answered) = oneshot::channel();
         self.0.send(BatchedCall { request, answer }).await.map_err(|_| StoreError::Closed)?;

@@ -1,7 +1,8 @@
 //! Claims of shards: which shard is the next, and what its worker needs to run it.
 //!
-//! A claim waits for no lock: it skips rows that other transactions have locked, so it cannot be part of a deadlock although
-//! it locks a shard before its job. An end of the job that comes meanwhile waits for the claim, and then takes the shard away.
+//! A claim waits for no lock: it skips rows that other transactions have locked, so it cannot be part of a deadlock
+//! although it locks a shard before its job. An end of the job that comes meanwhile waits for the claim, and then
+//! takes the shard away.
 
 use assay_model::{AccountId, JobId, JobKind, JobStatus, Sha256Digest};
 use futures_util::future::{join, join3};
@@ -23,8 +24,8 @@ const MAX_ACCOUNTS: i64 = 64;
 /// Maximum number of jobs of an account that a claim tries.
 const MAX_JOBS: usize = 16;
 
-/// The queued shards that a request admits: $1 is the kind, $2 the time, $4 to $8 are the worker's capabilities. The machine
-/// is looked up in a query of its own, since a join would hide the order of the index.
+/// The queued shards that a request admits: $1 is the kind, $2 the time, $4 to $8 are the worker's capabilities. The
+/// machine is looked up in a query of its own, since a join would hide the order of the index.
 macro_rules! admitted {
     () => {
         "shards
@@ -35,9 +36,10 @@ macro_rules! admitted {
     };
 }
 
-/// Lists the accounts with queued shards that the request admits: those that hold the fewest shards of that kind first and,
-/// among several such accounts, the one whose last claim is longest ago, so that accounts take turns even on one lane. The
-/// recursion steps from account to account through the index, so the length of the queue does not matter.
+/// Lists the accounts with queued shards that the request admits: those that hold the fewest shards of that kind
+/// first and, among several such accounts, the one whose last claim is longest ago, so that accounts take turns even
+/// on one lane. The recursion steps from account to account through the index, so the length of the queue does not
+/// matter.
 const ACCOUNTS: &str = concat!(
     "WITH RECURSIVE waiting (account) AS (
         (SELECT account FROM shards WHERE state = 'QUEUED' AND remote = $1 ORDER BY account LIMIT 1)
@@ -250,8 +252,8 @@ async fn claim_of(db: &PgSession, terms: &ClaimTerms<'_>, account: &str) -> PgRe
     Ok(PickedShard::Contended)
 }
 
-/// Moves the job to RUNNING, and pins it to the worker's machine. Returns false if another transaction is about to start,
-/// pin or end it.
+/// Moves the job to RUNNING, and pins it to the worker's machine. Returns false if another transaction is about to
+/// start, pin or end it.
 async fn start(db: &PgSession, next: &LockedShard, terms: &ClaimTerms<'_>) -> PgResult<bool> {
     let is_running = next.status == JobStatus::Running;
     if is_running && (next.is_pinned || terms.machine.is_none()) {

@@ -8,7 +8,8 @@ use tokio_postgres::Row;
 use super::PostgresRecords;
 use super::failure::PgResult;
 use super::row::{
-    Parameter, all, change, count, field, first, json, micros, number, parsed, time, time_or_null, to_json, value,
+    Parameter, all, change, count, field, first, json, micros, number, parsed, storable, time, time_or_null, to_json,
+    value,
 };
 use super::session::PgSession;
 use crate::community::version_rank;
@@ -174,8 +175,9 @@ async fn publish(db: PgSession, new: &NewVersion, max_a_day: u32) -> PgResult<Pu
                    ON CONFLICT (id) DO UPDATE SET published_at = excluded.published_at, card = excluded.card,
                                                   name = excluded.name, tags = excluded.tags, words = excluded.words";
         let words = [id, &card.name, &card.description, &new.tags.join(" ")].join("\n").to_lowercase();
-        let name = card.name.to_ascii_lowercase();
-        let values: [Parameter<'_>; 7] = [&id, &new.account.as_str(), &now, &to_json(card)?, &name, &new.tags, &words];
+        let (name, words) = (storable(&card.name).to_ascii_lowercase(), storable(&words));
+        let tags: Vec<_> = new.tags.iter().map(|tag| storable(tag)).collect();
+        let values: [Parameter<'_>; 7] = [&id, &new.account.as_str(), &now, &to_json(card)?, &name, &tags, &words];
         change(&db, sql, &values).await?;
     }
     let sql = "INSERT INTO community_versions (id, version, account, digest, published_at) VALUES ($1, $2, $3, $4, $5)";

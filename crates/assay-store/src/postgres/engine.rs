@@ -16,8 +16,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(2);
 
 /// The begin of a transaction whose statements lock the rows that they depend on.
 const WRITE: &str = "BEGIN";
-/// The begin of a transaction that renews a lease. It is not flushed at once: a lease that is lost by a crash of the server
-/// ends early, which fences its holder.
+/// The begin of a transaction that renews a lease. It is not flushed at once: a lease that is lost by a crash of the
+/// server ends early, which fences its holder.
 const LEASE: &str = "BEGIN; SET LOCAL synchronous_commit = off";
 /// The begin of a transaction whose queries see one state of the database.
 const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";

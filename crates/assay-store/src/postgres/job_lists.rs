@@ -10,8 +10,8 @@ use super::row::{Parameter, all, count, micros, number, status, time};
 use super::session::PgSession;
 use crate::{JobCounts, JobFilter, JobRecord};
 
-/// Lists a page of jobs, and counts all that match. The two queries are sent together; a job that is accepted between them
-/// may be counted and not listed.
+/// Lists a page of jobs, and counts all that match. The two queries are sent together; a job that is accepted between
+/// them may be counted and not listed.
 pub(super) async fn list(db: PgSession, filter: &JobFilter) -> PgResult<(Vec<JobRecord>, u64)> {
     let account = filter.account.as_ref().map(AccountId::as_str);
     let scenario = filter.scenario.as_ref().map(ScenarioId::as_str);

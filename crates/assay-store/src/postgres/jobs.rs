@@ -8,8 +8,8 @@ use tokio_postgres::Row;
 use super::failure::{PgResult, is_taken};
 use super::job_lists::{counts, list};
 use super::row::{
-    Parameter, all, bigint, change, expect_one, field, first, json, json_or_null, micros, number, parsed, status, time,
-    time_or_null, to_json,
+    Parameter, all, bigint, change, expect_one, field, first, json, json_or_null, micros, number, parsed, status,
+    storable, time, time_or_null, to_json,
 };
 use super::session::PgSession;
 use super::{PostgresRecords, models, publication, quotas, renders, signed_documents, webhooks};
@@ -136,8 +136,8 @@ pub(super) async fn episodes(db: &PgSession, id: JobId, offset: u32, limit: u32)
     all(db, sql, &[&id.0, &i64::from(limit), &i64::from(offset)], |row| json(row, "result")).await
 }
 
-/// Locks the row of a job (of `account`) and returns its state. Every transaction that changes a job or its shards locks
-/// the job first, then shards, then accounts.
+/// Locks the row of a job (of `account`) and returns its state. Every transaction that changes a job or its shards
+/// locks the job first, then shards, then accounts.
 pub(super) async fn lock(db: &PgSession, account: Option<&AccountId>, id: JobId) -> PgResult<Option<JobStatus>> {
     let sql = "SELECT job_id, status FROM jobs WHERE job_id = $1 AND ($2::text IS NULL OR account = $2)
                FOR NO KEY UPDATE";
@@ -197,8 +197,7 @@ async fn end(
                WHERE job_id = $1 AND status = $2";
     let json = failure.map(to_json).transpose()?;
     let is_ours = failure.is_some_and(|failure| failure.blame == Blame::Platform);
-    // The engine's texts cannot contain this character.
-    let message = failure.map(|failure| failure.message.replace('\0', ""));
+    let message = failure.map(|failure| storable(&failure.message));
     let (from, to) = (from.as_str(), to.as_str());
     let changed = change(db, sql, &[&id.0, &from, &to, &micros(now), &json, &is_ours, &message]).await;
     expect_one(changed?, "a job that was just locked in this state")

@@ -10,7 +10,9 @@ use tokio_postgres::Row;
 
 use super::PostgresRecords;
 use super::failure::{PgResult, is_taken};
-use super::row::{all, bytes32, change, field, first, micros, parsed, text, time, time_or_null, unknown, value};
+use super::row::{
+    all, bytes32, change, field, first, micros, parsed, storable, text, time, time_or_null, unknown, value,
+};
 use super::session::PgSession;
 use crate::{KeyId, KeyRecord, KeyRecords, RevokeOutcome, StoreError};
 
@@ -78,7 +80,7 @@ async fn create(db: &PgSession, key: &KeyRecord) -> PgResult<()> {
         &[
             &key.id.as_str(),
             &key.account.as_str(),
-            &key.name,
+            &storable(&key.name),
             &key.scopes.to_string(),
             &key.secret_hash.as_slice(),
             &micros(key.created_at),

@@ -1,9 +1,10 @@
-//! Schema migrations. Each `.sql` file of `migrations/` is one step, applied once, under a lock that all processes share.
+//! Schema migrations. Each `.sql` file of `migrations/` is one step, applied once, under a lock that all processes
+//! share.
 //!
-//! Two versions of assay run side by side during an upgrade, so a change is made in two releases: the first *expands* the
-//! schema (new tables, columns with defaults, functions under new names) and serves the version before; a later one
-//! *contracts* it. Each step names the oldest schema whose programs it still serves; a program refuses a database that no
-//! longer serves it.
+//! Two versions of assay run side by side during an upgrade, so a change is made in two releases: the first *expands*
+//! the schema (new tables, columns with defaults, functions under new names) and serves the version before; a later
+//! one *contracts* it. Each step names the oldest schema whose programs it still serves; a program refuses a database
+//! that no longer serves it.
 
 use assay_model::Sha256Digest;
 use tokio_postgres::error::SqlState;
@@ -118,8 +119,8 @@ async fn apply(session: &PgSession, steps: &[SchemaStep]) -> Result<(), SchemaPr
     Ok(())
 }
 
-/// Returns the number of the newest step in the database, after checking that this version can use it; `None` before the
-/// first.
+/// Returns the number of the newest step in the database, after checking that this version can use it; `None` before
+/// the first.
 async fn applied(session: &PgSession, steps: &[SchemaStep]) -> Result<Option<u32>, SchemaProblem> {
     if !value::<bool>(session, "SELECT to_regclass('assay_schema') IS NOT NULL", &[]).await? {
         return Ok(None);

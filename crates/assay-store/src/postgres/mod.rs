@@ -1,12 +1,13 @@
 //! Records in a database of a PostgreSQL server (14 or newer), which several processes may share.
 //!
-//! Each method is a transaction at the isolation level READ COMMITTED that locks what it depends on: the season, then jobs
-//! by their ids, then their shards, then accounts by their names. Claims lock in another order and never wait. Deadlocks and
-//! lost connections are repeated (`engine.rs`). The results of several workers share a transaction (`result_batches.rs`), as
-//! do their claims (`claim_batches.rs`). Other processes learn of commits by NOTIFY (`notify.rs`).
+//! Each method is a transaction at the isolation level READ COMMITTED that locks what it depends on: the season, then
+//! jobs by their ids, then their shards, then accounts by their names. Claims lock in another order and never wait.
+//! Deadlocks and lost connections are repeated (`engine.rs`). The results of several workers share a transaction
+//! (`result_batches.rs`), as do their claims (`claim_batches.rs`). Other processes learn of commits by NOTIFY
+//! (`notify.rs`).
 //!
-//! To start reading: `open.rs`, `engine.rs`, then `results.rs` and `claims.rs`. Each repository trait is implemented in the
-//! file of the trait's name, next to its statements; the tables are in `migrations/`.
+//! To start reading: `open.rs`, `engine.rs`, then `results.rs` and `claims.rs`. Each repository trait is implemented
+//! in the file of the trait's name, next to its statements; the tables are in `migrations/`.
 
 mod attempt_notes;
 mod batches;

@@ -10,7 +10,8 @@ use tokio_postgres::Row;
 use super::failure::PgResult;
 use super::removals::UNNEEDED;
 use super::row::{
-    Parameter, all, bigint, change, count, expect_one, field, first, job_id, micros, number, parsed, time, time_or_null,
+    Parameter, all, bigint, change, count, expect_one, field, first, job_id, micros, number, parsed, storable, time,
+    time_or_null,
 };
 use super::session::PgSession;
 use super::{PostgresRecords, quotas};
@@ -169,7 +170,7 @@ async fn announce(db: PgSession, new: &NewModel, quota: ModelQuota) -> PgResult<
         &new.account.as_str(),
         &new.sha256.to_string(),
         &bigint(new.size_bytes),
-        &new.name,
+        &new.name.as_deref().map(storable),
         &new.upload.0,
         &micros(new.created_at),
         &micros(new.expires_at),

@@ -1,8 +1,8 @@
 //! Hints about changes to and from other processes, by NOTIFY and LISTEN.
 //!
-//! A NOTIFY inside the transactions of results would make them wait for each other, because its lock at commit is global.
-//! So a task sends one for all commits of the last moments, in a transaction of its own. Hints may be lost, and a reader
-//! looks every second anyway.
+//! A NOTIFY inside the transactions of results would make them wait for each other, because its lock at commit is
+//! global. So a task sends one for all commits of the last moments, in a transaction of its own. Hints may be lost,
+//! and a reader looks every second anyway.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Weak};

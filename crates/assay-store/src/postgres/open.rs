@@ -26,8 +26,8 @@ use crate::known_keys::KnownKeys;
 const LEAST_VERSION: u32 = 14;
 
 impl PostgresRecords {
-    /// Connects to a server, and creates or migrates the schema. Other processes may use the records at the same time, so
-    /// nothing that they hold is touched: leases end by their time.
+    /// Connects to a server, and creates or migrates the schema. Other processes may use the records at the same
+    /// time, so nothing that they hold is touched: leases end by their time.
     ///
     /// `folder` is the data folder, whose disk [`StorageHealth`] watches.
     ///

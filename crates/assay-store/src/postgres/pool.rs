@@ -21,8 +21,8 @@ pub(super) const MAX_CONNECTIONS: usize = 16;
 const WAIT: Duration = Duration::from_secs(5);
 /// Maximum time to open a connection, with the settings below.
 const CREATE: Duration = Duration::from_secs(8);
-/// Settings of each connection: a statement that takes longer than 15 s fails, a transaction without statements ends after 30 s
-/// if this process no longer answers, and short statements are not compiled.
+/// Settings of each connection: a statement that takes longer than 15 s fails, a transaction without statements ends
+/// after 30 s if this process no longer answers, and short statements are not compiled.
 const SETTINGS: &str = "SET statement_timeout = '15s'; SET idle_in_transaction_session_timeout = '30s'; SET jit = off; \
                         SET client_min_messages = warning";
 

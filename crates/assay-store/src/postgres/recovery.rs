@@ -1,7 +1,7 @@
 //! Requeues work with expired leases, and lists claimable work.
 //!
-//! Each job is a transaction of its own, so that the jobs of many accounts are never locked together. Several processes may
-//! do this at the same time: whichever locks a job first sees the expired lease.
+//! Each job is a transaction of its own, so that the jobs of many accounts are never locked together. Several
+//! processes may do this at the same time: whichever locks a job first sees the expired lease.
 
 use std::collections::BTreeSet;
 

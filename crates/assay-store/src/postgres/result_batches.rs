@@ -1,6 +1,6 @@
-//! Group commit of results: results of several workers share a transaction, each in a savepoint, so that one that is refused
-//! affects no other. All results of a scenario and of an account share a row, whose lock is held until the disk has
-//! confirmed the commit, so one transaction for each result would be several times slower.
+//! Group commit of results: results of several workers share a transaction, each in a savepoint, so that one that is
+//! refused affects no other. All results of a scenario and of an account share a row, whose lock is held until the
+//! disk has confirmed the commit, so one transaction for each result would be several times slower.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,6 @@
 //! Conversion between rows and types, and helpers for statements.
 
+use std::borrow::Cow;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -93,6 +94,11 @@ pub(super) fn json_or_null<T: DeserializeOwned>(row: &Row, column: &'static str)
 pub(super) fn to_json<T: serde::Serialize>(value: &T) -> PgResult<String> {
     let made = serde_json::to_string(value);
     Ok(made.map_err(|e| StoreError::Corrupt { row: "a new row".into(), column: "json", source: Arc::new(e) })?)
+}
+
+/// Returns a text as it can be stored: the engine's texts cannot contain the character U+0000.
+pub(super) fn storable(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') { Cow::Owned(text.replace('\0', "")) } else { Cow::Borrowed(text) }
 }
 
 /// Returns the error of a column whose text has no meaning.

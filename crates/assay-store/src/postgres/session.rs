@@ -24,8 +24,8 @@ impl Drop for PgConnection {
         if let Some(object) = self.object.take()
             && self.in_transaction.load(Ordering::Relaxed)
         {
-            // The operation failed, or its caller went away. Closing the connection rolls back; in the pool it would keep
-            // its locks.
+            // The operation failed, or its caller went away. Closing the connection rolls back; in the pool it would
+            // keep its locks.
             drop(Object::take(object));
         }
     }

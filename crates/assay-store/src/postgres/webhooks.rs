@@ -108,7 +108,8 @@ pub(super) async fn erase(db: &PgSession, job: JobId) -> PgResult<()> {
     change(db, "DELETE FROM webhook_deliveries WHERE job_id = $1", &[&job.0]).await.map(drop)
 }
 
-/// Returns the oldest delivery due by `now`, excluding the accounts `busy`. Its job has ended, and the end is published.
+/// Returns the oldest delivery due by `now`, excluding the accounts `busy`. Its job has ended, and the end is
+/// published.
 async fn next(db: PgSession, busy: &[AccountId], now: Timestamp) -> PgResult<Option<(Uuid, i64)>> {
     let (submission, published) = (JobKind::Submission.as_str(), publication::status("$1"));
     let sql = format!(

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use assay_model::JobId;
 use assay_store::testing::{at, episode, job};
 use assay_store::{
-    ConclusionRecords, DatabaseProblem, EventRecords, JobRecords, JobState, PostgresRecords, RecordOutcome, Records,
-    ShardRecords, ShardRequest, StoreError,
+    ConclusionRecords, DatabaseProblem, EventRecords, JobFailure, JobRecords, JobState, KeyRecords, PostgresRecords,
+    RecordOutcome, Records, ShardRecords, ShardRequest, StoreError,
 };
 use assay_testkit::{CommitCutter, Postgres};
 
@@ -165,6 +165,22 @@ async fn a_result_that_is_refused_affects_no_other() {
             _ => assert!(matches!(outcome, Err(StoreError::Invalid(_))), "{outcome:?}"),
         }
     }
+}
+
+#[tokio::test]
+async fn a_character_that_the_engine_cannot_store_is_left_out() {
+    let (_, records) = open_new().await;
+    let mut named = assay_store::testing::key("one", "lab");
+    named.name = "a\0b".into();
+    records.create_key(named.clone()).await.unwrap();
+    assert_eq!(records.key(&named.id).await.unwrap().unwrap().name, "ab");
+    records.create_job(job(1, "lab", 1, 1)).await.unwrap();
+    let id = job(1, "lab", 1, 1).header.job_id;
+    let failure = JobFailure { blame: assay_model::Blame::Platform, message: "no\0 disk".into() };
+    assert!(records.fail_job(id, failure.clone(), at(1)).await.unwrap());
+    assert_eq!(records.last_event(id).await.unwrap().unwrap().failure.as_deref(), Some("no disk"));
+    let JobState::Failed { failure: found, .. } = records.job(None, id).await.unwrap().unwrap().state else { panic!() };
+    assert_eq!(found, failure, "in JSON it is escaped");
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod faults;
+mod full;
 mod hints;
 mod locks;
 mod opening;

@@ -42,8 +42,8 @@ impl StoreSettings {
         }
     }
 
-    /// Returns the server of the records, with the password of the file or of the environment. `None` if the records are
-    /// in the data folder.
+    /// Returns the server of the records, with the password of the file or of the environment. `None` if the records
+    /// are in the data folder.
     pub(crate) fn postgres(&self) -> anyhow::Result<Option<PostgresOptions>> {
         let Some(url) = &self.url else { return Ok(None) };
         let of_file = secret("store.password_file", None, self.password_file.as_deref())?;

@@ -1,5 +1,5 @@
--- Times are microseconds since 1970 UTC. Texts are compared byte by byte. Ids of jobs are UUIDv7, so their order is the order
--- of acceptance. JSON is stored as text, since jsonb would change numbers such as -0.0.
+-- Times are microseconds since 1970 UTC. Texts are compared byte by byte. Ids of jobs are UUIDv7, so their order is
+-- the order of acceptance. JSON is stored as text, since jsonb would change numbers such as -0.0.
 
 CREATE TABLE keys (
     id           text COLLATE "C" NOT NULL PRIMARY KEY,
@@ -46,7 +46,7 @@ CREATE TABLE jobs (
     account             text COLLATE "C" NOT NULL,
     kind                text NOT NULL CHECK (kind IN ('verify', 'submission', 'rerun')),
     scenario            text COLLATE "C" NOT NULL,
-    machine             text COLLATE "C",          -- digest of the fingerprint of the machines that run it; null until the first claim
+    machine             text COLLATE "C",          -- digest of the machines that run it; null until a claim
     machine_fingerprint text,                      -- JSON: Fingerprint
     season              bigint,                    -- of its scenario; set unless it is a verification
     rerun_of            uuid,                      -- the submission that runs again
@@ -169,8 +169,8 @@ CREATE TABLE signed (
     statement bytea NOT NULL
 );
 
--- A row for each episode that is to have a log and a video, WAITING until its job is COMPLETED. The log comes first; then the
--- same row is queued again for the video. A row that is DONE lists the files.
+-- A row for each episode that is to have a log and a video, WAITING until its job is COMPLETED. The log comes first;
+-- then the same row is queued again for the video. A row that is DONE lists the files.
 CREATE TABLE renders (
     job_id      uuid NOT NULL REFERENCES jobs (job_id),
     episode     bigint NOT NULL,

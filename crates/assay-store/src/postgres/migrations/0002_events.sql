@@ -1,5 +1,6 @@
--- The history of jobs: each change of state and the end of each episode. A trigger writes it in the transaction of the change,
--- which holds the lock of the job's row, so the numbers of a job have no gaps and become visible in their order.
+-- The history of jobs: each change of state and the end of each episode. A trigger writes it in the transaction of
+-- the change, which holds the lock of the job's row, so the numbers of a job have no gaps and become visible in their
+-- order.
 
 CREATE TABLE events (
     job_id         uuid NOT NULL REFERENCES jobs (job_id) ON DELETE CASCADE,

@@ -1,5 +1,5 @@
--- The usage of each account, maintained by triggers in the transaction of the change, so that it is given back however a job
--- ends. Transactions lock the row of an account after those of jobs and shards.
+-- The usage of each account, maintained by triggers in the transaction of the change, so that it is given back
+-- however a job ends. Transactions lock the row of an account after those of jobs and shards.
 
 CREATE TABLE account_use (
     account       text COLLATE "C" NOT NULL PRIMARY KEY,
@@ -17,8 +17,8 @@ CREATE TABLE account_days (
     PRIMARY KEY (account, day)
 );
 
--- Position of an account's last claim in the sequence of all claims. In a table of its own, so that a claim does not wait for
--- the results of its account.
+-- Position of an account's last claim in the sequence of all claims. In a table of its own, so that a claim does not
+-- wait for the results of its account.
 CREATE TABLE account_turns (
     account text COLLATE "C" NOT NULL PRIMARY KEY,
     turn    bigint NOT NULL DEFAULT 0
@@ -78,8 +78,8 @@ END $$;
 CREATE TRIGGER quotas_of_removals BEFORE UPDATE OF evidence_removed_at, policy_removed_at ON jobs FOR EACH ROW
 EXECUTE FUNCTION drop_removed_bytes();
 
--- The usage that an account sees must not reveal what a submission does in the secret worlds of an open season: the evidence
--- of submissions counts for no account.
+-- The usage that an account sees must not reveal what a submission does in the secret worlds of an open season: the
+-- evidence of submissions counts for no account.
 CREATE FUNCTION count_stored_bytes() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE account_use SET stored_bytes = stored_bytes + NEW.policy_bytes - OLD.policy_bytes

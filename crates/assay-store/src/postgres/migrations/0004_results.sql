@@ -1,8 +1,8 @@
--- Recording of results: a function each, so that the result of an episode takes one exchange with the server. A function is
--- part of the schema: one that changes gets a new name, and the old one stays for the version before.
+-- Recording of results: a function each, so that the result of an episode takes one exchange with the server. A
+-- function is part of the schema: one that changes gets a new name, and the old one stays for the version before.
 
--- Records a result under the fence of its shard. The caller holds the lock of the job's row, and counts the evidence and the
--- duration itself, at the end of its transaction, since many jobs share those rows.
+-- Records a result under the fence of its shard. The caller holds the lock of the job's row, and counts the evidence
+-- and the duration itself, at the end of its transaction, since many jobs share those rows.
 CREATE FUNCTION record_result(
     of_job uuid, of_shard bigint, under_attempt bigint, of_episode bigint, planned_episodes bigint,
     its_status text, its_wall_time_s double precision, its_result text,
@@ -27,7 +27,8 @@ BEGIN
         RETURN;
     END IF;
     is_written := EXISTS (SELECT 1 FROM episodes WHERE job_id = of_job AND episode = of_episode);
-    -- The worker that wrote the result may repeat it, because the answer was lost, and continue. Another worker must stop.
+    -- The worker that wrote the result may repeat it, because the answer was lost, and continue. Another worker must
+    -- stop.
     IF held.attempt <> under_attempt OR (held.state <> 'LEASED' AND NOT is_written) THEN
         outcome := 'FENCED';
         RETURN;
