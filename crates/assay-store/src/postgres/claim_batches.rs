@@ -3,26 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
-
 use super::batches::{BatchedCall, Batches};
-use super::claims::{PickedShard, claim_all};
+use super::claim_entry::{ClaimEntry, PickedShard};
+use super::claims::claim_all;
 use super::engine::PgEngine;
-use crate::{Claim, ShardRequest};
+use crate::Claim;
 
 /// Maximum number of further attempts at a claim for which work is queued that other processes have locked.
 const MAX_CONTENDED: u32 = 20;
 /// Pause before such an attempt.
 const PAUSE: Duration = Duration::from_millis(3);
 const DOING: &str = "claiming a shard";
-
-/// A worker's request for a shard, with the time and the length of the lease.
-#[derive(Debug)]
-pub(super) struct ClaimEntry {
-    pub(super) request: ShardRequest,
-    pub(super) now: Timestamp,
-    pub(super) lease: SignedDuration,
-}
 
 /// The queue of claims.
 pub(super) type ClaimBatches = Batches<ClaimEntry, Option<Claim>>;

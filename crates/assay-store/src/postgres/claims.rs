@@ -10,7 +10,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::attempt_notes;
-use super::claim_batches::ClaimEntry;
+use super::claim_entry::{ClaimEntry, PickedShard};
 use super::failure::PgResult;
 use super::row::{
     Parameter, all, change, expect_one, field, first, job_id, json, micros, number, parsed, status, to_json, until,
@@ -69,14 +69,6 @@ const NEXT: &str = concat!(
            ORDER BY job_id, shard LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) AS next
      JOIN jobs USING (job_id)"
 );
-
-/// Result of a request for a shard.
-pub(super) enum PickedShard {
-    Claimed(Box<Claim>),
-    Nothing,
-    /// Work is queued, but other transactions have locked it.
-    Contended,
-}
 
 /// A request in the form of the statements' parameters.
 struct ClaimTerms<'a> {

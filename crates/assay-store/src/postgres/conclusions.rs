@@ -9,7 +9,7 @@ use super::row::{
     change, expect_one, field, first, job_id, json, json_or_null, micros, number, parsed, to_json, until,
 };
 use super::session::PgSession;
-use super::{PostgresRecords, jobs, queue_snapshot, renders, signed_documents};
+use super::{PostgresRecords, durations, jobs, renders, signed_documents};
 use crate::{
     ConclusionClaim, ConclusionFence, ConclusionRecords, JobFailure, JobOutcome, Lease, MAX_RETRIES, ReturnOutcome,
     SignedDocument, SignedDocuments, StoreError,
@@ -177,6 +177,6 @@ async fn complete(
     }
     signed_documents::insert(&db, fence.job_id, signed).await?;
     renders::queue(&db, fence.job_id).await?;
-    queue_snapshot::measure_conclusion(&db, fence.job_id, now).await?;
+    durations::measure_conclusion(&db, fence.job_id, now).await?;
     Ok(true)
 }

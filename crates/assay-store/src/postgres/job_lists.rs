@@ -4,7 +4,7 @@ use assay_model::{AccountId, JobKind, JobStatus, ScenarioId};
 use futures_util::future::join;
 
 use super::failure::PgResult;
-use super::jobs::{COLUMNS, read};
+use super::job_rows::{COLUMNS, read};
 use super::publication;
 use super::row::{Parameter, all, count, micros, number, status, time_or_null};
 use super::session::PgSession;

@@ -3,31 +3,14 @@
 use assay_model::{AccountId, Blame, EpisodeResult, JobEvent, JobId, JobStatus};
 use async_trait::async_trait;
 use jiff::Timestamp;
-use tokio_postgres::Row;
 
 use super::failure::{PgResult, is_taken};
 use super::job_lists::{counts, list};
-use super::row::{
-    Parameter, all, bigint, change, expect_one, field, first, json, json_or_null, micros, number, parsed, status,
-    storable, time, time_or_null, to_json,
-};
+use super::job_rows::{COLUMNS, read};
+use super::row::{Parameter, all, bigint, change, expect_one, first, json, micros, status, storable, to_json};
 use super::session::PgSession;
 use super::{PostgresRecords, models, publication, quotas, renders, signed_documents, webhooks};
-use crate::{
-    CancelOutcome, JobCounts, JobFailure, JobFilter, JobOutcome, JobRecord, JobRecords, JobState, NewJob, RemovalTimes,
-    RenderCounts, StoreError,
-};
-
-/// The columns that [`read`] reads.
-pub(super) const COLUMNS: &str = "job_id, account, status, header, policy_path, episodes_done, started_at, completed_at, \
-                       conclusion, fingerprint, failure, \
-                       erased_at, evidence_removed_at, policy_removed_at, \
-                       (SELECT review FROM reviews WHERE reviews.job_id = jobs.job_id \
-                       ORDER BY number DESC LIMIT 1) AS review, \
-                       CASE WHEN episodes_done > 0 THEN \
-                       (SELECT (count(*) + (count(*) FILTER (WHERE state <> 'DONE') << 20) \
-                       + (count(*) FILTER (WHERE part = 'LOG' AND state <> 'DONE') << 40))::bigint \
-                       FROM renders WHERE renders.job_id = jobs.job_id) END AS renders";
+use crate::{CancelOutcome, JobCounts, JobFailure, JobFilter, JobRecord, JobRecords, NewJob, StoreError};
 
 #[async_trait]
 impl JobRecords for PostgresRecords {
@@ -201,43 +184,4 @@ async fn end(
     let (from, to) = (from.as_str(), to.as_str());
     let changed = change(db, sql, &[&id.0, &from, &to, &micros(now), &json, &is_ours, &message]).await;
     expect_one(changed?, "a job that was just locked in this state")
-}
-
-pub(super) fn read(row: &Row) -> PgResult<JobRecord> {
-    let state = match status(row)? {
-        JobStatus::Queued => JobState::Queued,
-        JobStatus::Running => JobState::Running { started_at: time(row, "started_at")? },
-        JobStatus::Judging => JobState::Judging { started_at: time(row, "started_at")? },
-        JobStatus::Completed => JobState::Completed {
-            started_at: time(row, "started_at")?,
-            completed_at: time(row, "completed_at")?,
-            outcome: Box::new(JobOutcome {
-                conclusion: json(row, "conclusion")?,
-                fingerprint: json(row, "fingerprint")?,
-            }),
-        },
-        JobStatus::Failed => JobState::Failed {
-            started_at: time_or_null(row, "started_at")?,
-            completed_at: time(row, "completed_at")?,
-            failure: json(row, "failure")?,
-        },
-        JobStatus::Cancelled => JobState::Cancelled {
-            started_at: time_or_null(row, "started_at")?,
-            completed_at: time(row, "completed_at")?,
-        },
-    };
-    Ok(JobRecord {
-        account: parsed(row, "account")?,
-        header: json(row, "header")?,
-        policy_path: field(row, "policy_path")?,
-        state,
-        episodes_done: number(row, "episodes_done")?,
-        review: json_or_null(row, "review")?,
-        removed: RemovalTimes {
-            erased_at: time_or_null(row, "erased_at")?,
-            evidence_at: time_or_null(row, "evidence_removed_at")?,
-            policy_at: time_or_null(row, "policy_removed_at")?,
-        },
-        renders: RenderCounts::unpack(field::<Option<i64>>(row, "renders")?.unwrap_or_default()),
-    })
 }

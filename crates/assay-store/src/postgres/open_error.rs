@@ -14,7 +14,7 @@ pub enum PostgresOpenError {
         "store.url is not the address of a PostgreSQL server: {problem}; it has the form postgres://user@host/database"
     )]
     InvalidUrl {
-        /// What is wrong; contains no password.
+        /// The problem, without the password.
         problem: String,
     },
     /// The root certificates could not be read.

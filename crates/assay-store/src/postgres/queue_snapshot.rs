@@ -1,4 +1,4 @@
-//! The snapshot of the queue, and the tables of durations (`paces`, `conclusion_pace`).
+//! The snapshot of the queue.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,14 +8,13 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use tokio_postgres::Row;
 
+use super::durations::WINDOW;
 use super::failure::PgResult;
-use super::row::{all, change, field, first, job_id, micros, number, parsed, text, time, time_or_null, value};
+use super::row::{all, field, first, job_id, micros, number, parsed, text, time, time_or_null, value};
 use super::session::PgSession;
 use super::{PostgresRecords, publication};
 use crate::{EpisodeDuration, HiddenSubmission, OpenShard, QueueReader, QueueSnapshot, StoreError};
 
-/// Number of durations in a moving mean.
-pub(super) const WINDOW: u32 = 20;
 /// Ratio of the limit of later jobs to that of shards; listing them is cheap.
 const LATER: i64 = 10;
 /// The queued jobs that are not submissions. The first condition is that of the index.
@@ -181,16 +180,4 @@ impl SnapshotNames {
         self.scenarios.insert(name.to_owned(), Arc::clone(&scenario));
         Ok(scenario)
     }
-}
-
-/// Measures the duration of the conclusion just drawn, unless it is a submission's.
-pub(super) async fn measure_conclusion(db: &PgSession, job: JobId, now: Timestamp) -> PgResult<()> {
-    let sql = "SELECT job_id, recorded_at FROM jobs WHERE job_id = $1 AND kind <> 'submission'";
-    let since = first(db, sql, &[&job.0], |row| time_or_null(row, "recorded_at")).await?.flatten();
-    let Some(since) = since else { return Ok(()) };
-    let seconds = now.duration_since(since).as_secs_f64().max(0.0);
-    let sql = "INSERT INTO conclusion_pace AS known (one, jobs, seconds) VALUES (1, 1, $1)
-               ON CONFLICT (one) DO UPDATE SET
-                   jobs = known.jobs + 1, seconds = known.seconds + ($1 - known.seconds) / least(known.jobs + 1, $2)";
-    change(db, sql, &[&seconds, &i64::from(WINDOW)]).await.map(drop)
 }

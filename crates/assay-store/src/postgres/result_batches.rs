@@ -5,26 +5,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use assay_model::EpisodeResult;
-use jiff::Timestamp;
-
 use super::batches::{BatchedCall, Batches};
 use super::engine::PgEngine;
+use super::result_entry::ResultEntry;
 use super::results::record_all;
-use crate::{Fence, RecordOutcome};
+use crate::RecordOutcome;
 
 /// Maximum time for which a transaction waits for more results, under load.
 const WAIT: Duration = Duration::from_millis(5);
 /// Number of transactions in progress: while one waits for the disk, the next one records.
 const CONCURRENT: usize = 2;
 const DOING: &str = "recording a result";
-
-/// A result to be recorded.
-pub(super) struct ResultEntry {
-    pub(super) fence: Fence,
-    pub(super) result: EpisodeResult,
-    pub(super) now: Timestamp,
-}
 
 /// The queue of results.
 pub(super) type ResultBatches = Batches<ResultEntry, RecordOutcome>;

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use assay_model::{JobHeader, JobId, JobKind};
 use futures_util::future::join3;
 
+use super::durations::WINDOW;
 use super::failure::{PgFailure, PgResult, is_lost};
-use super::queue_snapshot::WINDOW;
-use super::result_batches::ResultEntry;
+use super::result_entry::ResultEntry;
 use super::row::{all, bigint, change, field, first, job_id, json, micros, number, text, time_or_null, to_json};
 use super::session::PgSession;
 use crate::renders::is_rendered_later;

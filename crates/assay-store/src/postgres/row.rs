@@ -8,15 +8,13 @@ use assay_model::{JobId, JobStatus};
 use jiff::{SignedDuration, Timestamp};
 use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
-use tokio_postgres::types::{FromSql, FromSqlOwned, ToSql};
+use tokio_postgres::types::{FromSql, FromSqlOwned};
 use uuid::Uuid;
 
 use super::failure::PgResult;
+pub(super) use super::session::Parameter;
 use super::session::PgSession;
 use crate::StoreError;
-
-/// The value of a parameter.
-pub(super) type Parameter<'a> = &'a (dyn ToSql + Sync);
 
 /// Reads the value of a column.
 pub(super) fn field<'a, T: FromSql<'a>>(row: &'a Row, column: &'static str) -> PgResult<T> {

@@ -5,9 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use deadpool_postgres::Object;
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
 use super::failure::{PgFailure, PgResult};
-use super::row::Parameter;
+
+/// The value of a parameter.
+pub(super) type Parameter<'a> = &'a (dyn ToSql + Sync);
 
 /// A connection of the pool, shared by the statements of one operation.
 #[derive(Clone)]

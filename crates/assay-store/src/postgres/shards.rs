@@ -4,10 +4,10 @@ use assay_model::{AttemptNote, Blame, EpisodeResult};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
-use super::claim_batches::ClaimEntry;
+use super::claim_entry::ClaimEntry;
 use super::claims::{is_recorded, leased};
 use super::failure::PgResult;
-use super::result_batches::ResultEntry;
+use super::result_entry::ResultEntry;
 use super::row::{change, first, micros, number, until};
 use super::session::PgSession;
 use super::{PostgresRecords, attempt_notes, jobs};

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 use super::failure::PgResult;
-use super::jobs::COLUMNS;
+use super::job_rows::{self, COLUMNS};
 use super::row::{Parameter, all, change, field, first, job_id, json, micros, status, value};
 use super::session::PgSession;
 use super::{PostgresRecords, jobs, publication, quotas, seasons};
@@ -102,13 +102,13 @@ async fn standing(
               ORDER BY job_id DESC LIMIT 1))
          ORDER BY job_id"
     );
-    all(&db, &sql, &[&scenario.as_str(), &i64::from(season), &published_by.map(micros)], jobs::read).await
+    all(&db, &sql, &[&scenario.as_str(), &i64::from(season), &published_by.map(micros)], job_rows::read).await
 }
 
 async fn reruns(db: PgSession, scenario: &ScenarioId, season: u32) -> PgResult<Vec<(JobId, JobRecord)>> {
     let sql = format!(
         "SELECT {COLUMNS}, rerun_of FROM jobs WHERE scenario = $1 AND season = $2 AND kind = 'rerun' ORDER BY job_id"
     );
-    let read = |row: &tokio_postgres::Row| Ok((job_id(row, "rerun_of")?, jobs::read(row)?));
+    let read = |row: &tokio_postgres::Row| Ok((job_id(row, "rerun_of")?, job_rows::read(row)?));
     all(&db, &sql, &[&scenario.as_str(), &i64::from(season)], read).await
 }

@@ -31,6 +31,8 @@ fn a_full_disk_of_the_server_is_told_and_passes() {
 async fn fill(disk: &SmallDisk, server: &Postgres) {
     let (options, other) = (PostgresOptions::new(server.database()), PostgresOptions::new(server.database()));
     let records = PostgresRecords::open(&options, folder()).await.unwrap();
+    // The first connection to a database writes a file.
+    server.sql("test1", "SELECT 1");
     records.create_job(job(0, "lab", 1, 1)).await.unwrap();
     let filler = disk.fill(LEFT_BYTES);
     let mut accepted = 1;

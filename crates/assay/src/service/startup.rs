@@ -40,7 +40,7 @@ pub(super) fn warn_of_weak_isolation(engine: &Engine) {
 }
 
 /// The open records. The data folder stays locked for its other files until they are dropped.
-pub(super) struct OpenRecords {
+pub(super) struct ServiceRecords {
     pub(super) records: Arc<dyn Records>,
     pub(super) health: StorageHealth,
     /// True if other processes may use them, too.
@@ -50,7 +50,7 @@ pub(super) struct OpenRecords {
 
 /// Opens the records of the settings: on a server, or in the data folder, where it reserves the disk space that commits
 /// need.
-pub(super) async fn open_records(settings: &Settings, data: &Path) -> anyhow::Result<OpenRecords> {
+pub(super) async fn open_records(settings: &Settings, data: &Path) -> anyhow::Result<ServiceRecords> {
     let opened = match settings.store.postgres()? {
         Some(options) => {
             let lock = DataLock::take(data, HOLDER)?;
@@ -60,7 +60,7 @@ pub(super) async fn open_records(settings: &Settings, data: &Path) -> anyhow::Re
                 eprintln!("assay: warning: {file} in the data folder is not used; the records are those of {server}");
             }
             let health = records.health();
-            OpenRecords { records: Arc::new(records), health, are_shared: true, _lock: Some(lock) }
+            ServiceRecords { records: Arc::new(records), health, are_shared: true, _lock: Some(lock) }
         }
         None => {
             let records = SqliteRecords::open(data, HOLDER)?;
@@ -69,7 +69,7 @@ pub(super) async fn open_records(settings: &Settings, data: &Path) -> anyhow::Re
                 eprintln!("assay: warning: {why}; this is tried again while the server runs");
             }
             let health = records.health();
-            OpenRecords { records: Arc::new(records), health, are_shared: false, _lock: None }
+            ServiceRecords { records: Arc::new(records), health, are_shared: false, _lock: None }
         }
     };
     opened.health.keep_free(settings.limits.disk.min_free_mib << 20);
