@@ -11,7 +11,6 @@ use rusqlite::Connection;
 use super::checkpoint::Checkpointer;
 use super::connection::{connect, connect_writable, create_folder};
 use super::failure::database;
-use super::known_keys::KnownKeys;
 use super::lock::DataLock;
 use super::migrate::{MIGRATIONS, migrate, newest, refuse_newer, version};
 use super::open_error::OpenError;
@@ -21,6 +20,7 @@ use super::store::SqliteRecords;
 use super::writer::Writer;
 use super::{idempotency, recovery};
 use crate::StorageHealth;
+use crate::known_keys::KnownKeys;
 
 /// Time that workers on other hosts have after the start to renew their leases.
 const HOST_GRACE: SignedDuration = SignedDuration::from_secs(WORKER_LEASE_S as i64);
