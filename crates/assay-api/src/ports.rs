@@ -204,7 +204,7 @@ pub struct EpisodeToAudit {
     pub seeds: EpisodeSeeds,
     /// The result as reported.
     pub claimed: EpisodeResult,
-    /// What the records know of its attempts.
+    /// Facts about its attempts in the records.
     pub notes: Vec<AttemptNote>,
     /// A copy of its trace; `None` if it lists none.
     pub trace: Option<PathBuf>,
@@ -212,7 +212,7 @@ pub struct EpisodeToAudit {
     pub restep: bool,
 }
 
-/// What an audit found.
+/// The result of an audit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuditFinding {
     /// The result follows from its evidence.

@@ -1,6 +1,7 @@
-//! `assay-lane step` (physics), `render` (log and video), `audit` (an episode of another host), `compare` (two traces), `draw` (one frame, for the doctor),
-//! `check` (a scenario), `sheet` (pictures of its worlds) and `stills` (pictures of an episode): started by the worker
-//! in a jail, and not meant to be run by hand. `environment` and `environment-pictures` are started by `assay.envs`.
+//! `assay-lane step` (physics), `render` (log and video), `audit` (an episode of another host), `compare` (two traces),
+//! `draw` (one frame, for the doctor), `check` (a scenario), `sheet` (pictures of its worlds) and `stills` (pictures of
+//! an episode): started by the worker in a jail, and not meant to be run by hand. `environment` and
+//! `environment-pictures` are started by `assay.envs`.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;

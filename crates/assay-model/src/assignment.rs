@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AccountId, AttemptNote, DeclaredModel, EpisodeSeeds, JobId, JobKind, Plan, Record, RuntimeVersion, ScenarioId,
+    AccountId, AssignedEpisode, AttemptNote, DeclaredModel, JobId, JobKind, Plan, Record, RuntimeVersion, ScenarioId,
     SeedSource, Sha256Digest,
 };
 
@@ -51,17 +51,6 @@ pub struct Assignment {
     pub notes: Vec<AttemptNote>,
     /// Maximum size of an episode's evidence, in bytes.
     pub max_episode_bytes: u64,
-}
-
-/// An episode to run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct AssignedEpisode {
-    /// Index of the episode in the job.
-    pub episode: u32,
-    /// Its seeds.
-    pub seeds: EpisodeSeeds,
-    /// True if it is a submission's showcase: public, and not counted.
-    pub is_showcase: bool,
 }
 
 /// The policy of a shard.

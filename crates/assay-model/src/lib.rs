@@ -57,7 +57,7 @@ mod verdict;
 mod worker_protocol;
 
 pub use arena::{ArenaEntry, JobKind, SHOWCASE_EPISODES};
-pub use assignment::{AssignedEpisode, AssignedPolicy, Assignment, Fence};
+pub use assignment::{AssignedPolicy, Assignment, Fence};
 pub use attempt::AttemptNote;
 pub use complaint::plain_complaint;
 pub use conclusion::{Conclusion, Quadrants, conclude, conclude_by};
@@ -100,7 +100,7 @@ pub use score::{JobScores, consistency, episode_composite, severity};
 pub use score_interval::{EpisodeScore, INTERVAL_METHOD};
 pub use scorer::Scorer;
 pub use secret::Secret;
-pub use seed::{EpisodeSeeds, Generator, SeasonSecret, SeedSource};
+pub use seed::{AssignedEpisode, EpisodeSeeds, Generator, SeasonSecret, SeedSource};
 pub use seed_bits::PUBLIC_SEED;
 pub use sensitivity::{ClauseSensitivity, SafeSide, SensitivityRow, safe_side, sensitivity};
 pub use server_limits::{MAX_CONCURRENCY, MAX_REPLAN_STEPS};

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::hex::{from_hex, to_hex};
 use crate::seed_bits::{PUBLIC_SEED, keyed, seed_of};
-use crate::{AssignedEpisode, PolicyKey, Sha256Digest};
+use crate::{PolicyKey, Sha256Digest};
 
 /// The two seeds of an episode. The policy's seed comes from a key ([`PolicyKey`] or a [`SeasonSecret`]), so that it
 /// does not reveal the world's seed.
@@ -20,6 +20,17 @@ pub struct EpisodeSeeds {
     pub world: u64,
     /// Seed passed to the policy.
     pub policy: u64,
+}
+
+/// An episode to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct AssignedEpisode {
+    /// Index of the episode in the job.
+    pub episode: u32,
+    /// Its seeds.
+    pub seeds: EpisodeSeeds,
+    /// True if it is a submission's showcase: public, and not counted.
+    pub is_showcase: bool,
 }
 
 impl EpisodeSeeds {

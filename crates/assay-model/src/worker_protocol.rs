@@ -25,7 +25,7 @@ pub const WORKER_BEAT_S: u32 = 5;
 /// sending of the last request that was answered, by its own clock, so clocks need not agree.
 pub const WORKER_MARGIN_S: u32 = 5;
 
-/// What a worker says about itself when it starts.
+/// A worker's description of itself, sent when it starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WorkerRegistration {
     /// Its machine, for policies in the runtime `base`.
@@ -49,7 +49,7 @@ pub struct WorkerRegistration {
 pub struct RegisterRequest {
     /// Version of the protocol: [`WORKER_PROTOCOL`].
     pub protocol: u32,
-    /// What the worker can run.
+    /// The worker's description of itself.
     pub registration: WorkerRegistration,
 }
 
@@ -100,7 +100,7 @@ pub struct ClaimRequest {
 pub struct ClaimAnswer {
     /// The shard, if there was one.
     pub shard: Option<LeasedShard>,
-    /// Time that the server waited before it claimed, in milliseconds: the lease began that long after the request came.
+    /// Time that the server waited before it claimed, in milliseconds: the lease began that long after the request.
     pub waited_ms: u64,
     /// True if the worker is to finish what it runs, and to end.
     pub drain: bool,
@@ -183,11 +183,11 @@ pub struct LeasedResult {
 /// The answer to [`ResultsRequest`], in its order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ResultsAnswer {
-    /// What became of each result.
+    /// The outcome of each result.
     pub outcomes: Vec<ResultOutcome>,
 }
 
-/// What became of a result.
+/// The outcome of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "outcome")]
 pub enum ResultOutcome {

@@ -25,7 +25,7 @@ pub struct NewJob {
     pub shard_episodes: NonZeroU32,
     /// The account's caps and the job's demand; `None` accepts it in any case.
     pub quota: Option<crate::JobQuota>,
-    /// What it demands of its workers.
+    /// Its demands on workers.
     pub demands: crate::JobDemands,
     /// Address to which its end is reported; the query may contain a token.
     pub callback_url: Option<Secret>,

@@ -122,12 +122,15 @@ pub struct SeasonSecrets {
     pub rerun: Option<SeasonSecret>,
 }
 
-/// Returns the source of a job's seeds; `None` if its season was removed, or has no rerun yet. Only the season knows the
-/// seeds of an arena entry.
+/// Returns the source of a job's seeds; `None` if its season was removed, or has no rerun yet. Only the season knows
+/// the seeds of an arena entry.
 ///
 /// # Errors
 /// As [`crate::Records`].
-pub async fn seeds_of_job(records: &dyn crate::Records, header: &JobHeader) -> Result<Option<SeedSource>, StoreError> {
+pub async fn seeds_of_job(
+    records: &(impl SeasonRecords + ?Sized),
+    header: &JobHeader,
+) -> Result<Option<SeedSource>, StoreError> {
     let Some(entry) = &header.arena else { return Ok(Some(header.job_seeds())) };
     let secrets = records.season_secrets(&header.scenario, entry.season).await?;
     let secret = secrets.and_then(|secrets| if entry.rerun { secrets.rerun } else { Some(secrets.season) });

@@ -1,4 +1,4 @@
-//! What a worker asks for when it claims a shard, and what a shard demands of its worker.
+//! The request of a worker that claims a shard, and the demands of jobs on their workers.
 
 use assay_model::{AccountId, Fingerprint, Sha256Digest};
 
@@ -11,7 +11,7 @@ pub struct ShardRequest {
     pub kind: ShardKind,
     /// Accounts whose shards are excluded.
     pub excluded_accounts: Vec<AccountId>,
-    /// What the worker can run.
+    /// The worker's capabilities.
     pub capabilities: WorkerCapabilities,
 }
 
@@ -48,7 +48,7 @@ pub enum ShardKind {
     Server,
 }
 
-/// What a worker can run.
+/// The capabilities of a worker.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkerCapabilities {
     /// The worker's machine. All episodes of a job run on machines with the same fingerprint; `None` takes jobs of any
@@ -72,7 +72,7 @@ impl WorkerCapabilities {
     }
 }
 
-/// How far a job may leave the server. A worker takes those of its own level and of the lower ones.
+/// The workers that a job may be given to. A worker takes those of its own level and of the lower ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Confinement {
     /// It runs on any worker.
@@ -96,7 +96,7 @@ impl Confinement {
     }
 }
 
-/// What a job demands of its workers, besides its runtime and cameras, which its header names.
+/// Demands of a job on its workers, besides its runtime and cameras, which its header names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct JobDemands {
     /// Memory of its policy, in MiB.

@@ -129,8 +129,8 @@ pub trait ShardRecords {
     /// Returns a shard with this claim, as long as its holder holds it.
     async fn leased_shard(&self, fence: Fence) -> Result<Option<Claim>, StoreError>;
 
-    /// Returns true if this claim wrote the result of an episode, and no later claim of the shard exists: its holder may
-    /// repeat the result, because the answer was lost.
+    /// Returns true if this claim wrote the result of an episode, and no later claim of the shard exists: its holder
+    /// may repeat the result, because the answer was lost.
     async fn is_recorded(&self, fence: Fence, episode: u32) -> Result<bool, StoreError>;
 
     /// Extends a lease to `now + lease`.

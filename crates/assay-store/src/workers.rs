@@ -54,7 +54,7 @@ pub enum WorkerState {
     Revoked,
     /// It reported what is not true; its token is refused.
     Quarantined {
-        /// What was found, for the operator.
+        /// The finding, for the operator.
         reason: String,
     },
 }
@@ -155,8 +155,8 @@ pub trait WorkerRecords {
     /// Lists all workers by name.
     async fn workers(&self) -> Result<Vec<WorkerRecord>, StoreError>;
 
-    /// Registers a worker that starts, and queues the shards again that its earlier process held. Returns the number of
-    /// the registration, and those shards; `None` if there is no such worker or its token is refused.
+    /// Registers a worker that starts, and queues the shards again that its earlier process held. Returns the number
+    /// of the registration, and those shards; `None` if there is no such worker or its token is refused.
     async fn register_worker(
         &self,
         name: &WorkerName,
@@ -164,7 +164,7 @@ pub trait WorkerRecords {
         now: Timestamp,
     ) -> Result<Option<(u32, Vec<Work>)>, StoreError>;
 
-    /// Ends a registration: its leases are void, and its shards are queued again. Has no effect if there is a later one.
+    /// Ends a registration: its leases are void, and its shards are queued again. Has no effect on a later one.
     async fn leave_worker(&self, name: &WorkerName, generation: u32, now: Timestamp) -> Result<Vec<Work>, StoreError>;
 
     /// Sets the time of a worker's last call.
@@ -174,8 +174,8 @@ pub trait WorkerRecords {
     /// neither active nor draining.
     async fn drain_worker(&self, name: &WorkerName, drain: bool, now: Timestamp) -> Result<bool, StoreError>;
 
-    /// Refuses a worker's token from now on, and queues its shards again. `None` if there is no such worker. One that is
-    /// quarantined already stays so.
+    /// Refuses a worker's token from now on, and queues its shards again. `None` if there is no such worker. One that
+    /// is quarantined already stays so.
     async fn revoke_worker(&self, name: &WorkerName, now: Timestamp) -> Result<Option<WorkerRemoval>, StoreError>;
 
     /// Like [`Self::revoke_worker`], for a worker that reported what is not true: also discards the results that it

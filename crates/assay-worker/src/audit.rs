@@ -1,5 +1,5 @@
-//! Audit of the episodes that workers on other hosts report: their results are recomputed from their traces, and of some
-//! the physics runs again here under the recorded actions.
+//! Audit of the episodes that workers on other hosts report: their results are recomputed from their traces, and of
+//! some the physics runs again here under the recorded actions.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,5 @@
-//! What an episode needs, by SHA-256: the policy's archive and models, the files of the scenario, the policy's server.
+//! The inputs of an episode, by SHA-256: the policy's archive and models, the files of the scenario, the policy's
+//! server.
 
 use std::collections::BTreeMap;
 use std::path::{Path as FilePath, PathBuf};

@@ -1,11 +1,12 @@
 //! `/worker/v1`: the protocol of workers on other hosts. A worker only ever asks; the server never connects to one. It
 //! sees the inputs, the per-episode seeds and the server call of the shards that it holds, and nothing else.
 //!
-//! Where to begin: `identity` (who asks), `lease` (what they may touch), `claim` (what they get), `results` (why they are
-//! believed).
+//! Where to begin: `identity` (who asks), `lease` (what they may touch), `claim` (what they get), `results` (why they
+//! are believed).
 
 mod beat;
 mod claim;
+mod count;
 mod evidence;
 mod give_back;
 mod identity;
@@ -17,14 +18,13 @@ mod openapi;
 mod receive;
 mod register;
 mod results;
-mod wakeups;
 
 use assay_model::WORKER_PROTOCOL_PATH;
 use axum::Router;
 use axum::routing::{get, post, put};
 
 use crate::state::App;
-pub use wakeups::{WakingQueue, WorkerWakeups};
+pub use count::count_workers;
 
 /// Returns the routes of the protocol.
 pub(crate) fn routes() -> Router<App> {

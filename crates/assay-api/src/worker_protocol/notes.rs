@@ -1,5 +1,5 @@
-//! `POST /worker/v1/leases/{lease}/notes`: a fact about an unfinished episode. A critical violation stands from here on,
-//! whatever becomes of the worker.
+//! `POST /worker/v1/leases/{lease}/notes`: a fact about an unfinished episode. A critical violation stands from here
+//! on, whatever becomes of the worker.
 
 use assay_model::NoteRequest;
 use assay_store::Lease;

@@ -204,8 +204,8 @@ async fn trace(
     Ok(Some((path, work)))
 }
 
-/// Returns true if the physics of this episode are to run again: once in `workers.restep_one_in` on average, drawn after
-/// the evidence is fixed, so that a worker can't know.
+/// Returns true if the physics of this episode are to run again: once in `workers.restep_one_in` on average, drawn
+/// after the evidence is fixed, so that a worker can't know.
 fn is_drawn(app: &App) -> bool {
     let one_in = u64::from(app.settings.workers.restep_one_in);
     let mut random = [0; 8];

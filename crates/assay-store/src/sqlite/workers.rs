@@ -134,9 +134,8 @@ fn register(
     }
     let sql = "SELECT generation FROM workers WHERE name = ?1";
     let generation = first(db, sql, [name.as_str()], |row| field(row, "generation"))?;
-    Ok(generation
-        .map(|generation| Ok::<_, super::failure::SqlFailure>((generation, requeue(db, name)?)))
-        .transpose()?)
+    let Some(generation) = generation else { return Ok(None) };
+    Ok(Some((generation, requeue(db, name)?)))
 }
 
 fn set_draining(db: &Connection, name: &WorkerName, drain: bool, now: Timestamp) -> SqlResult<bool> {

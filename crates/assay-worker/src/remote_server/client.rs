@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 /// Sends requests to one server.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(super) struct ProtocolClient {
     agent: Agent,
     /// Address of the server, without a slash at its end.
     server: String,
@@ -38,7 +38,7 @@ pub(super) struct Client {
     generation: AtomicU32,
 }
 
-impl Client {
+impl ProtocolClient {
     pub(super) fn new(agent: Agent, server: &str, token: Secret) -> Self {
         Self { agent, server: server.trim_end_matches('/').to_owned(), token, generation: AtomicU32::new(0) }
     }

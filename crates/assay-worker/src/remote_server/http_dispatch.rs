@@ -22,7 +22,7 @@ use assay_store::{
 use tempfile::TempDir;
 
 use super::cache::InputCache;
-use super::client::{BEAT_LIMIT, Client};
+use super::client::{BEAT_LIMIT, ProtocolClient};
 use super::error::ServerCallError;
 use super::inputs::{self, outage};
 use super::leases::Leases;
@@ -37,7 +37,7 @@ const MAX_BACKOFF: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(super) struct HttpDispatch {
     engine: Arc<Engine>,
-    client: Arc<Client>,
+    client: Arc<ProtocolClient>,
     cache: InputCache,
     scenarios: ScenarioFiles,
     leases: Arc<Leases>,
@@ -55,7 +55,7 @@ pub(super) struct HttpDispatch {
 impl HttpDispatch {
     pub(super) fn new(
         engine: Arc<Engine>,
-        client: Arc<Client>,
+        client: Arc<ProtocolClient>,
         (cache, scenarios): (InputCache, ScenarioFiles),
         stopping: Cancel,
     ) -> Self {

@@ -9,7 +9,7 @@ use assay_model::{Assignment, ScenarioListing};
 use assay_scenario::Scenario;
 use assay_store::{ScenarioFiles, VersionSource};
 
-use super::client::Client;
+use super::client::ProtocolClient;
 use super::error::ServerCallError;
 use crate::{Engine, ScenarioGone, SessionError};
 
@@ -21,7 +21,7 @@ const MAX_BYTES: u64 = 1 << 30;
 pub(super) fn scenario(
     engine: &Engine,
     files: &ScenarioFiles,
-    (client, lease): (&Client, &str),
+    (client, lease): (&ProtocolClient, &str),
     shard: &Assignment,
 ) -> Result<Arc<Scenario>, SessionError> {
     let (id, digest) = (&shard.scenario, shard.scenario_digest);
@@ -41,7 +41,7 @@ pub(super) fn outage(error: ServerCallError) -> SessionError {
     SessionError::Outage(Box::new(error))
 }
 
-fn download((client, lease): (&Client, &str), folder: &Path) -> Result<(), ServerCallError> {
+fn download((client, lease): (&ProtocolClient, &str), folder: &Path) -> Result<(), ServerCallError> {
     let listing: ScenarioListing = client.get(&format!("/leases/{lease}/scenario"))?;
     let bytes = listing.files.iter().map(|file| file.size_bytes).fold(0, u64::saturating_add);
     if listing.files.len() > MAX_FILES || bytes > MAX_BYTES {

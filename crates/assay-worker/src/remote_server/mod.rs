@@ -1,5 +1,5 @@
-//! The worker of a server on another host: it claims shards over HTTPS, keeps their inputs in a cache, and sends evidence
-//! and results. It holds no credentials but its token, and opens no port.
+//! The worker of a server on another host: it claims shards over HTTPS, keeps their inputs in a cache, and sends
+//! evidence and results. It holds no credentials but its token, and opens no port.
 //!
 //! Where to begin: [`RemoteWorker`] (the threads), `http_dispatch` (what they ask the server), `client` (the requests).
 

@@ -10,7 +10,7 @@ use assay_model::{
 use assay_store::ScenarioFiles;
 
 use super::cache::InputCache;
-use super::client::Client;
+use super::client::ProtocolClient;
 use super::error::ServerCallError;
 use super::http_dispatch::HttpDispatch;
 use crate::engine::core_of;
@@ -39,7 +39,7 @@ pub struct RemoteWorkerOptions {
     pub cache: InputCache,
     /// Scenarios from the server.
     pub scenarios: ScenarioFiles,
-    /// What the worker says about itself.
+    /// The worker's description of itself.
     pub registration: WorkerRegistration,
 }
 
@@ -47,7 +47,7 @@ pub struct RemoteWorkerOptions {
 #[derive(Debug)]
 pub struct RemoteWorker {
     name: String,
-    client: Arc<Client>,
+    client: Arc<ProtocolClient>,
     runner: Arc<ShardRunner>,
     dispatch: Arc<HttpDispatch>,
     threads: Vec<JoinHandle<()>>,
@@ -68,7 +68,7 @@ impl RemoteWorker {
     /// # Errors
     /// [`ServerCallError`]: the server does not accept it, or cannot be reached.
     pub fn start(options: RemoteWorkerOptions) -> Result<Self, ServerCallError> {
-        let client = Arc::new(Client::new(options.agent, &options.server, options.token));
+        let client = Arc::new(ProtocolClient::new(options.agent, &options.server, options.token));
         let request = RegisterRequest { protocol: WORKER_PROTOCOL, registration: options.registration };
         let answer: RegisterAnswer = client.post("/register", &request, Duration::ZERO)?;
         client.set_generation(answer.generation);

@@ -91,7 +91,7 @@ pub(crate) enum DispatchError {
     /// The storage for evidence.
     #[error(transparent)]
     Blob(#[from] BlobError),
-    /// What an episode needs.
+    /// The inputs of an episode.
     #[error(transparent)]
     Inputs(#[from] SessionError),
     /// The server on another host.

@@ -58,8 +58,8 @@ fn client_message(error: &SessionError) -> String {
 }
 
 impl ShardRunner {
-    /// Claims (see [`super::dispatch::Dispatch::claim`] about `wait`) and runs a shard that the lane may run now, on the processor of `spare`; then calls `after`. Returns true
-    /// if there was one.
+    /// Claims and runs a shard that the lane may run now, on the processor of `spare`; then calls `after`. Returns true
+    /// if there was one. [`Dispatch::claim`](super::dispatch::Dispatch::claim) explains `wait`.
     pub(crate) fn shard_next(
         &self,
         spare: &mut WarmLane,

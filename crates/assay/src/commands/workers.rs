@@ -1,5 +1,5 @@
-//! `assay workers create|list|drain|revoke`: workers on other hosts, by the service's data folder, even while it runs, or by
-//! its API.
+//! `assay workers create|list|drain|revoke`: workers on other hosts, by the service's data folder, even while it runs,
+//! or by its API.
 
 use anyhow::anyhow;
 use assay_model::{Clock, Sha256Digest, SystemClock};

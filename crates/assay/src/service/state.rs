@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use assay_api::{
     AccountSlots, ApiSettings, AppState, ConnectionTokens, EventHub, ModelTransfers, OsEntropy, QueueForecast,
-    RateWindows, Readiness, SigningKeys, StaticCatalog, UploadSpace, UrlSigner, WakingQueue, WorkerWakeups,
+    RateWindows, Readiness, SigningKeys, StaticCatalog, UploadSpace, UrlSigner, WakingQueue, WorkerFleet,
 };
 use assay_model::SystemClock;
 use assay_policy::IntakeLimits;
@@ -70,9 +70,10 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
     let networks = settings.server.webhook_networks.iter().map(|network| network.0).collect();
     let settings = ApiSettings { second_judge: parts.second_judge, ..api_settings(settings, engine) };
     let (lanes, uploads) = (settings.lanes, settings.runs_uploads);
-    let forecast = QueueForecast::with_uploads(Arc::clone(&records), Arc::new(SystemClock), lanes, uploads);
+    let worker_fleet = WorkerFleet::default();
+    let forecast = QueueForecast::with_uploads(Arc::clone(&records), Arc::new(SystemClock), lanes, uploads)
+        .with(worker_fleet.clone());
     let stopping = parts.stopping_preflights;
-    let worker_wakeups = WorkerWakeups::default();
     let model_files = ModelFiles::folder(&data.join(ModelFiles::FOLDER)).context("the folder of models")?;
     let preflights = EnginePreflights { engine: Arc::clone(engine), limits, models: model_files.clone(), stopping };
     let files = (archives.clone(), model_files.clone());
@@ -95,8 +96,8 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
         audit_slots: Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from))),
         forecast,
         records,
-        queue: Arc::new(WakingQueue::new(Arc::new(LocalQueue::new()), worker_wakeups.clone())),
-        worker_wakeups,
+        queue: Arc::new(WakingQueue::new(Arc::new(LocalQueue::new()), worker_fleet.clone())),
+        worker_fleet,
         catalog: Arc::new(StaticCatalog::from(engine.library())),
         intake: Arc::new(EngineIntake { engine: Arc::clone(engine), limits, models: model_files.clone() }),
         preflights: Arc::new(preflights),
