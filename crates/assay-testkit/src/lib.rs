@@ -7,10 +7,12 @@
 
 mod archive;
 mod client;
+mod commit_cutter;
 mod fake_vision;
 mod http_fault_proxy;
 mod leftovers;
 mod onnx;
+mod postgres;
 mod program;
 mod protocol_worker;
 mod python_server;
@@ -25,10 +27,12 @@ mod worker_process;
 
 pub use archive::{VIOLATOR_THREADS, archive, cheat, cheats, example, now_s, violating_once, zip_folder};
 pub use client::{Answer, Client};
+pub use commit_cutter::CommitCutter;
 pub use fake_vision::{Asked, FakeVision, Saying};
 pub use http_fault_proxy::{HttpFault, HttpFaultProxy};
 pub use leftovers::{Jailed, jailed};
 pub use onnx::OnnxModel;
+pub use postgres::Postgres;
 pub use program::{Assay, Run, Running, home};
 pub use protocol_worker::ProtocolWorker;
 pub use python_server::PythonServer;

@@ -4,14 +4,13 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use assay_model::WORKER_LEASE_S;
-use jiff::{SignedDuration, Timestamp};
+use assay_model::{Clock, SystemClock, WORKER_LEASE_S};
+use jiff::SignedDuration;
 use rusqlite::Connection;
 
 use super::checkpoint::Checkpointer;
 use super::connection::{connect, connect_writable, create_folder};
 use super::failure::database;
-use super::known_keys::KnownKeys;
 use super::lock::DataLock;
 use super::migrate::{MIGRATIONS, migrate, newest, refuse_newer, version};
 use super::open_error::OpenError;
@@ -21,6 +20,7 @@ use super::store::SqliteRecords;
 use super::writer::Writer;
 use super::{idempotency, recovery};
 use crate::StorageHealth;
+use crate::known_keys::KnownKeys;
 
 /// Time that workers on other hosts have after the start to renew their leases.
 const HOST_GRACE: SignedDuration = SignedDuration::from_secs(WORKER_LEASE_S as i64);
@@ -39,7 +39,7 @@ impl SqliteRecords {
         // A new file is durable only once its folder has been synced.
         let synced = File::open(folder).and_then(|f| f.sync_all());
         synced.map_err(|e| OpenError::file("sync", folder, e))?;
-        recovery::expire_all(&db, Timestamp::now(), HOST_GRACE)
+        recovery::expire_all(&db, SystemClock.now(), HOST_GRACE)
             .map_err(|failure| failure.while_doing("expiring old leases"))?;
         idempotency::free_all(&db).map_err(|failure| failure.while_doing("freeing requests that died"))?;
         Self::assemble(db, file, Some(lock))
