@@ -79,5 +79,7 @@ elif kind == "world":
 else:
     raise SystemExit(__doc__)
 
-pq.write_table(table.replace_schema_metadata(facts), folder / "trace.parquet")
+# The reader of traces knows neither dictionaries nor Snappy.
+forged = table.replace_schema_metadata(facts)
+pq.write_table(forged, folder / "trace.parquet", compression="NONE", use_dictionary=False, write_statistics=False)
 print(next(link for link in reversed(table["trace_hash"].to_pylist()) if link).hex())
