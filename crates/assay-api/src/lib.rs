@@ -42,6 +42,7 @@ mod upload;
 mod upload_space;
 mod views;
 mod webhooks;
+mod worker_fleet;
 mod worker_protocol;
 
 pub use account_slots::AccountSlots;
@@ -69,4 +70,5 @@ pub use state::{AppState, Readiness};
 pub use upload::{PolicyArchives, PrepareError, prepare_folders};
 pub use upload_space::UploadSpace;
 pub use webhooks::deliver_webhooks;
-pub use worker_protocol::{WakingQueue, WorkerWakeups};
+pub use worker_fleet::{WakingQueue, WorkerFleet};
+pub use worker_protocol::count_workers;

@@ -16,7 +16,7 @@ use crate::http::{ApiError, ErrorCode};
 use crate::{
     AccountSlots, ApiSettings, Boards, Catalog, ConnectionTokens, EpisodeAuditor, EventHub, EvidenceUsage, Metrics,
     ModelTransfers, PolicyArchives, PolicyConnections, PolicyIntake, Preflights, Publisher, QueueForecast, RateWindows,
-    Replayer, SigningKeys, UploadSpace, UrlSigner, WebhookSender, WorkerWakeups,
+    Replayer, SigningKeys, UploadSpace, UrlSigner, WebhookSender, WorkerFleet,
 };
 
 /// The components of the service.
@@ -80,8 +80,8 @@ pub struct AppState {
     pub signer: UrlSigner,
     /// Receives the progress of episodes.
     pub live: Arc<dyn LiveProgress>,
-    /// Wakes workers on other hosts.
-    pub worker_wakeups: WorkerWakeups,
+    /// The workers on other hosts.
+    pub worker_fleet: WorkerFleet,
     /// Audits the episodes that they ran.
     pub auditor: Arc<dyn EpisodeAuditor>,
     /// Limits concurrent audits.

@@ -8,6 +8,7 @@ mod error;
 mod folder;
 mod folder_files;
 mod names;
+mod packed_file;
 #[cfg(test)]
 mod tests;
 mod unpacked;

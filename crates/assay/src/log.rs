@@ -7,6 +7,9 @@ use tracing_subscriber::filter::LevelFilter;
 
 use crate::settings::{LogFormat, LogLevel};
 
+/// Limits a library that reports at the level `info` each time it repeats a request.
+const OF_REQUESTS: &str = "object_store=warn";
+
 /// Starts logging at `level`, or at the level that the number of `-v` flags (`verbose`) selects. The filter in
 /// `ASSAY_LOG` takes precedence over both.
 pub(crate) fn start(verbose: u8, level: LogLevel, format: LogFormat) {
@@ -15,7 +18,13 @@ pub(crate) fn start(verbose: u8, level: LogLevel, format: LogFormat) {
         1 => LogLevel::Info,
         _ => LogLevel::Debug,
     };
-    let default = || EnvFilter::default().add_directive(LevelFilter::from(level).into());
+    let default = || {
+        let filter = EnvFilter::default().add_directive(LevelFilter::from(level).into());
+        match (level, OF_REQUESTS.parse()) {
+            (LogLevel::Info, Ok(directive)) => filter.add_directive(directive),
+            _ => filter,
+        }
+    };
     let filter = EnvFilter::try_from_env("ASSAY_LOG").unwrap_or_else(|_| default());
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // `with_ansi` overrides the subscriber's own handling of `NO_COLOR`, so the variable is checked here.

@@ -127,7 +127,7 @@ impl JobDraft<'_> {
         let archive_bytes = policy.map_or(0, |policy| policy.size_bytes);
         NewJob {
             account: account.clone(),
-            shard_episodes: app.settings.shard_episodes(header.episodes_to_run()),
+            shard_episodes: app.settings.shard_episodes(header.episodes_to_run(), app.worker_fleet.lanes()),
             quota: Some(quota::job_quota(app, scenario, header.episodes_to_run(), archive_bytes)),
             policy_path: policy.map(|policy| policy.path.clone()),
             demands: JobDemands { memory_mib, connects },

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use super::job_forecast::{JobForecast, NoEstimate, tenths};
 use super::simulation::simulate_queue;
+use crate::worker_fleet::WorkerFleet;
 
 /// Oldest forecast that is returned; a request for a newer one waits.
 const MAX_AGE: Duration = Duration::from_secs(1);
@@ -33,7 +34,10 @@ pub struct QueueForecast(Arc<QueueForecastState>);
 struct QueueForecastState {
     records: Arc<dyn Records>,
     clock: Arc<dyn Clock>,
+    /// Lanes of this server.
     lanes: NonZeroU32,
+    /// Lanes of workers on other hosts.
+    fleet: WorkerFleet,
     last: Mutex<Option<CachedForecast>>,
     /// Published forecasts of submissions.
     published: Mutex<HashMap<JobId, PublishedForecast>>,
@@ -89,11 +93,21 @@ impl QueueForecast {
             records,
             clock,
             lanes,
+            fleet: WorkerFleet::default(),
             last: Mutex::default(),
             published: Mutex::default(),
             runs_uploads,
             computing: Arc::default(),
         }))
+    }
+
+    /// Adds the lanes of workers on other hosts. Call it before the first use.
+    #[must_use]
+    pub fn with(mut self, fleet: WorkerFleet) -> Self {
+        if let Some(state) = Arc::get_mut(&mut self.0) {
+            state.fleet = fleet;
+        }
+        self
     }
 
     /// Returns the forecast of all jobs that have not ended.
@@ -206,7 +220,8 @@ impl QueueForecastState {
         let at = Instant::now();
         let mut changes = self.records.changes();
         changes.mark_unchanged();
-        let (lanes, now, runs_uploads) = (self.lanes, self.clock.now(), self.runs_uploads);
+        let (now, runs_uploads) = (self.clock.now(), self.runs_uploads);
+        let lanes = self.lanes.saturating_add(self.fleet.lanes());
         let line = self.records.queue_snapshot(MAX_WAITING, now).await?;
         let simulated = tokio::task::spawn_blocking(move || {
             let jobs = simulate_queue(&line, lanes, now);

@@ -53,6 +53,8 @@ pub struct ApiSettings {
     pub max_evidence_bytes: u64,
     /// Number of lanes that a job should keep busy: it is split into about this many shards, as far as it has episodes.
     pub lanes: NonZeroU32,
+    /// Number of lanes of this process.
+    pub local_lanes: u32,
     /// True if a second judge examines episodes before a verdict.
     pub second_judge: bool,
     /// The isolation of policies; reported by `/readyz`.
@@ -82,6 +84,7 @@ impl Default for ApiSettings {
             workers: WorkerSettings::default(),
             max_evidence_bytes: DEFAULT_EVIDENCE_BYTES,
             lanes: NonZeroU32::MIN,
+            local_lanes: 1,
             second_judge: false,
             isolation: Isolation::Namespaces,
             runs_uploads: true,
@@ -109,8 +112,8 @@ impl ApiSettings {
 
     /// Returns the number of episodes per shard for a job of `episodes`.
     #[must_use]
-    pub fn shard_episodes(&self, episodes: u32) -> NonZeroU32 {
-        let fair = episodes.div_ceil(self.lanes.get()).clamp(1, MAX_SHARD_EPISODES);
+    pub fn shard_episodes(&self, episodes: u32, more_lanes: u32) -> NonZeroU32 {
+        let fair = episodes.div_ceil(self.lanes.get().saturating_add(more_lanes)).clamp(1, MAX_SHARD_EPISODES);
         NonZeroU32::new(fair).unwrap_or(NonZeroU32::MIN)
     }
 }
@@ -124,7 +127,7 @@ mod tests {
     fn shards_keep_all_lanes_busy() {
         let settings = ApiSettings { lanes: NonZeroU32::new(2).unwrap(), ..ApiSettings::default() };
         for (episodes, shard) in [(1, 1), (2, 1), (3, 2), (10, 5), (1000, 16)] {
-            assert_eq!(settings.shard_episodes(episodes).get(), shard, "{episodes}");
+            assert_eq!(settings.shard_episodes(episodes, 0).get(), shard, "{episodes}");
         }
     }
 

@@ -85,7 +85,7 @@ async fn health(app: &App) -> Vec<(&'static str, bool, String)> {
         ("Database", database, if database { "answers" } else { "does not answer" }.to_owned()),
         ("Disk", disk.0, disk.1),
         ("Isolation", true, format!("{}; {uploads}", app.settings.isolation)),
-        ("Lanes", true, app.settings.lanes.to_string()),
+        ("Lanes", true, app.settings.local_lanes.to_string()),
     ]
 }
 

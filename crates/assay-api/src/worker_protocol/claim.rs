@@ -44,20 +44,23 @@ pub(super) async fn handle(
         Json(ClaimAnswer { shard, waited_ms: u64::try_from(waited.as_millis()).unwrap_or(u64::MAX), drain })
     };
     let mut record = worker.0.clone();
+    let mut looks = true;
     loop {
         if record.state == WorkerState::Draining {
             return Ok(answer(None, true, began.elapsed()));
         }
         let waited = began.elapsed();
-        if let Some(shard) = next(&app, &record, &request).await? {
+        if looks && let Some(shard) = next(&app, &record, &request).await? {
             return Ok(answer(Some(shard), false, waited));
         }
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() || app.readiness.get().is_err() {
             return Ok(answer(None, false, began.elapsed()));
         }
-        app.worker_wakeups.wait(left.min(LOOK)).await;
+        let is_hinted = app.worker_fleet.wait(request.wanted == WantedShard::Server, left.min(LOOK)).await;
         record = worker.again(&app).await?;
+        // A claim writes, and a thousand idle workers look all the time.
+        looks = is_hinted || !app.records.claimable(1).await?.is_empty();
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod beat;
 mod claim;
+mod count;
 mod evidence;
 mod give_back;
 mod identity;
@@ -17,14 +18,13 @@ mod openapi;
 mod receive;
 mod register;
 mod results;
-mod wakeups;
 
 use assay_model::WORKER_PROTOCOL_PATH;
 use axum::Router;
 use axum::routing::{get, post, put};
 
 use crate::state::App;
-pub use wakeups::{WakingQueue, WorkerWakeups};
+pub use count::count_workers;
 
 /// Returns the routes of the protocol.
 pub(crate) fn routes() -> Router<App> {

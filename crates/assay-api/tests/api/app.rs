@@ -104,7 +104,7 @@ impl TestApp {
         let state = AppState {
             events: EventHub::new(records.clone(), clock.clone(), forecast.clone(), live.clone()),
             live: live.clone(),
-            worker_wakeups: assay_api::WorkerWakeups::default(),
+            worker_fleet: assay_api::WorkerFleet::default(),
             auditor: Arc::new(Unaudited),
             audit_slots: Arc::new(tokio::sync::Semaphore::new(2)),
             forecast,

@@ -95,9 +95,11 @@ async fn evidence_is_streamed_or_fetched_from_the_bucket() {
         } else {
             assert_eq!((status, body.as_slice()), (StatusCode::PARTIAL_CONTENT, &content[2..5]));
         }
-        // A page of the service can load only from the service.
-        let (status, _, body) = fetch(&app, &url, ("sec-fetch-site", "same-origin")).await;
-        assert_eq!((status, body.as_slice()), (StatusCode::OK, &content[..]));
+        // A page of the service can load only from the service, and a key is only for the service.
+        for header in [("sec-fetch-site", "same-origin"), ("authorization", "Bearer x")] {
+            let (status, _, body) = fetch(&app, &url, header).await;
+            assert_eq!((status, body.as_slice()), (StatusCode::OK, &content[..]), "{header:?}");
+        }
         // Only the service can unpack.
         let json = format!("[{}]", "0.25, ".repeat(2000));
         let (_, url) = completed(&app, &key, json.as_bytes()).await;

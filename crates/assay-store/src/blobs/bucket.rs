@@ -20,7 +20,7 @@ use url::Url;
 use super::backend::{BlobBackend, Pieces};
 use super::error::{BlobError, run_blocking};
 use super::unpacked::{PackedVersion, UnpackedFiles};
-use super::{folder_files, names};
+use super::{names, packed_file};
 use crate::object_storage::{ObjectStorage, ObjectStorageProblem};
 use crate::pack;
 
@@ -49,7 +49,7 @@ impl BlobBucket {
         // The semaphore is never closed.
         let _permit = self.packing.acquire().await.map_err(io::Error::other)?;
         let path = path.to_owned();
-        run_blocking(move || folder_files::packed(&path)).await
+        run_blocking(move || packed_file::packed(&path)).await
     }
 }
 

@@ -3,19 +3,17 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
 use assay_model::{JobId, Sha256Digest};
 use tempfile::NamedTempFile;
 
 use super::names::{self, PACKED};
-use crate::pack;
+use super::packed_file;
 
 /// Number of times that a job's folder may be removed or filled concurrently before an operation fails.
 const MAX_TRIES: u32 = 4;
-/// Bytes of a file that identify its format.
-const MAGIC_BYTES: u64 = 16;
 
 /// Stores a file at `to`.
 pub(super) fn store(from: &Path, to: &Path, incoming: &Path) -> io::Result<()> {
@@ -27,7 +25,7 @@ pub(super) fn store(from: &Path, to: &Path, incoming: &Path) -> io::Result<()> {
 
 /// Replaces the file at `stored` with a packed one, if that is smaller.
 pub(super) fn replace_with_packed(stored: &Path, incoming: &Path) -> io::Result<()> {
-    let packed = match packed(stored) {
+    let packed = match packed_file::packed(stored) {
         Ok(Some(packed)) => packed,
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         // The file would not become smaller, was packed before, or was removed.
@@ -87,18 +85,6 @@ fn link(from: &Path, to: &Path) -> io::Result<bool> {
         Err(error) => Ok(error.kind() == ErrorKind::AlreadyExists),
         Ok(()) => Ok(true),
     }
-}
-
-/// Returns the packed content of the file, if packing makes it smaller.
-pub(super) fn packed(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    let mut file = File::open(path)?;
-    let mut head = Vec::new();
-    Read::by_ref(&mut file).take(MAGIC_BYTES).read_to_end(&mut head)?;
-    if !pack::is_packable(&head) || file.metadata()?.len() > pack::MAX_BYTES {
-        return Ok(None);
-    }
-    file.take(pack::MAX_BYTES).read_to_end(&mut head)?;
-    Ok(pack::pack(&head))
 }
 
 /// Removes a file, if there is one.

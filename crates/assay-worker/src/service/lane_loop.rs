@@ -27,6 +27,16 @@ impl WorkerShared {
         }
     }
 
+    /// Concludes jobs, and lets one renderer run, in a service without lanes.
+    pub(super) fn run_without_lanes(&self) {
+        let _idle = self.renderers.idle();
+        while !self.is_stopping() {
+            if !self.conclude_next() && !self.is_stopping() {
+                self.runner.dispatch.wait_for_work(POLL);
+            }
+        }
+    }
+
     /// Concludes the next job, if one waits.
     pub(super) fn conclude_waiting(&self) {
         self.conclude_next();

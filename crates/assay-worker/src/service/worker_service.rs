@@ -17,7 +17,8 @@ pub struct WorkerService {
 }
 
 impl WorkerService {
-    /// Starts two threads per lane of the engine, some for jobs of policy servers, and two for maintenance.
+    /// Starts two threads per lane of the engine, some for jobs of policy servers, and two for maintenance. Without
+    /// lanes, workers on other hosts run all shards, and two threads conclude and render.
     ///
     /// # Errors
     /// The system cannot create a thread.
@@ -26,6 +27,10 @@ impl WorkerService {
         let (lanes, host) = (options.engine.lanes(), Arc::clone(&options.engine));
         let shared = Arc::new(WorkerShared::new(options, host, name));
         let mut service = Self { shared, threads: Vec::new() };
+        if lanes == 0 {
+            service.spawn("conclusions".to_owned(), WorkerShared::run_without_lanes)?;
+            service.spawn("draw-0".to_owned(), WorkerShared::run_renderer)?;
+        }
         for lane in 0..lanes {
             service.spawn(format!("lane-{lane}"), move |shared| shared.run_lane(core_of(lane)))?;
             service.spawn(format!("draw-{lane}"), WorkerShared::run_renderer)?;
@@ -35,7 +40,8 @@ impl WorkerService {
                 shared.runner.run_relief_lane(core_of(number), &|| shared.conclude_waiting());
             })?;
         }
-        for number in 0..server_jobs::MAX_JOBS {
+        let server_jobs = if lanes == 0 { 0 } else { server_jobs::MAX_JOBS };
+        for number in 0..server_jobs {
             service.spawn(format!("server-{number}"), |shared| {
                 shared.runner.serve_servers(&|| shared.conclude_waiting());
             })?;

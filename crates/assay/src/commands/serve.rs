@@ -8,7 +8,7 @@ use assay_worker::{VideoFormat, WallBudget};
 use clap::{ArgMatches, Args, ValueEnum};
 
 use crate::exit::{ExitStatus, Failure, OrFail};
-use crate::options::{IsolationArgs, JudgeArgs, lanes, mebibytes, network};
+use crate::options::{IsolationArgs, JudgeArgs, mebibytes, network, server_lanes};
 use crate::service::EngineTrial;
 use crate::settings::{Effective, LogFormat, LogLevel, Network, ServerSettings, SettingSources, Settings, example};
 use crate::{screen, service};
@@ -63,8 +63,8 @@ pub(crate) struct ServeArgs {
     /// Bucket for evidence and policy archives, as s3://BUCKET/PREFIX [default: the data folder]
     #[arg(long, value_name = "URL")]
     blobs: Option<String>,
-    /// Simulators that run at the same time [default: one per processor]
-    #[arg(long, value_parser = lanes())]
+    /// Simulators that run at the same time; 0 leaves all episodes to workers [default: one per processor]
+    #[arg(long, value_parser = server_lanes())]
     lanes: Option<u16>,
     /// Networks that clients' policy servers may be in, besides the public Internet: 10.0.0.0/8,192.168.1.7
     #[arg(long, value_name = "CIDR", value_delimiter = ',', value_parser = network)]

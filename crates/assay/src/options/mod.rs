@@ -25,5 +25,5 @@ pub(crate) use self::policy_server::PolicyServerArgs;
 pub(crate) use self::runtimes::{own_runtimes, runtimes_in, runtimes_of};
 pub(crate) use self::service::ServiceArgs;
 pub(crate) use self::signing::SigningArgs;
-pub(crate) use self::values::{lanes, mebibytes, network, probability, result_file};
+pub(crate) use self::values::{lanes, mebibytes, network, probability, result_file, server_lanes};
 pub(crate) use self::video::VideoArgs;

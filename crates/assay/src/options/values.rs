@@ -22,6 +22,11 @@ pub(crate) fn lanes() -> impl TypedValueParser<Value = u16> {
     value_parser!(u16).range(1..=i64::from(MAX_LANES))
 }
 
+/// Returns a parser of numbers of lanes of a server, which may have none.
+pub(crate) fn server_lanes() -> impl TypedValueParser<Value = u16> {
+    value_parser!(u16).range(0..=i64::from(MAX_LANES))
+}
+
 /// Returns a parser of paths to the file `name` of a results folder; the folder stands for the file in it.
 pub(crate) fn result_file(name: &'static str) -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().map(move |path| if path.is_dir() { path.join(name) } else { path })

@@ -109,6 +109,7 @@ async fn serve(
         let (records, queue) = (Arc::clone(&state.records), Arc::clone(&state.queue));
         tokio::spawn(wake_workers(records, queue, stopped(stopping.clone())))
     });
+    let counting = tokio::spawn(assay_api::count_workers(state.clone(), stopped(stopping.clone())));
     eprintln!("assay: listening on http://{address}");
     let served = assay_api::serve(listener, state, stopped(stopping)).await;
     // If serving failed, no signal has announced the stop.
@@ -119,6 +120,7 @@ async fn serve(
     if let Some(wakeups) = wakeups {
         wakeups.await?;
     }
+    counting.await?;
     watcher.abort();
     Ok(served?)
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use assay_api::{
     AccountSlots, ApiSettings, AppState, ConnectionTokens, EventHub, ModelTransfers, OsEntropy, QueueForecast,
-    RateWindows, Readiness, SigningKeys, StaticCatalog, UploadSpace, UrlSigner, WakingQueue, WorkerWakeups,
+    RateWindows, Readiness, SigningKeys, StaticCatalog, UploadSpace, UrlSigner, WakingQueue, WorkerFleet,
 };
 use assay_model::SystemClock;
 use assay_policy::IntakeLimits;
@@ -30,6 +30,8 @@ use super::replayer::LocalReplayer;
 use super::webhook_sender::GuardedSender;
 use crate::settings::Settings;
 
+/// Number of lanes of workers on other hosts that a server without lanes assumes, to split jobs and to estimate times.
+const ASSUMED_LANES: NonZeroU32 = NonZeroU32::new(16).expect("it is not zero");
 /// Folder of the policy servers' credentials in the data folder.
 const SERVERS: &str = "servers";
 
@@ -68,9 +70,10 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
     let networks = settings.server.webhook_networks.iter().map(|network| network.0).collect();
     let settings = ApiSettings { second_judge: parts.second_judge, ..api_settings(settings, engine) };
     let (lanes, uploads) = (settings.lanes, settings.runs_uploads);
-    let forecast = QueueForecast::with_uploads(Arc::clone(&records), Arc::new(SystemClock), lanes, uploads);
+    let worker_fleet = WorkerFleet::default();
+    let forecast = QueueForecast::with_uploads(Arc::clone(&records), Arc::new(SystemClock), lanes, uploads)
+        .with(worker_fleet.clone());
     let stopping = parts.stopping_preflights;
-    let worker_wakeups = WorkerWakeups::default();
     let model_files = ModelFiles::folder(&data.join(ModelFiles::FOLDER)).context("the folder of models")?;
     let preflights = EnginePreflights { engine: Arc::clone(engine), limits, models: model_files.clone(), stopping };
     let files = (archives.clone(), model_files.clone());
@@ -93,8 +96,8 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
         audit_slots: Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from))),
         forecast,
         records,
-        queue: Arc::new(WakingQueue::new(Arc::new(LocalQueue::new()), worker_wakeups.clone())),
-        worker_wakeups,
+        queue: Arc::new(WakingQueue::new(Arc::new(LocalQueue::new()), worker_fleet.clone())),
+        worker_fleet,
         catalog: Arc::new(StaticCatalog::from(engine.library())),
         intake: Arc::new(EngineIntake { engine: Arc::clone(engine), limits, models: model_files.clone() }),
         preflights: Arc::new(preflights),
@@ -120,7 +123,8 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
 
 /// Returns the API's settings, derived from the operator's settings and the engine.
 fn api_settings(settings: &Settings, engine: &Engine) -> ApiSettings {
-    let lanes = u32::try_from(engine.lanes()).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN);
+    let local_lanes = u32::try_from(engine.lanes()).unwrap_or(u32::MAX);
+    let lanes = NonZeroU32::new(local_lanes).unwrap_or(ASSUMED_LANES);
     let Settings { server, uploads, models, events, browsers, limits, retention, webhooks, workers, .. } =
         settings.clone();
     ApiSettings {
@@ -143,6 +147,7 @@ fn api_settings(settings: &Settings, engine: &Engine) -> ApiSettings {
         workers,
         max_evidence_bytes: server.max_evidence_mib << 20,
         lanes,
+        local_lanes,
         isolation: engine.isolation(),
         runs_uploads: engine.runs_policies().is_ok(),
     }

@@ -31,7 +31,8 @@ pub(crate) struct ServerSettings {
     /// URL at which clients reach the service; if set, URLs in responses are absolute.
     #[schemars(example = "https://assay.example.org")]
     pub(crate) public_url: Option<String>,
-    /// Number of simulators that run at the same time, 1 to 256; one per processor if not set.
+    /// Number of simulators that run at the same time, 0 to 256; one per processor if not set. With 0, all episodes run
+    /// on workers on other hosts.
     #[schemars(example = 4)]
     pub(crate) lanes: Option<u16>,
     /// Networks that clients' policy servers may be in, besides the public Internet, such as "10.0.0.0/8".
@@ -98,7 +99,7 @@ impl ServerSettings {
             }
         }
         if let Some(lanes) = self.lanes {
-            InvalidSetting::unless_in("lanes", lanes, &(1..=MAX_LANES))?;
+            InvalidSetting::unless_in("lanes", lanes, &(0..=MAX_LANES))?;
         }
         InvalidSetting::unless_in("max_evidence_mib", self.max_evidence_mib, &(1..=MAX_EVIDENCE_MIB))?;
         InvalidSetting::unless_in("header_s", self.header_s, &(Seconds::new(1)..=Seconds::new(3600)))?;

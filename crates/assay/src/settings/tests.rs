@@ -132,7 +132,7 @@ fn errors_name_path_value_and_source() {
         (file("[uploads]\nmax_bytes = \"lots\""), &["uploads.max_bytes = \"lots\": must be a whole number"]),
         (file("[uploads]\nmax_bytes = 0"), &["uploads.max_bytes = 0: must be from 1 to 1099511627776"]),
         (file("[uploads]\nidle_s = -1"), &["uploads.idle_s = -1: must be a number of seconds, 0 or more"]),
-        (file("[server]\nlanes = 257"), &["server.lanes = 257: must be from 1 to 256"]),
+        (file("[server]\nlanes = 257"), &["server.lanes = 257: must be from 0 to 256"]),
         (file("[server]\nlanes = -1"), &["server.lanes = -1: must be a whole number from 0 to 65535, not -1"]),
         (file("[server]\nlisten = \"here\""), &["server.listen = \"here\": invalid socket address"]),
         (

@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay};
 
 const BUCKET: &str = "s3://evidence/lab";
+const TOKEN: &str = "assay-test-token-16180339";
 /// Maximum time of a job that meets outages.
 const LIMIT: Duration = Duration::from_secs(180);
 /// Claims of a shard in each outage; together more than the failures after which its job FAILS.
@@ -21,8 +22,8 @@ fn with_variables(address: &str) -> Assay {
     S3Server::variables(address).iter().fold(assay(), |assay, (name, value)| assay.with_variable(name, value))
 }
 
-fn serve(assay: &Assay, more: &[&str]) -> (Server, Client) {
-    let arguments = ["--blobs", BUCKET, "--lanes", "2", "--log-level", "info"];
+fn serve(assay: &Assay, lanes: &str, more: &[&str]) -> (Server, Client) {
+    let arguments = ["--blobs", BUCKET, "--lanes", lanes];
     let server = assay.serve(&assay.path("data"), &[&arguments, more].concat());
     let client = server.client(&fs::read_to_string(assay.path("data/bootstrap-key")).unwrap());
     (server, client)
@@ -36,8 +37,8 @@ fn verify(client: &Client) -> String {
 #[test]
 fn a_job_runs_with_its_files_in_a_bucket() {
     let s3 = S3Server::start();
-    let assay = with_variables(s3.address());
-    let (server, client) = serve(&assay, &[]);
+    let assay = with_variables(s3.address()).with_variable("AWS_SESSION_TOKEN", TOKEN);
+    let (server, client) = serve(&assay, "2", &["--log-level", "trace"]);
     let id = verify(&client);
     let job = client.ended_job(&id, JOB_LIMIT);
     assert_eq!((job.status, job.verdict), (JobStatus::Completed, Some(Verdict::Safe)), "{:?}", job.error_message);
@@ -68,16 +69,45 @@ fn a_job_runs_with_its_files_in_a_bucket() {
     assert_eq!(fs::read_to_string(assay.path("copy/bucket")).unwrap().trim(), BUCKET);
     assert!(!assay.path("copy/blobs").exists() && !assay.path("copy/policies").exists());
 
+    for secret in [S3Server::SECRET_KEY, TOKEN] {
+        assert!(!server.log().contains(secret), "a secret in the log");
+    }
+
     // The same files after a restart; without the bucket the server does not start.
     assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
     let without = assay.begin_serving(&assay.path("data"), &[]).wait(STOP_LIMIT);
     assert!(without.code != 0 && without.stderr.contains(&format!("is in {BUCKET}: set blobs.url")), "{without:?}");
-    let (server, client) = serve(&assay, &[]);
+    let (server, client) = serve(&assay, "2", &[]);
     let job = client.job(&id);
     assert!(!client.download(job.evidence_url(&job.episode_details[0].evidence[0]).unwrap()).is_empty());
     assert_eq!(client.delete(&format!("/verify/{id}")).status, 204);
     assert_eq!(count(&of_job), 0, "{:?}", s3.keys());
-    assert!(!server.log().contains(S3Server::SECRET_KEY));
+    assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
+    assay.assert_clean();
+}
+
+#[test]
+fn a_server_without_lanes_leaves_episodes_to_workers() {
+    let s3 = S3Server::start();
+    let assay = with_variables(s3.address());
+    let (server, client) = serve(&assay, "0", &[]);
+    let id = verify(&client);
+    assert!(client.text("/metrics").contains("assay_lanes 0\n"));
+    let created = assay.run(&["workers", "create", "first", "--data", "data"]);
+    assert_eq!(created.code, 0, "{created:?}");
+    assay.write("token", &created.stdout);
+    let address = format!("http://{}", server.address());
+    let worker =
+        assay.start(&["worker", "--server", &address, "--token-file", "token", "--lanes", "1", "--cache", "cache"]);
+    let job = client.ended_job(&id, LIMIT);
+    assert_eq!((job.status, job.verdict), (JobStatus::Completed, Some(Verdict::Safe)), "{:?}", job.error_message);
+    assert!(s3.keys().iter().any(|key| key.starts_with(&format!("lab/jobs/{id}/"))), "{:?}", s3.keys());
+    for file in job.episode_details.iter().flat_map(|episode| &episode.evidence) {
+        assert_eq!(Sha256Digest::of(client.download(job.evidence_url(file).unwrap())), file.sha256, "{}", file.name);
+    }
+    worker.signal(Signal::TERM);
+    let ended = worker.wait(LIMIT);
+    assert_eq!(ended.code, 0, "{ended:?}");
     assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
     assay.assert_clean();
 }
@@ -87,7 +117,7 @@ fn an_outage_of_the_bucket_delays_jobs_and_fails_none() {
     let s3 = S3Server::start();
     let proxy = HttpFaultProxy::start(s3.address());
     let assay = with_variables(proxy.address());
-    let (server, client) = serve(&assay, &[]);
+    let (server, client) = serve(&assay, "2", &["--log-level", "info"]);
     let id = verify(&client);
     let claims = || server.log().lines().filter(|line| line.contains("shard claimed")).count();
     // Everything fails; then only what is larger than a request without a body: uploads of evidence.
@@ -110,6 +140,7 @@ fn an_outage_of_the_bucket_delays_jobs_and_fails_none() {
     let failures: Vec<_> = log.lines().filter(|line| line.contains("files cannot be stored")).collect();
     assert!(!failures.is_empty() && failures[0].contains("the object store"), "{log}");
     assert_eq!(log.lines().filter(|line| line.contains(" ERROR ")).count(), failures.len(), "{log}");
+    assert!(!log.contains("backing off"), "no line for each request that is repeated: {log}");
     for file in job.episode_details.iter().flat_map(|episode| &episode.evidence) {
         assert_eq!(Sha256Digest::of(client.download(job.evidence_url(file).unwrap())), file.sha256, "{}", file.name);
     }

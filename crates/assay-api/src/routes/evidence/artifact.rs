@@ -125,13 +125,15 @@ async fn body(app: &App, job: JobId, sha256: Sha256Digest, range: std::ops::Rang
 
 /// Returns the answer that sends the client to the object store, if it may download there.
 ///
-/// The service's own pages get the bytes from here: their content security policy knows no other host.
+/// The service's own pages get the bytes from here: their content security policy knows no other host. So do requests
+/// with a key, which a client might send on to the store, and which clients of earlier releases do not expect to be
+/// redirected.
 async fn redirect(
     app: &App,
     (job, sha256, name): (JobId, Sha256Digest, &str),
     request: &HeaderMap,
 ) -> Result<Option<Response>, ApiError> {
-    if text(request, &SEC_FETCH_SITE) == Some("same-origin") {
+    if text(request, &SEC_FETCH_SITE) == Some("same-origin") || request.contains_key(header::AUTHORIZATION) {
         return Ok(None);
     }
     let address = app.blobs.download_address(job, sha256, name, LIFETIME.unsigned_abs()).await;

@@ -71,7 +71,7 @@ async fn measure(app: &App) -> Result<(), ApiError> {
     }
     let age = oldest_queued.map_or(0.0, |oldest| app.clock.now().duration_since(oldest).as_secs_f64().max(0.0));
     metrics::gauge!("assay_oldest_queued_job_age_seconds").set(age);
-    metrics::gauge!("assay_lanes").set(f64::from(app.settings.lanes.get()));
+    metrics::gauge!("assay_lanes").set(f64::from(app.settings.local_lanes));
     metrics::gauge!("assay_lanes_wanted").set(as_float(lanes_wanted(app).await?));
     let usage = app
         .evidence_usage

@@ -113,6 +113,8 @@ async fn the_probe_names_the_setting_to_change() {
         (with("AWS_ACCESS_KEY_ID", "somebody"), "change AWS_ACCESS_KEY_ID"),
         (with("AWS_SECRET_ACCESS_KEY", "wrong"), "change AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY"),
         (with("AWS_ENDPOINT_URL", "http://127.0.0.1:1"), "check AWS_ENDPOINT_URL"),
+        // Not a server of TLS.
+        (with("AWS_ENDPOINT_URL", &format!("https://{}", server.address())), "check AWS_ENDPOINT_URL"),
     ] {
         let error = storage.probe("two").await.unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");

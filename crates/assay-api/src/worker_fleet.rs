@@ -1,0 +1,88 @@
+//! The workers on other hosts as a whole: how many lanes they have, and waking those that wait for a shard.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use assay_store::{Queue, Records, StoreError, Work, WorkerState};
+use async_trait::async_trait;
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::Notify;
+
+/// Time since its last call after which a worker no longer counts.
+const ABSENT: SignedDuration = SignedDuration::from_secs(90);
+
+/// The workers on other hosts. Shared by all its clones.
+#[derive(Debug, Clone, Default)]
+pub struct WorkerFleet(Arc<FleetState>);
+
+#[derive(Debug, Default)]
+struct FleetState {
+    /// Wakes workers that wait for shards whose policies they run.
+    policies: Notify,
+    /// Wakes those that wait for jobs of policy servers.
+    servers: Notify,
+    lanes: AtomicU32,
+}
+
+impl WorkerFleet {
+    /// Returns the number of lanes of the workers that called lately.
+    #[must_use]
+    pub fn lanes(&self) -> u32 {
+        self.0.lanes.load(Ordering::Relaxed)
+    }
+
+    /// Counts the lanes of the workers that called lately.
+    pub(crate) async fn count(&self, records: &dyn Records, now: Timestamp) -> Result<(), StoreError> {
+        let workers = records.workers().await?;
+        let present = workers.iter().filter(|worker| {
+            worker.state == WorkerState::Active
+                && worker.is_admitted(now)
+                && worker.seen_at.is_some_and(|seen| now.duration_since(seen) < ABSENT)
+        });
+        let lanes = present.filter_map(|worker| Some(worker.registration.as_ref()?.lanes));
+        self.0.lanes.store(lanes.fold(0, u32::saturating_add), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Wakes one waiting worker of each kind: the kind of the new shard is not known here.
+    fn wake(&self) {
+        self.0.policies.notify_one();
+        self.0.servers.notify_one();
+    }
+
+    /// Waits until woken, at most for `limit`. Returns true if there is a hint of a shard.
+    pub(crate) async fn wait(&self, is_server: bool, limit: Duration) -> bool {
+        let notify = if is_server { &self.0.servers } else { &self.0.policies };
+        tokio::time::timeout(limit, notify.notified()).await.is_ok()
+    }
+}
+
+/// A queue that also wakes workers on other hosts.
+#[derive(Debug)]
+pub struct WakingQueue {
+    queue: Arc<dyn Queue>,
+    fleet: WorkerFleet,
+}
+
+impl WakingQueue {
+    /// Creates a queue that passes everything on to `queue`.
+    #[must_use]
+    pub fn new(queue: Arc<dyn Queue>, fleet: WorkerFleet) -> Self {
+        Self { queue, fleet }
+    }
+}
+
+#[async_trait]
+impl Queue for WakingQueue {
+    async fn publish(&self, work: Work) {
+        if matches!(work, Work::Shard { .. }) {
+            self.fleet.wake();
+        }
+        self.queue.publish(work).await;
+    }
+
+    async fn next(&self, timeout: Duration) -> Option<Work> {
+        self.queue.next(timeout).await
+    }
+}
