@@ -4,6 +4,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use assay_model::WORKER_LEASE_S;
+use jiff::{SignedDuration, Timestamp};
 use rusqlite::Connection;
 
 use super::checkpoint::Checkpointer;
@@ -20,6 +22,9 @@ use super::{idempotency, recovery};
 use crate::StorageHealth;
 use crate::known_keys::KnownKeys;
 
+/// Time that workers on other hosts have after the start to renew their leases.
+const HOST_GRACE: SignedDuration = SignedDuration::from_secs(WORKER_LEASE_S as i64);
+
 impl SqliteRecords {
     /// Opens (or creates) the records of `folder` for a server, which must be the only one. All leases expire at once,
     /// because their holders are dead; the next [`crate::RecoveryRecords::reconcile`] requeues their work.
@@ -34,7 +39,8 @@ impl SqliteRecords {
         // A new file is durable only once its folder has been synced.
         let synced = File::open(folder).and_then(|f| f.sync_all());
         synced.map_err(|e| OpenError::file("sync", folder, e))?;
-        recovery::expire_all(&db).map_err(|failure| failure.while_doing("expiring old leases"))?;
+        recovery::expire_all(&db, Timestamp::now(), HOST_GRACE)
+            .map_err(|failure| failure.while_doing("expiring old leases"))?;
         idempotency::free_all(&db).map_err(|failure| failure.while_doing("freeing requests that died"))?;
         Self::assemble(db, file, Some(lock))
     }

@@ -105,11 +105,11 @@ async fn serve(
     let drained = tokio::spawn(drain(worker, stopping_preflights, stopping.clone()));
     let maintenance = tokio::spawn(assay_api::run_maintenance(state.clone(), stopped(stopping.clone())));
     let webhooks = tokio::spawn(assay_api::deliver_webhooks(state.clone(), stopped(stopping.clone())));
+    let counting = tokio::spawn(assay_api::count_workers(state.clone(), stopped(stopping.clone())));
     let wakeups = are_records_shared.then(|| {
         let (records, queue) = (Arc::clone(&state.records), Arc::clone(&state.queue));
         tokio::spawn(wake_workers(records, queue, stopped(stopping.clone())))
     });
-    let counting = tokio::spawn(assay_api::count_workers(state.clone(), stopped(stopping.clone())));
     eprintln!("assay: listening on http://{address}");
     let served = assay_api::serve(listener, state, stopped(stopping)).await;
     // If serving failed, no signal has announced the stop.
@@ -117,10 +117,10 @@ async fn serve(
     drained.await??;
     maintenance.await?;
     webhooks.await?;
+    counting.await?;
     if let Some(wakeups) = wakeups {
         wakeups.await?;
     }
-    counting.await?;
     watcher.abort();
     Ok(served?)
 }
