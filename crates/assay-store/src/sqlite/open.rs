@@ -4,8 +4,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use assay_model::WORKER_LEASE_S;
-use jiff::{SignedDuration, Timestamp};
+use assay_model::{Clock, SystemClock, WORKER_LEASE_S};
+use jiff::SignedDuration;
 use rusqlite::Connection;
 
 use super::checkpoint::Checkpointer;
@@ -39,7 +39,7 @@ impl SqliteRecords {
         // A new file is durable only once its folder has been synced.
         let synced = File::open(folder).and_then(|f| f.sync_all());
         synced.map_err(|e| OpenError::file("sync", folder, e))?;
-        recovery::expire_all(&db, Timestamp::now(), HOST_GRACE)
+        recovery::expire_all(&db, SystemClock.now(), HOST_GRACE)
             .map_err(|failure| failure.while_doing("expiring old leases"))?;
         idempotency::free_all(&db).map_err(|failure| failure.while_doing("freeing requests that died"))?;
         Self::assemble(db, file, Some(lock))

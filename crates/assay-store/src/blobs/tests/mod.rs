@@ -23,7 +23,11 @@ fn job(last: u8) -> JobId {
 
 /// Returns the part `s3://evidence/lab` of the server at `address`: the real one, or a proxy before it.
 fn storage(address: &str) -> ObjectStorage {
-    let address_of_bucket = format!("s3://{}/lab", S3Server::BUCKET).parse().unwrap();
+    storage_at(address, "lab")
+}
+
+fn storage_at(address: &str, prefix: &str) -> ObjectStorage {
+    let address_of_bucket = format!("s3://{}/{prefix}", S3Server::BUCKET).parse().unwrap();
     let variables = S3Server::variables(address);
     ObjectStorage::connect(&ObjectStorageOptions { address: address_of_bucket, path_style: None, variables }).unwrap()
 }
