@@ -238,6 +238,22 @@ class AsyncClient:
         """Revokes an API key at once. API: revoke_key."""
         await in_thread(self._client.revoke_key, id)
 
+    async def workers(self) -> wire.WorkerList:
+        """Lists the workers on other hosts. API: list_workers."""
+        return await in_thread(self._client.workers)
+
+    async def create_worker(self, name: str, *, trusted: bool=False, expires_at: str | None=None) -> wire.CreatedWorker:
+        """Creates a worker on another host, whose token is shown only here. API: create_worker."""
+        return await in_thread(self._client.create_worker, name, trusted=trusted, expires_at=expires_at)
+
+    async def drain_worker(self, name: str, *, drain: bool=True) -> wire.WorkerView:
+        """Lets a worker finish what it runs and end, or claim again. API: drain_worker."""
+        return await in_thread(self._client.drain_worker, name, drain=drain)
+
+    async def revoke_worker(self, name: str) -> None:
+        """Revokes a worker at once. API: revoke_worker."""
+        await in_thread(self._client.revoke_worker, name)
+
     async def sign_in(self) -> wire.Session:
         """Creates a browser session with the key of this client, which itself uses no session. API: sign_in."""
         return await in_thread(self._client.sign_in)

@@ -415,6 +415,23 @@ class Client:
         """Revokes an API key at once. API: revoke_key."""
         self._delete(f"/keys/{part(id)}")
 
+    def workers(self) -> wire.WorkerList:
+        """Lists the workers on other hosts. API: list_workers."""
+        return wire.WorkerList.from_json(self._get("/workers"))
+
+    def create_worker(self, name: str, *, trusted: bool = False, expires_at: str | None = None) -> wire.CreatedWorker:
+        """Creates a worker on another host, whose token is shown only here. API: create_worker."""
+        end = {} if expires_at is None else {"expires_at": expires_at}
+        return wire.CreatedWorker.from_json(self._post("/workers", {"name": name, "trusted": trusted, **end}))
+
+    def drain_worker(self, name: str, *, drain: bool = True) -> wire.WorkerView:
+        """Lets a worker finish what it runs and end, or claim again. API: drain_worker."""
+        return wire.WorkerView.from_json(self._post(f"/workers/{part(name)}/drain", {"drain": drain}))
+
+    def revoke_worker(self, name: str) -> None:
+        """Revokes a worker at once. API: revoke_worker."""
+        self._delete(f"/workers/{part(name)}")
+
     def sign_in(self) -> wire.Session:
         """Creates a browser session with the key of this client, which itself uses no session. API: sign_in."""
         return wire.Session.from_json(self._http.json("POST", "/session", **json_body({"key": self._http.key()})))

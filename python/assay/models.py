@@ -537,6 +537,63 @@ class CreatedKey:
 
 
 @dataclass(frozen=True)
+class CreatedWorker:
+    """A new worker."""
+
+    created_at: str
+    """Time of creation."""
+    expires_at: str | None
+    """Time from which its token is refused; `null` if it does not expire."""
+    labels: dict[str, str]
+    """Labels given by its operator."""
+    lanes: int | None
+    """Number of lanes; `null` if it never registered."""
+    name: str
+    """Name of the worker."""
+    reason: str | None
+    """Finding of its quarantine; `null` if it is not quarantined."""
+    same_machine: bool | None
+    """True if it runs jobs on the same machine fingerprint as this server; `null` if it never registered."""
+    seen_at: str | None
+    """Time of its last call, to about half a minute; `null` if it never called."""
+    shards: int
+    """Number of shards that it holds."""
+    state: str
+    """State of the worker."""
+    state_since: str
+    """Time of the last change of its state."""
+    token: str | None
+    """The token; present only in the first response, `null` in repetitions of it."""
+    trusted: bool
+    """True if it may run the secret worlds of seasons."""
+    version: str | None
+    """Version of its program; `null` if it never registered."""
+    raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
+    """The JSON as the server sent it."""
+
+    @classmethod
+    def from_json(cls, data: Any) -> CreatedWorker:
+        """Creates the object from decoded JSON."""
+        return cls(
+            created_at=data.get("created_at"),
+            expires_at=data.get("expires_at"),
+            labels=data.get("labels"),
+            lanes=data.get("lanes"),
+            name=data.get("name"),
+            reason=data.get("reason"),
+            same_machine=data.get("same_machine"),
+            seen_at=data.get("seen_at"),
+            shards=data.get("shards"),
+            state=data.get("state"),
+            state_since=data.get("state_since"),
+            token=data.get("token"),
+            trusted=data.get("trusted"),
+            version=data.get("version"),
+            raw=data,
+        )
+
+
+@dataclass(frozen=True)
 class DeclaredModel:
     """A file that a policy needs besides those in its archive, identified by its content."""
 
@@ -591,6 +648,24 @@ class Difference:
             recorded=data.get("recorded"),
             replayed=data.get("replayed"),
             time_s=data.get("time_s"),
+            raw=data,
+        )
+
+
+@dataclass(frozen=True)
+class DrainRequest:
+    """Whether to drain."""
+
+    drain: bool
+    """True to let it end, false to let it claim again."""
+    raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
+    """The JSON as the server sent it."""
+
+    @classmethod
+    def from_json(cls, data: Any) -> DrainRequest:
+        """Creates the object from decoded JSON."""
+        return cls(
+            drain=data.get("drain"),
             raw=data,
         )
 
@@ -1754,6 +1829,30 @@ class NewSubmission:
             season=data.get("season"),
             status=data.get("status"),
             submission_id=data.get("submission_id"),
+            raw=data,
+        )
+
+
+@dataclass(frozen=True)
+class NewWorkerRequest:
+    """The worker to create."""
+
+    name: str
+    """Name of the worker: 1 to 63 of `a-z`, `0-9` and `-`. A name is given once."""
+    expires_at: str | None
+    """Time from which its token is refused; never if absent."""
+    trusted: bool | None
+    """True if it may run the secret worlds of seasons: no participant controls its host."""
+    raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
+    """The JSON as the server sent it."""
+
+    @classmethod
+    def from_json(cls, data: Any) -> NewWorkerRequest:
+        """Creates the object from decoded JSON."""
+        return cls(
+            name=data.get("name"),
+            expires_at=data.get("expires_at"),
+            trusted=data.get("trusted"),
             raw=data,
         )
 
@@ -3182,5 +3281,77 @@ class WebhookSecret:
             created_at=data.get("created_at"),
             previous_until=data.get("previous_until"),
             secret=data.get("secret"),
+            raw=data,
+        )
+
+
+@dataclass(frozen=True)
+class WorkerList:
+    """All workers."""
+
+    workers: list[WorkerView]
+    """The workers, by name."""
+    raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
+    """The JSON as the server sent it."""
+
+    @classmethod
+    def from_json(cls, data: Any) -> WorkerList:
+        """Creates the object from decoded JSON."""
+        return cls(
+            workers=_list(WorkerView, data.get("workers")),
+            raw=data,
+        )
+
+
+@dataclass(frozen=True)
+class WorkerView:
+    """A worker on another host."""
+
+    created_at: str
+    """Time of creation."""
+    expires_at: str | None
+    """Time from which its token is refused; `null` if it does not expire."""
+    labels: dict[str, str]
+    """Labels given by its operator."""
+    lanes: int | None
+    """Number of lanes; `null` if it never registered."""
+    name: str
+    """Name of the worker."""
+    reason: str | None
+    """Finding of its quarantine; `null` if it is not quarantined."""
+    same_machine: bool | None
+    """True if it runs jobs on the same machine fingerprint as this server; `null` if it never registered."""
+    seen_at: str | None
+    """Time of its last call, to about half a minute; `null` if it never called."""
+    shards: int
+    """Number of shards that it holds."""
+    state: str
+    """State of the worker."""
+    state_since: str
+    """Time of the last change of its state."""
+    trusted: bool
+    """True if it may run the secret worlds of seasons."""
+    version: str | None
+    """Version of its program; `null` if it never registered."""
+    raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
+    """The JSON as the server sent it."""
+
+    @classmethod
+    def from_json(cls, data: Any) -> WorkerView:
+        """Creates the object from decoded JSON."""
+        return cls(
+            created_at=data.get("created_at"),
+            expires_at=data.get("expires_at"),
+            labels=data.get("labels"),
+            lanes=data.get("lanes"),
+            name=data.get("name"),
+            reason=data.get("reason"),
+            same_machine=data.get("same_machine"),
+            seen_at=data.get("seen_at"),
+            shards=data.get("shards"),
+            state=data.get("state"),
+            state_since=data.get("state_since"),
+            trusted=data.get("trusted"),
+            version=data.get("version"),
             raw=data,
         )

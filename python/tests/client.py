@@ -170,6 +170,17 @@ class Refusals(unittest.TestCase):
             self.client.wait(job.job_id, timeout_s=0.0)
         self.client.cancel(job.job_id)
 
+    def test_workers_are_created_drained_and_revoked(self) -> None:
+        created = self.client.create_worker("rack-1", expires_at="2099-01-01T00:00:00Z")
+        self.assertTrue(str(created.token).startswith("assay_worker_"))
+        self.assertEqual(self.client.drain_worker("rack-1").state, "DRAINING")
+        self.assertEqual(self.client.drain_worker("rack-1", drain=False).state, "ACTIVE")
+        self.client.revoke_worker("rack-1")
+        found = {worker.name: worker.state for worker in self.client.workers().workers}
+        self.assertEqual(found["rack-1"], "REVOKED")
+        with self.assertRaises(assay.errors.Conflict):
+            self.client.create_worker("rack-1")
+
     def test_a_rotated_key_is_used_from_then_on(self) -> None:
         key = self.client.create_key("rotated", ["read"])
         client = assay.Client(self.running.url, key.key)

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from .common import Failure, bundled_pip, run, say, timed
 
@@ -41,6 +42,11 @@ def pip() -> bool:
     return importlib.util.find_spec("pip") is not None or bundled_pip() is not None
 
 
+def postgresql() -> bool:
+    """Returns True if the programs of a PostgreSQL server are installed; Debian keeps them off the PATH."""
+    return command("initdb") or any(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+
+
 def offscreen_gl() -> bool:
     """Returns True if EGL works without a screen: libEGL, its Mesa vendor library and a software driver."""
     try:
@@ -64,6 +70,7 @@ DEV_NEEDS = (
     Need("ffprobe", functools.partial(command, "ffprobe"), ("ffmpeg",)),
     Need("Node.js with npm", functools.partial(command, "node", "npm"), ("nodejs", "npm")),
     Need("Chromium", functools.partial(command, "chromium"), ("chromium",)),
+    Need("PostgreSQL", postgresql, ("postgresql",)),
 )
 
 

@@ -89,7 +89,7 @@ fn follow<'a>(scenario: &'a Scenario, trace: &Trace, is_unstable: bool) -> Resul
     let steps = u32::try_from(trace.hashes.len()).unwrap_or(u32::MAX);
     // The control step in which the physics became unstable has rows, but no hash.
     let unfinished = trace.control_rows().len().checked_sub(trace.hashes.len());
-    if !unfinished.is_some_and(|count| count <= usize::from(is_unstable)) || steps > scenario.control_steps() {
+    if unfinished.is_none_or(|count| count > usize::from(is_unstable)) || steps > scenario.control_steps() {
         return Err("its trace has the wrong number of control steps".to_owned());
     }
     let (mut succeeded, mut terminal) = (false, false);

@@ -3,6 +3,7 @@
 use assay_model::{AccountId, ScenarioCard, ScenarioId, Sha256Digest};
 use async_trait::async_trait;
 use jiff::Timestamp;
+use semver::Version;
 
 use crate::StoreError;
 
@@ -60,6 +61,12 @@ pub struct CommunityScenario {
     pub evaluations: u64,
     /// Time of its deletion.
     pub deleted_at: Option<Timestamp>,
+}
+
+/// Returns the sort key of a version: semantic versions by precedence and, below them, all others by time of
+/// publication.
+pub(crate) fn version_rank(version: &str, published_at: i64) -> (Option<Version>, i64) {
+    (Version::parse(version).ok(), published_at)
 }
 
 /// A published version.

@@ -43,6 +43,8 @@ pub struct StorageHealth(Arc<HealthState>);
 struct HealthState {
     /// The data folder.
     folder: PathBuf,
+    /// True if the database belongs to a server, which may be on another machine.
+    is_of_server: bool,
     /// Minimum free space of its disk, in bytes.
     min_free_bytes: AtomicU64,
     /// The [`StorageComponent`]s that are failing.
@@ -55,8 +57,19 @@ impl StorageHealth {
     /// Creates the state of the data folder `folder`, with no known failure.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
+        Self::with_database(folder, false)
+    }
+
+    /// Like [`Self::new`], for records in the database of a server instead of the data folder.
+    #[must_use]
+    pub fn of_server(folder: &Path) -> Self {
+        Self::with_database(folder, true)
+    }
+
+    fn with_database(folder: &Path, is_of_server: bool) -> Self {
         Self(Arc::new(HealthState {
             folder: folder.to_owned(),
+            is_of_server,
             min_free_bytes: AtomicU64::new(LEAST_FREE_BYTES),
             failing: AtomicU8::new(0),
             room_since: Mutex::default(),
@@ -124,7 +137,7 @@ impl StorageHealth {
         if self.begins(StorageComponent::Commits) {
             // If a full disk is the cause, it is reported first.
             self.is_of_the_disk(error);
-            let remedy = remedy(error);
+            let remedy = self.remedy(error);
             tracing::error!(
                 error = %ErrorChain(error),
                 "the database cannot be written: requests that change something are answered 503, and episodes wait; {remedy}"
@@ -142,7 +155,7 @@ impl StorageHealth {
     /// Reports that the database could not be read.
     pub(crate) fn reads_failed(&self, error: &StoreError) {
         if self.begins(StorageComponent::Reads) {
-            tracing::error!(error = %ErrorChain(error), "the database cannot be read; {}", remedy(error));
+            tracing::error!(error = %ErrorChain(error), "the database cannot be read; {}", self.remedy(error));
         }
     }
 
@@ -194,7 +207,7 @@ impl StorageHealth {
 
     /// Returns true if `error` is due to a full disk, which has then been reported.
     fn is_of_the_disk(&self, error: &(dyn std::error::Error + 'static)) -> bool {
-        is_disk_full(error) && self.free_bytes().is_ok() && self.fails(StorageComponent::Disk)
+        is_disk_full(error) && !self.0.is_of_server && self.free_bytes().is_ok() && self.fails(StorageComponent::Disk)
     }
 
     fn fails(&self, part: StorageComponent) -> bool {
@@ -210,19 +223,25 @@ impl StorageHealth {
     fn ends(&self, part: StorageComponent) -> bool {
         self.fails(part) && self.0.failing.fetch_and(!(part as u8), Ordering::Relaxed) & part as u8 != 0
     }
-}
 
-/// Returns the remedy for a database that cannot be used.
-fn remedy(error: &StoreError) -> &'static str {
-    if is_disk_full(error) {
-        return "free space on the disk of the data folder; no restart is needed";
-    }
-    match error {
-        StoreError::Database { problem: DatabaseProblem::Busy, .. } => {
-            "end the other process that uses assay.db in the data folder"
-        }
-        _ => {
-            "check the disk, and whether this user can write to assay.db in the data folder; docs/operations.md explains how to restore a backup"
+    /// Returns the remedy for a database that cannot be used.
+    fn remedy(&self, error: &StoreError) -> &'static str {
+        let is_busy = matches!(error, StoreError::Database { problem: DatabaseProblem::Busy, .. });
+        match (self.0.is_of_server, is_disk_full(error), is_busy) {
+            (false, true, _) => "free space on the disk of the data folder; no restart is needed",
+            (false, false, true) => "end the other process that uses assay.db in the data folder",
+            (false, false, false) => {
+                "check the disk, and whether this user can write to assay.db in the data folder; docs/operations.md explains how to restore a backup"
+            }
+            (true, true, _) => {
+                "free space on the disk of the database server that store.url names; no restart is needed"
+            }
+            (true, false, true) => {
+                "check that the database server that store.url names is running, reachable and not overloaded; no restart is needed"
+            }
+            (true, false, false) => {
+                "check the log of the database server that store.url names, and the permissions of the user in store.url"
+            }
         }
     }
 }

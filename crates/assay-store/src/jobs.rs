@@ -32,6 +32,24 @@ pub struct NewJob {
 }
 
 impl NewJob {
+    /// Returns true if its policy is a server.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.policy_path.is_none()
+    }
+
+    /// Returns the first episode and the end of each shard. The showcase has its own shard, the first: its world is
+    /// public and the others are not, and the time at which it runs must reveal nothing about them.
+    pub(crate) fn shard_ranges(&self) -> Vec<(u32, u32)> {
+        let (counted, episodes) = (self.header.plan.episodes, self.header.episodes_to_run());
+        // One shard, because only a single worker can count the connections that a server allows.
+        let size = if self.is_remote() { episodes } else { self.shard_episodes.get() };
+        let cut = |start: u32, end: u32| {
+            let starts = (start..end).step_by(usize::try_from(size.max(1)).unwrap_or(usize::MAX));
+            starts.map(move |first| (first, first.saturating_add(size).min(end)))
+        };
+        cut(counted, episodes).chain(cut(0, counted)).collect()
+    }
+
     /// Returns how far the job may leave the server.
     #[must_use]
     pub fn confinement(&self) -> Confinement {

@@ -7,8 +7,10 @@ use assay_model::{AccountId, JobId, ModelUploadId, Sha256Digest};
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use crate::StoreError;
+use crate::{Cap, CapExceeded, StoreError};
 
+/// Seconds after which an account that is over its quota may try again.
+const RETRY_S: u64 = 30;
 /// Maximum number of jobs listed in [`ModelRemoval::InUse`].
 pub const MAX_LISTED_JOBS: u32 = 20;
 
@@ -82,6 +84,17 @@ pub struct ModelQuota {
     pub models: u64,
     /// Their total size in bytes.
     pub bytes: u64,
+}
+
+/// Fails if an account that `has` a number of models with a total size would have more than its quota with one more.
+pub(crate) fn admit(quota: ModelQuota, has: (u64, u64), size_bytes: u64) -> Result<(), StoreError> {
+    let over = [(Cap::Models, quota.models, has.0, 1), (Cap::ModelBytes, quota.bytes, has.1, size_bytes)];
+    match over.into_iter().find(|(_, maximum, current, more)| current.saturating_add(*more) > *maximum) {
+        None => Ok(()),
+        Some((cap, maximum, current, _)) => {
+            Err(StoreError::CapExceeded(CapExceeded { cap, maximum, current, frees_at: None, retry_s: RETRY_S }))
+        }
+    }
 }
 
 /// Result of announcing a model.

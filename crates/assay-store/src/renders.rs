@@ -3,7 +3,7 @@
 //! An episode to be rendered gets an entry together with its result. The commit that completes the job queues the
 //! entries; if the job ends otherwise, they are deleted. Entries that are done list the rendered files.
 
-use assay_model::lane::RenderPart;
+use assay_model::lane::{RenderPart, files};
 use assay_model::{Artifact, EpisodeResult, JobHeader, JobId, Record};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
@@ -86,6 +86,31 @@ pub struct RenderCounts {
     /// Number of those that do not even have a log.
     pub without_log: u32,
 }
+
+impl RenderCounts {
+    /// Unpacks three counts of 20 bits each: total, open and without log. A job has far fewer episodes, and a single
+    /// subquery keeps reads of jobs fast.
+    pub(crate) fn unpack(packed: i64) -> Self {
+        let count = |shift: u32| u32::try_from((packed >> shift) & 0xF_FFFF).unwrap_or_default();
+        Self { total: count(0), open: count(20), without_log: count(40) }
+    }
+}
+
+/// Returns true if one of the files has this name, in any folder.
+pub(crate) fn has_file(files: &[Artifact], name: &str) -> bool {
+    files.iter().any(|file| file.name.rsplit('/').next() == Some(name))
+}
+
+/// Returns true if a new result of a job is to be rendered once the job has a verdict. Files that its evidence already
+/// contains (the showcase of a submission) are not rendered again.
+pub(crate) fn is_rendered_later(header: &JobHeader, result: &EpisodeResult) -> bool {
+    has_file(&result.evidence, files::TRACE) && !has_file(&result.evidence, files::LOG) && header.record.wants(result)
+}
+
+/// Maximum length of a stored note, in bytes.
+pub(crate) const MAX_NOTE_BYTES: usize = 2048;
+/// Note for an episode whose renderers disappeared too often.
+pub(crate) const DISAPPEARED: &str = "it could not be rendered: its renderers disappeared too often";
 
 /// Repository of renders.
 ///

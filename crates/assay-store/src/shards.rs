@@ -17,6 +17,9 @@ pub const MAX_LAPSES: u32 = 16;
 /// Maximum number of replaced attempts that are noted per episode; further ones are not listed.
 pub const MAX_ATTEMPT_NOTES: u32 = 64;
 
+/// Maximum length of a reason stored with a shard, in bytes.
+pub(crate) const MAX_REASON_BYTES: usize = 2048;
+
 /// A claimed shard.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {

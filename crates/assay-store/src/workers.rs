@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use assay_model::{JobId, Sha256Digest, WorkerRegistration};
+use assay_model::{JobId, ReplacementReason, Sha256Digest, WorkerRegistration};
 use async_trait::async_trait;
 use jiff::Timestamp;
 
@@ -14,6 +14,21 @@ pub struct WorkerName(String);
 
 /// Maximum length of a worker's name, in bytes: that of a host name's label.
 const MAX_NAME_BYTES: usize = 63;
+
+/// Maximum length of a quarantine's reason, in bytes.
+pub(crate) const MAX_QUARANTINE_REASON_BYTES: usize = 1024;
+/// Message of a certification that ended at a result which was discarded.
+pub(crate) const ENDED_BY_DISCARDED: &str = "the episode at which it ended has to run again; submit the job again";
+
+/// The reason for which results are discarded, and its description.
+pub(crate) type Discarding = (ReplacementReason, &'static str);
+
+/// Results of a worker in quarantine.
+pub(crate) const QUARANTINE: Discarding =
+    (ReplacementReason::WorkerQuarantined, "the worker that ran it reported what is not true, and was quarantined");
+/// Results of a machine that is gone.
+pub(crate) const GONE: Discarding =
+    (ReplacementReason::MachineGone, "no worker is left with the processor and the libraries that ran it");
 
 impl WorkerName {
     /// Parses a name, checking its alphabet and length.

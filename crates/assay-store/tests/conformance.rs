@@ -1,7 +1,8 @@
-//! The embedded backends against the conformance suites.
+//! The backends against the conformance suites.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use assay_store::{LocalQueue, SqliteRecords, testing};
+use assay_store::{LocalQueue, PostgresOptions, PostgresRecords, SqliteRecords, testing};
+use assay_testkit::Postgres;
 
 #[tokio::test]
 async fn sqlite_records_conform() {
@@ -11,6 +12,40 @@ async fn sqlite_records_conform() {
     Box::pin(testing::records(async || {
         number.set(number.get() + 1);
         SqliteRecords::open(&folder.path().join(number.get().to_string()), "a test").unwrap()
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_records_conform() {
+    let folder = tempfile::tempdir().unwrap();
+    Box::pin(testing::records(async || {
+        let options = PostgresOptions::new(Postgres::shared().database());
+        PostgresRecords::open(&options, folder.path()).await.unwrap()
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sqlite_records_conform_when_shared() {
+    let folder = tempfile::tempdir().unwrap();
+    let number = std::cell::Cell::new(0);
+    Box::pin(testing::shared_store(async || {
+        number.set(number.get() + 1);
+        let folder = folder.path().join(number.get().to_string());
+        let server = SqliteRecords::open(&folder, "a server").unwrap();
+        [server, SqliteRecords::open_beside(&folder, "beside it").unwrap()]
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_records_conform_when_shared() {
+    let folder = tempfile::tempdir().unwrap();
+    Box::pin(testing::shared_store(async || {
+        let options = PostgresOptions::new(Postgres::shared().database());
+        let open = async || PostgresRecords::open(&options, folder.path()).await.unwrap();
+        [open().await, open().await]
     }))
     .await;
 }

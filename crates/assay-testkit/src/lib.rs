@@ -7,10 +7,12 @@
 
 mod archive;
 mod client;
+mod commit_cutter;
 mod fake_vision;
 mod http_fault_proxy;
 mod leftovers;
 mod onnx;
+mod postgres;
 mod program;
 mod python_server;
 mod s3_server;
@@ -22,10 +24,12 @@ mod wait;
 
 pub use archive::{VIOLATOR_THREADS, archive, cheat, cheats, example, now_s, violating_once, zip_folder};
 pub use client::{Answer, Client};
+pub use commit_cutter::CommitCutter;
 pub use fake_vision::{Asked, FakeVision, Saying};
 pub use http_fault_proxy::{HttpFault, HttpFaultProxy};
 pub use leftovers::{Jailed, jailed};
 pub use onnx::OnnxModel;
+pub use postgres::Postgres;
 pub use program::{Assay, Run, Running, home};
 pub use python_server::PythonServer;
 pub use s3_server::S3Server;

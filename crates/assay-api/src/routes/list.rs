@@ -110,15 +110,15 @@ documented {
     // For keys with the scope `verify` or `submit`.
     post("/webhooks/secret", webhooks::secret::handle).any_key();
     get("/webhooks/deliveries", webhooks::deliveries::handle).scope(Scope::Read);
+    post("/workers", workers::create::handle).scope(Scope::Admin);
+    get("/workers", workers::list::handle).scope(Scope::Admin);
+    post("/workers/{name}/drain", workers::drain::handle).scope(Scope::Admin);
+    delete("/workers/{name}", workers::revoke::handle).scope(Scope::Admin);
     post("/keys", keys::create::handle).scope(Scope::Admin);
     get("/keys", keys::list::handle).scope(Scope::Admin);
     // Any key may rotate itself.
     post("/keys/rotate", keys::rotate::handle).any_key();
     delete("/keys/{id}", keys::revoke::handle).scope(Scope::Admin);
-    post("/workers", workers::create::handle).scope(Scope::Admin);
-    get("/workers", workers::list::handle).scope(Scope::Admin);
-    post("/workers/{name}/drain", workers::drain::handle).scope(Scope::Admin);
-    delete("/workers/{name}", workers::revoke::handle).scope(Scope::Admin);
     post("/session", session::create::handle);
     get("/session", session::create::show);
     delete("/session", session::delete::handle);

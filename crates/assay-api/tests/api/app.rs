@@ -40,6 +40,7 @@ use tower::ServiceExt;
 pub(crate) const KEPT: Sha256Digest = Sha256Digest::new([0x4e; 32]);
 
 pub(crate) struct TestApp {
+    pub(crate) auditor: Arc<TestAuditor>,
     pub(crate) folder: TempDir,
     pub(crate) clock: Arc<TestClock>,
     pub(crate) live: Arc<LocalLiveProgress>,
@@ -63,16 +64,16 @@ impl Answer {
     }
 }
 
-/// Audits need a simulator, which the tests of the program have.
+/// Stands for the audits of the program, which need a simulator; finds what a test sets.
 #[derive(Debug)]
-struct Unaudited;
+pub(crate) struct TestAuditor(pub(crate) Mutex<Result<assay_api::AuditFinding, &'static str>>);
 
-impl assay_api::EpisodeAuditor for Unaudited {
+impl assay_api::EpisodeAuditor for TestAuditor {
     fn audit(
         &self,
         _episode: &assay_api::EpisodeToAudit,
     ) -> Result<assay_api::AuditFinding, Box<dyn std::error::Error + Send + Sync>> {
-        Err("there is no simulator".into())
+        Ok(self.0.lock().unwrap().clone()?)
     }
 }
 
@@ -101,11 +102,12 @@ impl TestApp {
         storage.keep_free(settings.disk.min_free_mib << 20);
         let forecast = QueueForecast::new(records.clone(), clock.clone(), settings.lanes);
         let live = Arc::new(LocalLiveProgress::default());
+        let auditor = Arc::new(TestAuditor(Mutex::new(Err("there is no simulator"))));
         let state = AppState {
             events: EventHub::new(records.clone(), clock.clone(), forecast.clone(), live.clone()),
             live: live.clone(),
             worker_fleet: assay_api::WorkerFleet::default(),
-            auditor: Arc::new(Unaudited),
+            auditor: auditor.clone(),
             audit_slots: Arc::new(tokio::sync::Semaphore::new(2)),
             forecast,
             records,
@@ -142,7 +144,7 @@ impl TestApp {
             metrics: None,
             readiness: Readiness::default(),
         };
-        Self { folder, clock, live, router: router(state.clone()), state }
+        Self { folder, clock, live, auditor, router: router(state.clone()), state }
     }
 
     /// Creates a key with these scopes.

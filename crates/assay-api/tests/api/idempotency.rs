@@ -188,7 +188,7 @@ async fn every_post_is_executed_once() {
             Some("connection") => connects,
             _ => &id,
         };
-        let path = endpoint.path.replace("{job_id}", job);
+        let path = endpoint.path.replace("{job_id}", job).replace("{name}", "gpu-07");
         let path = path.replace("{id}", if path.ends_with("/cancel") { &waiting } else { &submitted });
         let send = || match endpoint.path {
             "/submissions" => form(keyed(&path, &key, endpoint.path), &[POLICY, ARENA]),
@@ -196,6 +196,8 @@ async fn every_post_is_executed_once() {
             "/community/scenarios" => {
                 form(keyed(&path, &key, endpoint.path), &[Part::File("scenario", "s.zip", b"once 1")])
             }
+            "/workers" => json_request(&path, &key, endpoint.path, r#"{"name": "gpu-07"}"#),
+            "/workers/{name}/drain" => json_request(&path, &key, endpoint.path, r#"{"drain": true}"#),
             "/keys" => json_request(&path, &key, endpoint.path, r#"{"name": "ci", "scopes": ["read"]}"#),
             "/models" => {
                 let digest = "ab".repeat(32);

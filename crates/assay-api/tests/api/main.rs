@@ -37,3 +37,4 @@ mod submit_page;
 mod ui;
 mod verify;
 mod webhooks;
+mod workers;

@@ -4,11 +4,11 @@ use assay_model::{AccountId, ScenarioId, Sha256Digest};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, Row};
-use semver::Version;
 
 use super::SqliteRecords;
 use super::failure::SqlResult;
 use super::row::{all, change, first, json, micros, parsed, time, time_or_null, to_json, value};
+use crate::community::version_rank;
 use crate::{
     CommunityFilter, CommunityRecords, CommunityScenario, CommunitySort, CommunityVersion, InstalledVersion,
     NewVersion, PublishOutcome, PublishingFailures, StoreError,
@@ -163,14 +163,8 @@ fn publish(db: &Connection, new: &NewVersion, max_a_day: u32) -> SqlResult<Publi
 fn is_highest(db: &Connection, id: &str, (version, published_at): (&str, i64)) -> SqlResult<bool> {
     let sql = "SELECT version, published_at FROM community_versions WHERE id = ?1";
     let known = all(db, sql, [id], |row| Ok((row.get::<_, String>("version")?, row.get::<_, i64>("published_at")?)))?;
-    let new = rank(version, published_at);
-    Ok(known.iter().all(|(version, published_at)| rank(version, *published_at) <= new))
-}
-
-/// Returns the sort key of a version: semantic versions by precedence and, below them, all others by time of
-/// publication.
-fn rank(version: &str, published_at: i64) -> (Option<Version>, i64) {
-    (Version::parse(version).ok(), published_at)
+    let new = version_rank(version, published_at);
+    Ok(known.iter().all(|(version, published_at)| version_rank(version, *published_at) <= new))
 }
 
 fn list(db: &Connection, filter: &CommunityFilter) -> SqlResult<(Vec<CommunityScenario>, u64)> {

@@ -1,6 +1,6 @@
 //! The table of jobs: creates, reads, lists and ends them.
 
-use assay_model::{AccountId, EpisodeResult, JobEvent, JobHeader, JobId, JobKind, JobStatus};
+use assay_model::{AccountId, EpisodeResult, JobEvent, JobId, JobKind, JobStatus};
 use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, named_params};
@@ -96,14 +96,11 @@ pub(super) fn create(db: &Connection, job: &NewJob) -> SqlResult<u32> {
         Err(e) => return Err(e.into()),
     }
     models::claim(db, job)?;
-    // One shard, because only a single worker can count the connections that a server allows.
-    let remote = job.policy_path.is_none();
-    let size = if remote { episodes } else { job.shard_episodes.get() };
-    let shards = shards(&job.header, size);
+    let shards = job.shard_ranges();
     let sql = "INSERT INTO shards (job_id, shard, account, first_episode, end_episode, state, remote, runtime, cameras,
                                    memory_mib, confined)
                VALUES (?1, ?2, ?3, ?4, ?5, 'QUEUED', ?6, ?7, ?8, ?9, ?10)";
-    let runtime = job.header.runtime.as_ref().map(|runtime| runtime.sha256.to_string());
+    let (remote, runtime) = (job.is_remote(), job.header.runtime.as_ref().map(|runtime| runtime.sha256.to_string()));
     let (cameras, memory) = (job.header.render_profile.is_some(), job.demands.memory_mib);
     let confined = job.confinement().level();
     for (shard, (start, end)) in (0..).zip(&shards) {
@@ -112,17 +109,6 @@ pub(super) fn create(db: &Connection, job: &NewJob) -> SqlResult<u32> {
     }
     webhooks::create(db, job)?;
     Ok(u32::try_from(shards.len()).unwrap_or(u32::MAX))
-}
-
-/// Returns the first episode and the end of each shard. The showcase has its own shard, the first: its world is public
-/// and the others are not, and the time at which it runs must reveal nothing about them.
-fn shards(header: &JobHeader, size: u32) -> Vec<(u32, u32)> {
-    let (counted, episodes) = (header.plan.episodes, header.episodes_to_run());
-    let cut = |start: u32, end: u32| {
-        let starts = (start..end).step_by(usize::try_from(size.max(1)).unwrap_or(usize::MAX));
-        starts.map(move |first| (first, first.saturating_add(size).min(end)))
-    };
-    cut(counted, episodes).chain(cut(0, counted)).collect()
 }
 
 pub(super) fn get(db: &Connection, account: Option<&AccountId>, id: JobId) -> SqlResult<Option<JobRecord>> {
@@ -319,13 +305,6 @@ pub(super) fn read(row: &Row<'_>) -> SqlResult<JobRecord> {
             evidence_at: time_or_null(row, column(12, "evidence_removed_at"))?,
             policy_at: time_or_null(row, column(13, "policy_removed_at"))?,
         },
-        renders: render_counts(field::<Option<i64>>(row, column(15, "renders"))?.unwrap_or_default()),
+        renders: RenderCounts::unpack(field::<Option<i64>>(row, column(15, "renders"))?.unwrap_or_default()),
     })
-}
-
-/// Unpacks three counts of 20 bits each, as selected by [`COLUMNS`]. A job has far fewer episodes, and a single
-/// subquery keeps reads of jobs fast.
-fn render_counts(packed: i64) -> RenderCounts {
-    let count = |shift: u32| u32::try_from((packed >> shift) & 0xF_FFFF).unwrap_or_default();
-    RenderCounts { total: count(0), open: count(20), without_log: count(40) }
 }

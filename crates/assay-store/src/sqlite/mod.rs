@@ -20,7 +20,6 @@ mod failure;
 mod idempotency;
 mod jobs;
 mod keys;
-mod known_keys;
 mod lock;
 mod migrate;
 mod models;

@@ -12,14 +12,12 @@ use super::failure::SqlResult;
 use super::removals::UNNEEDED;
 use super::row::{all, change, expect_one, first, micros, parsed, time, time_or_null, value};
 use crate::{
-    AnnounceOutcome, Cap, CapExceeded, MAX_LISTED_JOBS, ModelQuota, ModelRecord, ModelRecords, ModelRemoval,
-    ModelState, NewJob, NewModel, StoreError,
+    AnnounceOutcome, MAX_LISTED_JOBS, ModelQuota, ModelRecord, ModelRecords, ModelRemoval, ModelState, NewJob,
+    NewModel, StoreError,
 };
 
 const COLUMNS: &str =
     "upload_id, account, sha256, size_bytes, name, received_bytes, created_at, expires_at, completed_at";
-/// Seconds after which an account that is over its quota may try again.
-const RETRY_S: u64 = 30;
 
 #[async_trait]
 impl ModelRecords for SqliteRecords {
@@ -150,14 +148,7 @@ fn admit(db: &Connection, new: &NewModel, quota: ModelQuota) -> SqlResult<()> {
     let has = first(db, sql, [new.account.as_str()], |row| {
         Ok((row.get::<_, i64>("models")?.unsigned_abs(), row.get::<_, i64>("bytes")?.unsigned_abs()))
     })?;
-    let (models, bytes) = has.unwrap_or_default();
-    let over = [(Cap::Models, quota.models, models, 1), (Cap::ModelBytes, quota.bytes, bytes, new.size_bytes)];
-    match over.into_iter().find(|(_, maximum, current, more)| current.saturating_add(*more) > *maximum) {
-        None => Ok(()),
-        Some((cap, maximum, current, _)) => {
-            Err(StoreError::CapExceeded(CapExceeded { cap, maximum, current, frees_at: None, retry_s: RETRY_S }).into())
-        }
-    }
+    Ok(crate::models::admit(quota, has.unwrap_or_default(), new.size_bytes)?)
 }
 
 fn remove(db: &Connection, account: &AccountId, sha256: Sha256Digest) -> SqlResult<ModelRemoval> {

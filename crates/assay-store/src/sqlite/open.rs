@@ -4,12 +4,13 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use assay_model::{Clock, SystemClock, WORKER_LEASE_S};
+use jiff::SignedDuration;
 use rusqlite::Connection;
 
 use super::checkpoint::Checkpointer;
 use super::connection::{connect, connect_writable, create_folder};
 use super::failure::database;
-use super::known_keys::KnownKeys;
 use super::lock::DataLock;
 use super::migrate::{MIGRATIONS, migrate, newest, refuse_newer, version};
 use super::open_error::OpenError;
@@ -19,6 +20,10 @@ use super::store::SqliteRecords;
 use super::writer::Writer;
 use super::{idempotency, recovery};
 use crate::StorageHealth;
+use crate::known_keys::KnownKeys;
+
+/// Time that workers on other hosts have after the start to renew their leases.
+const HOST_GRACE: SignedDuration = SignedDuration::from_secs(WORKER_LEASE_S as i64);
 
 impl SqliteRecords {
     /// Opens (or creates) the records of `folder` for a server, which must be the only one. All leases expire at once,
@@ -34,7 +39,8 @@ impl SqliteRecords {
         // A new file is durable only once its folder has been synced.
         let synced = File::open(folder).and_then(|f| f.sync_all());
         synced.map_err(|e| OpenError::file("sync", folder, e))?;
-        recovery::expire_all(&db).map_err(|failure| failure.while_doing("expiring old leases"))?;
+        recovery::expire_all(&db, SystemClock.now(), HOST_GRACE)
+            .map_err(|failure| failure.while_doing("expiring old leases"))?;
         idempotency::free_all(&db).map_err(|failure| failure.while_doing("freeing requests that died"))?;
         Self::assemble(db, file, Some(lock))
     }

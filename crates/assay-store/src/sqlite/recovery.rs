@@ -2,11 +2,11 @@
 
 use assay_model::{Blame, JobId};
 use async_trait::async_trait;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, Row};
 
 use super::failure::SqlResult;
-use super::row::{all, change, first, micros, parsed, time_or_null};
+use super::row::{all, change, first, micros, parsed, time_or_null, until};
 use super::{SqliteRecords, attempt_notes, jobs, renders};
 use crate::{JobFailure, MAX_LAPSES, ReconcileSummary, RecoveryRecords, StoreError, Work};
 
@@ -79,9 +79,12 @@ fn requeue_conclusion(db: &Connection, work: Work) -> SqlResult<bool> {
     Ok(change(db, sql, [job_id.to_string()])? == 1)
 }
 
-/// Expires all leases. The caller holds the data folder, so their holders are dead.
-pub(super) fn expire_all(db: &Connection) -> SqlResult<()> {
-    change(db, "UPDATE shards SET lease_until = 0 WHERE state = 'LEASED'", [])?;
+/// Expires the leases of this machine's workers: the caller holds the data folder, so they are dead. Workers on other
+/// hosts live on, and may renew theirs within `grace` from `now`.
+pub(super) fn expire_all(db: &Connection, now: Timestamp, grace: SignedDuration) -> SqlResult<()> {
+    change(db, "UPDATE shards SET lease_until = 0 WHERE state = 'LEASED' AND worker NOT GLOB 'host/*'", [])?;
+    let sql = "UPDATE shards SET lease_until = max(lease_until, ?1) WHERE state = 'LEASED' AND worker GLOB 'host/*'";
+    change(db, sql, [until(now, grace)])?;
     let sql = "UPDATE jobs SET judge_lease_until = 0 WHERE status = 'JUDGING' AND judge_worker IS NOT NULL";
     change(db, sql, [])?;
     renders::expire_all(db)

@@ -9,15 +9,11 @@ use rusqlite::{Connection, Row};
 use super::SqliteRecords;
 use super::failure::SqlResult;
 use super::row::{all, change, expect_one, first, json, micros, name, parsed, status, text, to_json, until};
+use crate::renders::{DISAPPEARED, MAX_NOTE_BYTES, has_file, is_rendered_later};
 use crate::{
     Lease, MAX_LAPSES, MAX_RENDER_RETRIES, RenderClaim, RenderFence, RenderRecords, RenderRequestOutcome,
     RenderReturnOutcome, RenderedEpisode, StoreError,
 };
-
-/// Note for an episode whose renderers disappeared too often.
-const DISAPPEARED: &str = "it could not be rendered: its renderers disappeared too often";
-/// Maximum length of a stored note, in bytes.
-const MAX_NOTE_BYTES: usize = 2048;
 
 #[async_trait]
 impl RenderRecords for SqliteRecords {
@@ -206,7 +202,7 @@ fn request(db: &Connection, job: JobId, record: Record) -> SqlResult<RenderReque
         json::<EpisodeResult>(row, "result")
     })?;
     let mut queued = 0;
-    for result in results.iter().filter(|result| record.wants(result) && has(&result.evidence, files::TRACE)) {
+    for result in results.iter().filter(|result| record.wants(result) && has_file(&result.evidence, files::TRACE)) {
         let sql = "SELECT job_id, episode, state, files, notes FROM renders WHERE job_id = ?1 AND episode = ?2";
         let known = first(db, sql, (&id, result.episode), rendering)?;
         if known.as_ref().is_some_and(|known| !known.done) {
@@ -215,10 +211,10 @@ fn request(db: &Connection, job: JobId, record: Record) -> SqlResult<RenderReque
         let mut drawn = known.map(|known| known.files).unwrap_or_default();
         let kept = to_json(&drawn)?;
         drawn.extend_from_slice(&result.evidence);
-        if has(&drawn, files::VIDEO) {
+        if has_file(&drawn, files::VIDEO) {
             continue;
         }
-        let part = if has(&drawn, files::LOG) { "VIDEO" } else { "LOG" };
+        let part = if has_file(&drawn, files::LOG) { "VIDEO" } else { "LOG" };
         let sql =
             "INSERT INTO renders (job_id, episode, part, state, later, files) VALUES (?1, ?2, ?3, 'QUEUED', ?4, ?5)
                    ON CONFLICT (job_id, episode) DO UPDATE SET part = excluded.part, state = 'QUEUED', failures = 0,
@@ -229,19 +225,11 @@ fn request(db: &Connection, job: JobId, record: Record) -> SqlResult<RenderReque
     Ok(RenderRequestOutcome::Queued(queued))
 }
 
-fn has(files: &[Artifact], name: &str) -> bool {
-    files.iter().any(|file| file.name.rsplit('/').next() == Some(name))
-}
-
-/// Adds the entry of a new result, to be rendered once its job has a verdict. Files that its evidence already contains
-/// (the showcase of a submission) are not rendered again.
+/// Adds the entry of a new result, to be rendered once its job has a verdict.
 pub(super) fn expect(db: &Connection, id: &str, result: &EpisodeResult) -> SqlResult<()> {
-    if !has(&result.evidence, files::TRACE) || has(&result.evidence, files::LOG) {
-        return Ok(());
-    }
     let header =
         first(db, "SELECT job_id, header FROM jobs WHERE job_id = ?1", [id], |row| json::<JobHeader>(row, "header"))?;
-    if header.is_some_and(|header| header.record.wants(result)) {
+    if header.is_some_and(|header| is_rendered_later(&header, result)) {
         let sql = "INSERT INTO renders (job_id, episode, part, state, later) VALUES (?1, ?2, 'LOG', 'WAITING', ?3)";
         change(db, sql, (id, result.episode, result.violations.is_empty()))?;
     }

@@ -10,12 +10,10 @@ use super::failure::SqlResult;
 use super::results::record;
 use super::row::{change, micros, until, value};
 use super::{SqliteRecords, attempt_notes, jobs};
+use crate::shards::MAX_REASON_BYTES;
 use crate::{
     Claim, Fence, JobFailure, Lease, MAX_RETRIES, RecordOutcome, ReturnOutcome, ShardRecords, ShardRequest, StoreError,
 };
-
-/// Maximum length of a reason stored with a shard, in bytes.
-const MAX_REASON_BYTES: usize = 2048;
 
 #[async_trait]
 impl ShardRecords for SqliteRecords {

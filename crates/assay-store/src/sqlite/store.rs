@@ -7,12 +7,12 @@ use rusqlite::Connection;
 use tokio::sync::watch;
 
 use super::failure::SqlResult;
-use super::known_keys::KnownKeys;
 use super::lock::DataLock;
 use super::open_error::OpenError;
 use super::readers::Readers;
 use super::reserve::Reserve;
 use super::writer::{Durability, Writer};
+use crate::known_keys::KnownKeys;
 use crate::{StorageHealth, StoreError};
 
 /// The records of one data folder.

@@ -1,27 +1,15 @@
 //! Takes a worker on another host out of service: its leases are void, and after a quarantine its results of unfinished
 //! jobs are discarded.
 
-use assay_model::{AttemptNote, Blame, EpisodeResult, JobId, ReplacedAttempt, ReplacementReason, sanitise};
+use assay_model::{AttemptNote, Blame, EpisodeResult, JobId, ReplacedAttempt, sanitise};
 use jiff::Timestamp;
 use rusqlite::Connection;
 
 use super::failure::SqlResult;
 use super::row::{all, change, field, first, json, micros, parsed, value};
 use super::{attempt_notes, jobs};
+use crate::workers::{Discarding, ENDED_BY_DISCARDED, GONE, MAX_QUARANTINE_REASON_BYTES, QUARANTINE};
 use crate::{JobFailure, Work, WorkerName, WorkerRemoval};
-
-/// Maximum length of a quarantine's reason, in bytes.
-const MAX_REASON_BYTES: usize = 1024;
-/// Message of a certification that ended at a result which was discarded.
-const ENDED_BY_DISCARDED: &str = "the episode at which it ended has to run again; submit the job again";
-
-/// The reason for which results are discarded, and its description.
-type Discarding = (ReplacementReason, &'static str);
-
-const QUARANTINE: Discarding =
-    (ReplacementReason::WorkerQuarantined, "the worker that ran it reported what is not true, and was quarantined");
-const GONE: Discarding =
-    (ReplacementReason::MachineGone, "no worker is left with the processor and the libraries that ran it");
 
 /// Queues the shards of a worker again; its leases are void.
 pub(super) fn requeue(db: &Connection, worker: &WorkerName) -> SqlResult<Vec<Work>> {
@@ -56,7 +44,7 @@ pub(super) fn quarantine(
 ) -> SqlResult<Option<WorkerRemoval>> {
     let sql = "UPDATE workers SET state = 'QUARANTINED', reason = ?2, state_since = ?3
                WHERE name = ?1 AND state <> 'QUARANTINED'";
-    if change(db, sql, (worker.as_str(), sanitise(reason, MAX_REASON_BYTES), micros(now)))? == 0 {
+    if change(db, sql, (worker.as_str(), sanitise(reason, MAX_QUARANTINE_REASON_BYTES), micros(now)))? == 0 {
         return Ok(None);
     }
     let mut removal = WorkerRemoval { requeued: requeue(db, worker)?, ..WorkerRemoval::default() };

@@ -21,11 +21,14 @@ mod renders;
 mod reviews;
 mod sessions;
 mod shards;
+mod shared_store;
 mod webhooks;
 mod workers;
 
 pub use fixtures::{at, episode, fingerprint, job, key, outcome, signed};
 pub use queue::queue;
+
+use std::sync::Arc;
 
 use crate::Records;
 
@@ -133,5 +136,32 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         workers::of_one_machine_run_all_of_a_job,
         workers::lose_their_leases_when_they_start_again_or_are_revoked,
         workers::that_lie_are_quarantined,
+    ];
+}
+
+/// Runs every case of two handles on one store, which `make` returns: two processes' if the backend allows them.
+/// Needs a runtime with several threads.
+///
+/// # Panics
+/// Panics if the backend does not conform.
+pub async fn shared_store<R: Records + 'static, M: AsyncFn() -> [R; 2]>(make: M) {
+    macro_rules! run {
+        ($($case:path),* $(,)?) => { $(
+            let [first, second] = make().await;
+            $case(&[Arc::new(first) as Arc<dyn Records>, Arc::new(second)]).await;
+        )* };
+    }
+    run![
+        shared_store::claims_never_meet,
+        shared_store::claims_are_fair,
+        shared_store::results_are_written_once,
+        shared_store::results_meet_cancellations_and_ends,
+        shared_store::followers_skip_no_event,
+        shared_store::caps_are_exact,
+        shared_store::a_job_is_accepted_once,
+        shared_store::an_idempotency_key_is_claimed_once,
+        shared_store::conclusions_are_drawn_once,
+        shared_store::expired_leases_are_taken_once,
+        shared_store::a_key_revoked_elsewhere_is_refused,
     ];
 }

@@ -6,9 +6,8 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
 
-use assay_model::Sha256Digest;
+use assay_model::{Clock, Sha256Digest, SystemClock};
 
 use super::error::ServerCallError;
 
@@ -77,7 +76,7 @@ impl InputCache {
         let path = self.folder.join(FILES).join(sha256.to_string());
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         if let Ok(file) = File::open(&path) {
-            file.set_modified(SystemTime::now())?;
+            file.set_modified(SystemClock.now().into())?;
             return Ok(path);
         }
         let incoming = tempfile::tempdir_in(self.folder.join(INCOMING))?;

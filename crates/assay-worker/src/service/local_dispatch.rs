@@ -183,7 +183,9 @@ impl Dispatch for LocalDispatch {
     fn give_back(&self, fence: Fence, how: ShardReturn) -> Result<(), DispatchError> {
         let (records, now) = (&self.options.records, self.options.clock.now());
         match how {
-            ShardReturn::Release => drop(self.wait(records.release_shard(fence))?),
+            ShardReturn::Release => {
+                self.wait(records.release_shard(fence))?;
+            }
             ShardReturn::Scenario { message } => {
                 let failure = JobFailure { blame: Blame::Scenario, message };
                 self.wait(records.fail_job(fence.job_id, failure, now))?;

@@ -4,7 +4,7 @@ use anyhow::{Context, anyhow};
 use assay_api::OsEntropy;
 use assay_api::keys::mint;
 use assay_model::{Clock, Scope, Scopes, SystemClock};
-use assay_store::{KeyId, KeyRecord, KeyRecords, SqliteRecords};
+use assay_store::{KeyId, KeyRecord, Records};
 use clap::Subcommand;
 use jiff::ToSpan;
 use serde_json::json;
@@ -59,8 +59,8 @@ pub(crate) fn run(command: &KeysCommand) -> Result<ExitStatus, Failure> {
     })
 }
 
-fn open(data: &DataArgs) -> Result<SqliteRecords, Failure> {
-    data.records("assay keys")
+async fn open(data: &DataArgs) -> Result<Box<dyn Records>, Failure> {
+    data.records("assay keys").await
 }
 
 async fn create(
@@ -75,14 +75,14 @@ async fn create(
     let now = SystemClock.now();
     let expires_at = expires_in.map(|days| now.checked_add((i64::from(days) * 24).hours())).transpose().or_usage()?;
     let (text, record) = mint(&OsEntropy, now, account, "command line", scopes, expires_at);
-    open(data)?.create_key(record).await.or_internal()?;
+    open(data).await?.create_key(record).await.or_internal()?;
     eprintln!("assay: keep this key; it is not shown again");
     super::stdout::print(text.reveal());
     Ok(ExitStatus::Success)
 }
 
 async fn list(data: &DataArgs, json: bool) -> Result<ExitStatus, Failure> {
-    let keys = open(data)?.keys(None).await.or_internal()?;
+    let keys = open(data).await?.keys(None).await.or_internal()?;
     if json {
         let rows: Vec<_> = keys.iter().map(row).collect();
         super::stdout::print(&serde_json::to_string_pretty(&json!({ "keys": rows })).or_internal()?);
@@ -117,7 +117,7 @@ fn row(key: &KeyRecord) -> serde_json::Value {
 async fn revoke(data: &DataArgs, id: &str) -> Result<ExitStatus, Failure> {
     let unknown = || Failure::Usage(anyhow!("there is no valid key with the id {id:?}; see assay keys list"));
     let id = KeyId::parse(id).ok_or_else(unknown)?;
-    if !open(data)?.revoke_key(&id, SystemClock.now()).await.or_internal()? {
+    if !open(data).await?.revoke_key(&id, SystemClock.now()).await.or_internal()? {
         return Err(unknown());
     }
     super::stdout::print(&format!("revoked {id}"));

@@ -3,9 +3,7 @@
 use anyhow::{Context, anyhow};
 use assay_api::OsEntropy;
 use assay_model::{Clock, Entropy, Isolation, ScenarioCard, ScenarioId, SeasonSecret, SystemClock};
-use assay_store::{
-    CommunityRecords, NewSeason, OpenSeasonOutcome, Season, SeasonPins, SeasonRecords, SeasonState, SqliteRecords,
-};
+use assay_store::{NewSeason, OpenSeasonOutcome, Records, Season, SeasonPins, SeasonState};
 use assay_worker::Engine;
 use clap::Subcommand;
 use serde_json::{Value, json};
@@ -67,8 +65,8 @@ pub(crate) fn run(command: &SeasonCommand) -> Result<ExitStatus, Failure> {
     })
 }
 
-fn records(data: &DataArgs) -> Result<SqliteRecords, Failure> {
-    data.records("assay season")
+async fn records(data: &DataArgs) -> Result<Box<dyn Records>, Failure> {
+    data.records("assay season").await
 }
 
 fn random_secret() -> SeasonSecret {
@@ -78,10 +76,10 @@ fn random_secret() -> SeasonSecret {
 }
 
 async fn open(data: &DataArgs, scenario: &str, json: bool) -> Result<ExitStatus, Failure> {
-    let records = records(data)?;
+    let records = records(data).await?;
     let engine = super::machine::engine(&super::machine::installation()?, Some(1), Isolation::Namespaces)?;
     let id: ScenarioId = scenario.parse().context("the scenario").or_usage()?;
-    let scenario = card(&records, &engine, &id).await?;
+    let scenario = card(&*records, &engine, &id).await?;
     let season = NewSeason {
         scenario: id,
         pins: SeasonPins::of(&scenario, engine.fingerprint().clone()),
@@ -92,7 +90,7 @@ async fn open(data: &DataArgs, scenario: &str, json: bool) -> Result<ExitStatus,
         OpenSeasonOutcome::New(season) => {
             let episodes = season.pins.episodes;
             let text = format!("opened {}: {episodes} episodes per submission", name(&season));
-            show(&records, &season, json, &text).await
+            show(&*records, &season, json, &text).await
         }
         OpenSeasonOutcome::Already(season) => {
             let advice = match season.state {
@@ -105,7 +103,7 @@ async fn open(data: &DataArgs, scenario: &str, json: bool) -> Result<ExitStatus,
 }
 
 /// Returns the card of a built-in scenario, or of the newest version of a published one.
-async fn card(records: &SqliteRecords, engine: &Engine, id: &ScenarioId) -> Result<ScenarioCard, Failure> {
+async fn card(records: &dyn Records, engine: &Engine, id: &ScenarioId) -> Result<ScenarioCard, Failure> {
     match engine.library().get(id) {
         Ok(scenario) => Ok(scenario.card()),
         Err(unknown) => {
@@ -117,7 +115,7 @@ async fn card(records: &SqliteRecords, engine: &Engine, id: &ScenarioId) -> Resu
 }
 
 async fn close(data: &DataArgs, scenario: &str, top: u32, json: bool) -> Result<ExitStatus, Failure> {
-    let records = records(data)?;
+    let records = records(data).await?;
     let id: ScenarioId = scenario.parse().context("the scenario").or_usage()?;
     let closing = records.begin_closing_season(&id, top, random_secret(), SystemClock.now()).await.or_internal()?;
     let Some(season) = closing else {
@@ -127,17 +125,17 @@ async fn close(data: &DataArgs, scenario: &str, top: u32, json: bool) -> Result<
         "{} accepts no more submissions; the running service reruns its first {top} entries on fresh seeds, then closes it",
         name(&season)
     );
-    show(&records, &season, json, &text).await
+    show(&*records, &season, json, &text).await
 }
 
 async fn list(data: &DataArgs, scenario: Option<&str>, json: bool) -> Result<ExitStatus, Failure> {
-    let records = records(data)?;
+    let records = records(data).await?;
     let id: Option<ScenarioId> = scenario.map(str::parse).transpose().context("the scenario").or_usage()?;
     let seasons = records.seasons(id.as_ref()).await.or_internal()?;
     if json {
         let mut rows = Vec::new();
         for season in &seasons {
-            rows.push(row(&records, season).await?);
+            rows.push(row(&*records, season).await?);
         }
         super::stdout::print(&serde_json::to_string_pretty(&json!({ "seasons": rows })).or_internal()?);
         return Ok(ExitStatus::Success);
@@ -158,7 +156,7 @@ async fn list(data: &DataArgs, scenario: Option<&str>, json: bool) -> Result<Exi
     Ok(ExitStatus::Success)
 }
 
-async fn show(records: &SqliteRecords, season: &Season, json: bool, text: &str) -> Result<ExitStatus, Failure> {
+async fn show(records: &dyn Records, season: &Season, json: bool, text: &str) -> Result<ExitStatus, Failure> {
     if json {
         super::stdout::print(&serde_json::to_string_pretty(&row(records, season).await?).or_internal()?);
     } else {
@@ -172,7 +170,7 @@ fn name(season: &Season) -> String {
 }
 
 /// Returns the JSON of a season, with its secrets once it is closed.
-async fn row(records: &SqliteRecords, season: &Season) -> Result<Value, Failure> {
+async fn row(records: &dyn Records, season: &Season) -> Result<Value, Failure> {
     let secrets = match season.is_closed() {
         true => records.season_secrets(&season.scenario, season.number).await.or_internal()?,
         false => None,

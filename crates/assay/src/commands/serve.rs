@@ -57,6 +57,9 @@ pub(crate) struct ServeArgs {
     /// Folder for the database, policies and evidence
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+    /// PostgreSQL database for the records, as postgres://USER@HOST/DATABASE [default: the data folder]
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
     /// Bucket for evidence and policy archives, as s3://BUCKET/PREFIX [default: the data folder]
     #[arg(long, value_name = "URL")]
     blobs: Option<String>,

@@ -58,6 +58,7 @@ fn describe() {
     gauge!("assay_evidence_bytes", "Size of the evidence on the disk.");
     gauge!("assay_db_queue_length", "Changes waiting for the database writer when the last one arrived.");
     histogram!("assay_db_commit_seconds", "Duration of database commits.");
+    counter!("assay_db_retries_total", "Transactions of the database repeated after a conflict or a lost connection.");
     histogram!("assay_episode_duration_seconds", "Wall-clock duration of episodes.");
     histogram!("assay_http_request_duration_seconds", "Time from a request to the start of its response.");
     counter!("assay_http_requests_total", "Requests answered.");

@@ -15,6 +15,7 @@ mod shutdown;
 mod startup;
 mod state;
 mod trial;
+mod wakeups;
 mod webhook_sender;
 
 pub(crate) use run::run;

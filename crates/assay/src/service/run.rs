@@ -17,6 +17,7 @@ use super::installed_versions;
 use super::shutdown::{announce_stop, drain, stop_signal, stopped};
 use super::startup::{create_first_key, data_folder, open_records, raise_file_limit, warn_of_weak_isolation};
 use super::state::{ServiceParts, state};
+use super::wakeups::wake_workers;
 use crate::settings::Settings;
 
 /// Folder of the signing keys in the data folder.
@@ -28,9 +29,8 @@ const SCENARIOS: &str = "scenarios";
 pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge>) -> anyhow::Result<()> {
     raise_file_limit();
     let data = data_folder(settings.server.data()?)?;
-    let database = open_records(settings, &data)?;
-    let storage = database.health();
-    let records: Arc<dyn Records> = Arc::new(database);
+    let opened = open_records(settings, &data).await?;
+    let (records, storage) = (Arc::clone(&opened.records), opened.health.clone());
     prepare_folders(&data)?;
     create_first_key(&*records, &data).await?;
     let listener = TcpListener::bind(settings.server.listen).await.with_context(|| {
@@ -70,7 +70,7 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
         runtime: tokio::runtime::Handle::current(),
     })?;
     state.readiness.set(Ok(()));
-    serve(listener, state, worker, stopping_preflights).await?;
+    serve(listener, state, worker, (stopping_preflights, opened.are_shared)).await?;
     keeping.await?;
     Ok(())
 }
@@ -97,7 +97,7 @@ async fn serve(
     listener: TcpListener,
     state: AppState,
     worker: WorkerService,
-    stopping_preflights: Cancel,
+    (stopping_preflights, are_records_shared): (Cancel, bool),
 ) -> anyhow::Result<()> {
     let address = listener.local_addr()?;
     let (stop, stopping) = watch::channel(false);
@@ -106,6 +106,10 @@ async fn serve(
     let maintenance = tokio::spawn(assay_api::run_maintenance(state.clone(), stopped(stopping.clone())));
     let webhooks = tokio::spawn(assay_api::deliver_webhooks(state.clone(), stopped(stopping.clone())));
     let counting = tokio::spawn(assay_api::count_workers(state.clone(), stopped(stopping.clone())));
+    let wakeups = are_records_shared.then(|| {
+        let (records, queue) = (Arc::clone(&state.records), Arc::clone(&state.queue));
+        tokio::spawn(wake_workers(records, queue, stopped(stopping.clone())))
+    });
     eprintln!("assay: listening on http://{address}");
     let served = assay_api::serve(listener, state, stopped(stopping)).await;
     // If serving failed, no signal has announced the stop.
@@ -114,6 +118,9 @@ async fn serve(
     maintenance.await?;
     webhooks.await?;
     counting.await?;
+    if let Some(wakeups) = wakeups {
+        wakeups.await?;
+    }
     watcher.abort();
     Ok(served?)
 }

@@ -1,7 +1,8 @@
 //! A trial of the engines outside of this machine, for `assay serve --check --connect`.
 
 use assay_api::OsEntropy;
-use assay_model::{Entropy, to_hex};
+use assay_model::{Entropy, ErrorChain, to_hex};
+use assay_store::PostgresRecords;
 use serde_json::{Value, json};
 
 use crate::settings::Settings;
@@ -23,11 +24,28 @@ pub(crate) struct EngineTrial {
 /// Tries every engine that the settings name.
 pub(crate) async fn try_engines(settings: &Settings) -> Vec<EngineTrial> {
     let mut trials = Vec::new();
+    if settings.store.url.is_some() {
+        trials.push(try_records(settings).await);
+    }
     if let Some(address) = settings.blobs.url.clone() {
         let problem = try_bucket(settings).await.err();
         trials.push(EngineTrial { setting: "blobs.url", address, problem });
     }
     trials
+}
+
+/// Connects to the database of the records and reads from it, and changes nothing.
+async fn try_records(settings: &Settings) -> EngineTrial {
+    let setting = "store.url";
+    match settings.store.postgres() {
+        Ok(Some(options)) => {
+            let problem = PostgresRecords::probe(&options).await.err();
+            // The address is shown without its password.
+            EngineTrial { setting, address: options.server(), problem: problem.map(|e| ErrorChain(&e).to_string()) }
+        }
+        Ok(None) => EngineTrial { setting, address: String::new(), problem: None },
+        Err(error) => EngineTrial { setting, address: String::new(), problem: Some(format!("{error:#}")) },
+    }
 }
 
 async fn try_bucket(settings: &Settings) -> Result<(), String> {

@@ -43,7 +43,7 @@ pub(super) struct Heading {
 }
 
 /// Settings whose flag has the name of their section.
-const SECTION_FLAGS: [&str; 1] = ["blobs.url"];
+const SECTION_FLAGS: [&str; 2] = ["blobs.url", "store.url"];
 /// Maximum length of a shown value, in bytes.
 const MAX_SHOWN: usize = 200;
 

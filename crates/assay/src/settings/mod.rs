@@ -20,6 +20,7 @@ mod log;
 mod server;
 mod show;
 mod sources;
+mod store;
 mod types;
 
 use assay_api::{
@@ -37,6 +38,7 @@ pub(crate) use self::load::Effective;
 pub(crate) use self::log::{LogFormat, LogLevel};
 pub(crate) use self::server::{MAX_EVIDENCE_MIB, MAX_LANES, ServerSettings};
 pub(crate) use self::sources::SettingSources;
+pub(crate) use self::store::StoreSettings;
 pub(crate) use self::types::{Network, SecretText};
 
 /// All sections.
@@ -45,6 +47,8 @@ pub(crate) use self::types::{Network, SecretText};
 pub(crate) struct Settings {
     /// The server: its address, its data folder, and the isolation of policies.
     pub(crate) server: ServerSettings,
+    /// The records: in a database in the data folder, or on a PostgreSQL server, which several servers can share.
+    pub(crate) store: StoreSettings,
     /// Evidence and policy archives: in the data folder, or in an object store (S3).
     pub(crate) blobs: BlobSettings,
     /// Uploads by clients.
@@ -71,6 +75,7 @@ impl Settings {
     /// Checks the rules that the types of the sections can't express.
     pub(crate) fn validate(&self) -> Result<(), InvalidSetting> {
         self.server.validate().map_err(|bad| bad.within("server"))?;
+        self.store.validate().map_err(|bad| bad.within("store"))?;
         self.blobs.validate().map_err(|bad| bad.within("blobs"))?;
         self.uploads.validate().map_err(|bad| bad.within("uploads"))?;
         self.models.validate().map_err(|bad| bad.within("models"))?;

@@ -26,6 +26,7 @@ mod once;
 mod operations;
 mod outages;
 mod packed;
+mod postgres;
 mod retention;
 mod servers;
 mod settings;

@@ -74,6 +74,7 @@ const LINKS: &[Link] = &[
     Link { from: ("models", "200"), id: "/models/0/sha256", to: MODEL },
     // Not from the list of keys, whose first key belongs to an administrator.
     Link { from: ("create_key", "201"), id: "/id", to: &[("revoke_key", "id")] },
+    Link { from: ("create_worker", "201"), id: "/name", to: &[("drain_worker", "name"), ("revoke_worker", "name")] },
 ];
 
 /// Adds the links to an operation, by its id.

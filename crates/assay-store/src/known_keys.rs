@@ -1,7 +1,7 @@
-//! Cache of API keys: every request needs one, and they hardly ever change.
+//! Cache of API keys for a backend: every request needs one, and they hardly ever change.
 //!
-//! An entry is valid until the next commit of this process, and for at most [`MAX_AGE`], within which a key that
-//! another process has revoked may still be accepted.
+//! An entry is valid until the next commit of this process (or, if the backend knows it, the next change of a key),
+//! and for at most [`MAX_AGE`], within which a key that another process has revoked may still be accepted.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ const MAX_AGE: Duration = Duration::from_secs(1);
 
 /// The cached keys.
 #[derive(Debug, Default)]
-pub(super) struct KnownKeys(Mutex<KeyCache>);
+pub(crate) struct KnownKeys(Mutex<KeyCache>);
 
 #[derive(Debug, Default)]
 struct KeyCache {
@@ -34,13 +34,31 @@ struct CachedKey {
 impl KnownKeys {
     /// Returns the key with this id; calls `read` if it is not cached. `commits` is the current number of commits of
     /// this process.
-    pub(super) fn get<E>(
+    pub(crate) fn get<E>(
         &self,
         id: &KeyId,
         commits: u64,
         read: impl FnOnce() -> Result<Option<KeyRecord>, E>,
     ) -> Result<Option<Arc<KeyRecord>>, E> {
         self.get_at(Instant::now(), id, commits, read)
+    }
+
+    /// Like [`Self::get`], for a backend whose reads are asynchronous.
+    pub(crate) async fn get_async<E>(
+        &self,
+        id: &KeyId,
+        commits: u64,
+        read: impl Future<Output = Result<Option<KeyRecord>, E>>,
+    ) -> Result<Option<Arc<KeyRecord>>, E> {
+        let now = Instant::now();
+        if let Some(key) = self.cached(now, id, commits) {
+            return Ok(Some(key));
+        }
+        let found = read.await?.map(Arc::new);
+        if let Some(key) = &found {
+            self.insert(now, id, commits, key);
+        }
+        Ok(found)
     }
 
     /// `now` and `commits` are taken before `read`, so a change during the read makes the entry invalid.

@@ -1,0 +1,238 @@
+//! A PostgreSQL server for tests: in a folder of its own, on a free port of loopback, gone with the test program.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::wait_for;
+
+/// The user of the databases, who needs no password.
+const USER: &str = "assay";
+/// A user whose password is [`Postgres::PASSWORD`].
+const LOCKED_USER: &str = "locked";
+/// Number of attempts at a free port, since another program may take it first.
+const PORT_ATTEMPTS: u32 = 5;
+/// Maximum time for the server to start, with recovery after a crash.
+const START: Duration = Duration::from_secs(60);
+/// Settings of every server: small, and without anything that works in the background for long.
+const SETTINGS: &str = "listen_addresses = '127.0.0.1'\nunix_socket_directories = ''\nmax_connections = 200\n\
+                        shared_buffers = 64MB\nlog_min_messages = warning\nlog_min_error_statement = panic\n";
+/// Ends the server of the folder `$1` and removes the folder once the test program has ended, however it ends: its
+/// end of standard input is closed then.
+const KEEPER: &str = "cat > /dev/null; pid=$(head -n 1 \"$1/data/postmaster.pid\" 2> /dev/null) && kill -QUIT \"$pid\"
+    for i in $(seq 200); do kill -0 \"$pid\" 2> /dev/null || break; sleep 0.05; done; rm -rf \"$1\"";
+
+/// A running PostgreSQL server. Dropping it stops it and removes its files.
+#[derive(Debug)]
+pub struct Postgres {
+    programs: PathBuf,
+    /// Removed by the keeper.
+    folder: PathBuf,
+    port: u16,
+    databases: AtomicU32,
+    keeper: Child,
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        drop(self.keeper.stdin.take());
+        // Waits, so that the port and the folder are free.
+        let _ = self.keeper.wait();
+    }
+}
+
+impl Postgres {
+    /// The password of the user in [`Self::locked_url`].
+    pub const PASSWORD: &'static str = "open sesame";
+
+    /// Returns the server that all tests of this program share. It does not flush, since nothing there must survive.
+    pub fn shared() -> &'static Self {
+        static SHARED: OnceLock<Postgres> = OnceLock::new();
+        SHARED.get_or_init(|| Self::start(&[("fsync", "off")]))
+    }
+
+    /// Starts a server with these settings.
+    ///
+    /// # Panics
+    /// Panics if PostgreSQL is not installed or does not start.
+    #[must_use]
+    pub fn start(settings: &[(&str, &str)]) -> Self {
+        Self::start_in(&std::env::temp_dir(), settings)
+    }
+
+    /// Like [`Self::start`], with its files in a new folder in `parent`, which all users can enter.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    #[must_use]
+    pub fn start_in(parent: &Path, settings: &[(&str, &str)]) -> Self {
+        let programs = programs();
+        let folder = TempDir::with_prefix_in("assay-postgres-", parent).unwrap().keep();
+        if let Some((user, group)) = unprivileged() {
+            chown(&folder, Some(user), Some(group)).unwrap();
+        }
+        let keeper = Command::new("sh").args(["-c", KEEPER, "keeper"]).arg(&folder).stdin(Stdio::piped()).spawn();
+        let mut server = Self { programs, folder, port: 0, databases: AtomicU32::new(0), keeper: keeper.unwrap() };
+        let data = server.data();
+        server.run("initdb", &["-D", &data, "-U", USER, "-A", "trust", "-E", "UTF8", "--locale", "C", "--no-sync"]);
+        let mut text = SETTINGS.to_owned();
+        for (name, value) in settings {
+            text.push_str(&format!("{name} = '{value}'\n"));
+        }
+        server.append("postgresql.conf", &text);
+        let users = fs::read_to_string(server.folder.join("data/pg_hba.conf")).unwrap();
+        let locked = format!("host all {LOCKED_USER} 127.0.0.1/32 scram-sha-256\n{users}");
+        fs::write(server.folder.join("data/pg_hba.conf"), locked).unwrap();
+        for attempt in 1.. {
+            server.port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+            server.append("postgresql.conf", &format!("port = {}\n", server.port));
+            match server.try_start() {
+                Ok(()) => break,
+                Err(log) => assert!(attempt < PORT_ATTEMPTS, "PostgreSQL did not start: {log}"),
+            }
+        }
+        server.sql("postgres", &format!("CREATE ROLE {LOCKED_USER} LOGIN PASSWORD '{}'", Self::PASSWORD));
+        server
+    }
+
+    /// Creates an empty database and returns its address.
+    pub fn database(&self) -> String {
+        let name = format!("test{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        self.sql("postgres", &format!("CREATE DATABASE {name}"));
+        self.url(&name)
+    }
+
+    /// Returns the address of a database.
+    #[must_use]
+    pub fn url(&self, database: &str) -> String {
+        format!("postgres://{USER}@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// Returns the address of a database for a user who needs a password and has no rights.
+    #[must_use]
+    pub fn locked_url(&self, database: &str) -> String {
+        format!("postgres://{LOCKED_USER}@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// Returns the port.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Runs a statement in a database and returns its output, without headers.
+    ///
+    /// # Panics
+    /// Panics if it fails.
+    pub fn sql(&self, database: &str, sql: &str) -> String {
+        let url = self.url(database);
+        self.run("psql", &["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", &url, "-c", sql])
+    }
+
+    /// Stops the server as a power cut would, except that the system keeps what it has.
+    pub fn stop_immediately(&self) {
+        self.run("pg_ctl", &["stop", "-D", &self.data(), "-m", "immediate", "-w"]);
+    }
+
+    /// Kills all processes of the server.
+    pub fn kill(&self) {
+        let lock = self.folder.join("data/postmaster.pid");
+        let pid = fs::read_to_string(&lock).unwrap();
+        let pid: i32 = pid.lines().next().unwrap().parse().unwrap();
+        let pid = rustix::process::Pid::from_raw(pid).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        // Its children notice that it is gone, and end.
+        wait_for("the end of the server's processes", START, || self.processes().is_empty().then_some(()));
+        // The server would refuse to start as long as nobody has asked for the exit code of its dead process.
+        fs::remove_file(lock).unwrap();
+    }
+
+    /// Starts the server again after [`Self::stop_immediately`] or [`Self::kill`].
+    ///
+    /// # Panics
+    /// Panics if it does not start.
+    pub fn start_again(&self) {
+        if let Err(log) = self.try_start() {
+            panic!("PostgreSQL did not start again: {log}");
+        }
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        let data = self.folder.join("data");
+        let of_server = |pid: &u32| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|folder| folder == data);
+        let entries = fs::read_dir("/proc").unwrap().flatten();
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(of_server).collect()
+    }
+
+    fn try_start(&self) -> Result<(), String> {
+        let log = self.folder.join("log");
+        let limit = START.as_secs().to_string();
+        let mut start = self.command("pg_ctl");
+        start.args(["start", "-D", &self.data(), "-w", "-t", &limit, "-l"]).arg(&log);
+        // The server inherits its output, which would keep a pipe open.
+        let status = start.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
+        if status.success() { Ok(()) } else { Err(fs::read_to_string(log).unwrap_or_default()) }
+    }
+
+    fn data(&self) -> String {
+        self.folder.join("data").to_str().unwrap().to_owned()
+    }
+
+    fn append(&self, file: &str, text: &str) {
+        use std::io::Write;
+        let file = fs::OpenOptions::new().append(true).open(self.folder.join("data").join(file));
+        file.unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(self.programs.join(program));
+        command.current_dir(&self.folder).stdin(Stdio::null()).env_remove("PGPASSWORD");
+        if let Some((user, group)) = unprivileged() {
+            command.uid(user).gid(group);
+        }
+        command
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) -> String {
+        let done = self.command(program).args(arguments).output().unwrap();
+        let (output, errors) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        assert!(done.status.success(), "{program} {arguments:?} failed: {output}{errors}");
+        output.trim().to_owned()
+    }
+}
+
+/// Returns the folder of the newest installed server.
+fn programs() -> PathBuf {
+    let version = |path: &Path| path.parent()?.file_name()?.to_str()?.parse::<u32>().ok();
+    let installed = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let debian = installed.map(|entry| entry.path().join("bin")).filter(|path| path.join("initdb").exists());
+    let on_path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&on_path).find(|path| path.join("initdb").exists());
+    debian
+        .max_by_key(|path| version(path))
+        .or(on_path)
+        .unwrap_or_else(|| panic!("PostgreSQL is not installed: run tools/setup --dev, or install postgresql"))
+}
+
+/// Returns the user and group as which the server runs if this process is root, as which it refuses to run.
+fn unprivileged() -> Option<(u32, u32)> {
+    if !rustix::process::getuid().is_root() {
+        return None;
+    }
+    let users = BufReader::new(fs::File::open("/etc/passwd").unwrap());
+    let found = users.lines().map_while(Result::ok).find_map(|line| {
+        let fields: Vec<&str> = line.split(':').collect();
+        (fields.first() == Some(&"postgres"))
+            .then(|| Some((fields.get(2)?.parse().ok()?, fields.get(3)?.parse().ok()?)))?
+    });
+    Some(found.unwrap_or_else(|| panic!("there is no user postgres: install Debian's package postgresql")))
+}
