@@ -67,7 +67,8 @@ pub fn audit(engine: &Engine, reported: ReportedEpisode<'_>, restep: bool) -> Re
     })
 }
 
-/// Returns the result of an episode without a step, with the claimed error.
+/// Returns the result of an episode without a step, with the claimed error, and the claimed trace hash: that of the
+/// world's start, if the policy received an observation.
 fn without_trace(reported: ReportedEpisode<'_>) -> Result<EpisodeResult, String> {
     let claimed = reported.claimed;
     let ends_so = matches!(
@@ -90,7 +91,6 @@ fn without_trace(reported: ReportedEpisode<'_>) -> Result<EpisodeResult, String>
         composite_score: 0.0,
         sim_time_s: 0.0,
         unsafe_time_s: 0.0,
-        trace_hash: None,
         seed: reported.seeds.policy,
         ..claimed.clone()
     })
