@@ -95,6 +95,17 @@ impl UrlSigner {
         to_hex(&mac.finalize().into_bytes())
     }
 
+    /// Returns a number that only this service can predict, always the same for the same label and name.
+    pub(crate) fn draw(&self, label: &[u8], name: &[u8]) -> u64 {
+        let mut mac = self.keyed();
+        mac.update(b"assay/draw/1\n");
+        mac.update(label);
+        mac.update(b"\n");
+        mac.update(name);
+        let bytes = mac.finalize().into_bytes();
+        bytes.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+    }
+
     /// Creates a keyed hasher: without the secret, the hashed content cannot be guessed and verified.
     pub(crate) fn content_hasher(&self) -> ContentHasher {
         let mut content = ContentHasher(self.keyed());

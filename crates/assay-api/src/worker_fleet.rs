@@ -1,14 +1,18 @@
 //! The workers on other hosts as a whole: how many lanes they have, and waking those that wait for a shard.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use assay_model::Fence;
 use assay_store::{Queue, Records, StoreError, Work, WorkerState};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Notify;
 
+/// Maximum number of claims whose evidence is counted.
+const MAX_CLAIMS: usize = 10_000;
 /// Time since its last call after which a worker no longer counts.
 const ABSENT: SignedDuration = SignedDuration::from_secs(90);
 
@@ -23,6 +27,8 @@ struct FleetState {
     /// Wakes those that wait for jobs of policy servers.
     servers: Notify,
     lanes: AtomicU32,
+    /// Bytes of evidence that were sent under each claim.
+    evidence: Mutex<HashMap<Fence, u64>>,
 }
 
 impl WorkerFleet {
@@ -43,6 +49,19 @@ impl WorkerFleet {
         let lanes = present.filter_map(|worker| Some(worker.registration.as_ref()?.lanes));
         self.0.lanes.store(lanes.fold(0, u32::saturating_add), Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Counts bytes of evidence sent under a claim; returns false, and counts nothing, if they would exceed `most`.
+    pub(crate) fn charge(&self, claim: Fence, bytes: u64, most: u64) -> bool {
+        let mut sent = self.0.evidence.lock().unwrap_or_else(PoisonError::into_inner);
+        if sent.len() >= MAX_CLAIMS {
+            // Claims that have ended long ago are not told apart; a running one begins to count again.
+            sent.clear();
+        }
+        let total = sent.entry(claim).or_default();
+        let fits = total.saturating_add(bytes) <= most;
+        *total += if fits { bytes } else { 0 };
+        fits
     }
 
     /// Wakes one waiting worker of each kind: the kind of the new shard is not known here.

@@ -55,7 +55,7 @@ fn audited(places: &Places, job: &AuditJob, trace: &Trace) -> Result<Audit, Audi
         return Ok(Audit { problem: None, result: Some(result), comparison: None });
     }
     let world = CompiledScenario::build(Arc::new(scenario)).map_err(|error| unusable(error.into()))?;
-    match restep(&world, job.seeds.world, trace) {
+    match restep(&world, job.seeds.world, trace, &job.claimed) {
         Ok(comparison) => Ok(Audit { problem: None, result: Some(result), comparison: Some(comparison) }),
         Err(why) => Ok(problem(why)),
     }
@@ -76,6 +76,11 @@ fn wrong_fact(scenario: &Scenario, job: &AuditJob, trace: &Trace) -> Option<Stri
     ];
     if seed != job.seeds.policy {
         return Some(format!("seed {seed}"));
+    }
+    let mut keys: Vec<&str> = trace.facts.iter().map(|(key, _)| key.as_str()).collect();
+    keys.sort_unstable();
+    if let Some(twice) = keys.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Some(format!("{} stands twice", twice[0]));
     }
     let wrong = expected.into_iter().find(|(key, value)| trace.fact(key) != Some(value.as_str()));
     wrong.map(|(key, _)| format!("{key} {}", trace.fact(key).unwrap_or("is missing")))

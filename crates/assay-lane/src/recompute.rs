@@ -66,7 +66,8 @@ pub(crate) fn recompute(scenario: &Scenario, trace: &Trace, claimed: &EpisodeRes
         clauses,
         violations,
         unsafe_time_s,
-        trace_hash: trace.hashes.last().map(|hash| Sha256Digest::new(*hash)),
+        // Without a step it is that of the world's start, which only the physics can show.
+        trace_hash: trace.hashes.last().map_or(claimed.trace_hash, |hash| Some(Sha256Digest::new(*hash))),
         ..claimed.clone()
     };
     let (weights, scales): (Vec<f64>, Vec<f64>) =
@@ -109,6 +110,9 @@ fn follow<'a>(scenario: &'a Scenario, trace: &Trace, is_unstable: bool) -> Resul
         if substep + 1 == decimation && !terminal {
             succeeded = task.update(&sample);
         }
+    }
+    if !rows.is_multiple_of(decimation) && !terminal && !is_unstable {
+        return Err("its trace ends within a control step".to_owned());
     }
     Ok(TraceOutcome { task, steps, succeeded, terminal, last_s: sample[0] })
 }

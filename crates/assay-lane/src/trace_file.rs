@@ -94,8 +94,8 @@ impl Trace {
     /// [`TraceFileError`] if the file is not a trace.
     pub fn read(path: &Path) -> Result<Self, TraceFileError> {
         let reader = SerializedFileReader::new(WholeFile::open(path)?)?;
-        if reader.metadata().num_row_groups() == 0 {
-            return Err(TraceFileError::Shape("no rows"));
+        if reader.metadata().num_row_groups() != 1 {
+            return Err(TraceFileError::Shape("not one group of rows"));
         }
         let group = reader.get_row_group(0)?;
         let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(usize::MAX);

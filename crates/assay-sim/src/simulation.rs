@@ -153,6 +153,16 @@ impl Simulation {
         &self.sample
     }
 
+    /// Computes the positions and velocities of bodies for the current state, which observations and controllers use.
+    /// Must precede [`Self::act`], unless [`Self::observe`] does.
+    pub fn refresh(&mut self) {
+        let now_s = self.data.time();
+        self.actors.place(&mut self.data, now_s);
+        self.data.kinematics();
+        self.data.com_pos();
+        self.data.com_vel();
+    }
+
     /// Appends the observation's arrays: raw little-endian doubles, images as bytes, depth images as
     /// little-endian single-precision numbers. Updates the kinematics first, so
     /// that positions belong to the current time and not to the start of the last physics step.
@@ -160,11 +170,7 @@ impl Simulation {
     /// # Errors
     /// [`RenderError`] if an image is due and cannot be rendered; a scenario without images needs no OpenGL.
     pub fn observe(&mut self, out: &mut Vec<u8>) -> Result<(), RenderError> {
-        let now_s = self.data.time();
-        self.actors.place(&mut self.data, now_s);
-        self.data.kinematics();
-        self.data.com_pos();
-        self.data.com_vel();
+        self.refresh();
         self.cameras.render_due(&mut self.data)?;
         let Self { data, sample, last_action, cameras, .. } = self;
         let mut from = Sources { data, sample, last_action, cameras };

@@ -187,7 +187,7 @@ impl Client {
     }
 }
 
-fn answer(result: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Option<Answer> {
+pub(crate) fn answer(result: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Option<Answer> {
     let mut response = result.ok()?;
     let text = response.body_mut().read_to_string().ok()?;
     Some(Answer { status: response.status().as_u16(), body: serde_json::from_str(&text).unwrap_or_default(), text })

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use assay_jail::give_to_jail;
 use assay_model::lane::{Audit, AuditJob, files};
-use assay_model::{AttemptNote, EpisodeResult, EpisodeSeeds, EpisodeStatus};
+use assay_model::{AttemptNote, EpisodeResult, EpisodeSeeds, EpisodeStatus, Termination};
 use assay_scenario::Scenario;
 
 use crate::episode::evidence;
@@ -70,8 +70,14 @@ pub fn audit(engine: &Engine, reported: ReportedEpisode<'_>, restep: bool) -> Re
 /// Returns the result of an episode without a step, with the claimed error.
 fn without_trace(reported: ReportedEpisode<'_>) -> Result<EpisodeResult, String> {
     let claimed = reported.claimed;
-    if claimed.steps > 0 || claimed.status == EpisodeStatus::Completed || claimed.error.is_none() {
-        return Err("it has steps, but no trace".to_owned());
+    let ends_so = matches!(
+        (claimed.status, claimed.termination),
+        (EpisodeStatus::PolicyError, Termination::PolicyError)
+            | (EpisodeStatus::PolicyTimeout, Termination::PolicyTimeout)
+            | (EpisodeStatus::Invalid, Termination::Unstable)
+    );
+    if claimed.steps > 0 || !ends_so || claimed.error.is_none() {
+        return Err("it has no trace, and is not that of an episode without a step".to_owned());
     }
     let empty = results::without_steps(reported.scenario, claimed.episode, reported.seeds);
     Ok(EpisodeResult {

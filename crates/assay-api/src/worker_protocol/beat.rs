@@ -13,6 +13,8 @@ use super::receive;
 use crate::http::{ApiError, Json};
 use crate::state::App;
 
+/// Index that no episode has.
+const MAX_EPISODES: u32 = 100_000;
 /// Maximum number of leases of a worker.
 const MAX_LEASES: usize = 4096;
 
@@ -22,7 +24,8 @@ pub(super) async fn handle(
     request: Request,
 ) -> Result<Json<BeatAnswer>, ApiError> {
     let request: BeatRequest = receive::json(&app, request).await?;
-    if request.leases.len() > MAX_LEASES || request.progress.len() > MAX_LEASES {
+    let are_plausible = request.progress.iter().all(|running| running.episode < MAX_EPISODES);
+    if request.leases.len() > MAX_LEASES || request.progress.len() > MAX_LEASES || !are_plausible {
         return Err(ApiError::invalid("leases", None, format!("a worker has at most {MAX_LEASES} leases")));
     }
     let (mut lost, mut jobs) = (Vec::new(), BTreeSet::new());
@@ -35,8 +38,8 @@ pub(super) async fn handle(
     }
     // Progress only of what it holds.
     for running in request.progress.iter().filter(|running| jobs.contains(&running.job_id)) {
-        let progress =
-            EpisodeProgress { episode: running.episode, step: running.step, max_steps: running.max_steps.max(1) };
+        let max_steps = running.max_steps.max(1);
+        let progress = EpisodeProgress { episode: running.episode, step: running.step.min(max_steps), max_steps };
         app.live.report(running.job_id, progress);
     }
     Ok(Json(BeatAnswer { lost, drain: worker.state == WorkerState::Draining }))

@@ -19,6 +19,10 @@ use super::receive;
 use crate::http::{ApiError, Json};
 use crate::state::App;
 
+/// Maximum number of shards that a worker holds for each lane: its own, and those that relieve sleeping policies.
+const LEASES_PER_LANE: u32 = 3;
+/// Maximum number of shards of policy servers, which need no lane of their own.
+const SERVER_LEASES: u32 = 4;
 /// Maximum number of excluded accounts.
 const MAX_EXCLUDED: usize = 1024;
 /// Interval at which a waiting worker looks for shards that it was not woken for: those that were postponed, or that
@@ -66,6 +70,9 @@ pub(super) async fn handle(
 
 async fn next(app: &App, worker: &WorkerRecord, request: &ClaimRequest) -> Result<Option<LeasedShard>, ApiError> {
     let Some(registration) = &worker.registration else { return Ok(None) };
+    if worker.shards >= registration.lanes.saturating_mul(LEASES_PER_LANE).saturating_add(SERVER_LEASES) {
+        return Ok(None);
+    }
     let here = app.fingerprint.digest() == registration.machine.digest();
     // Results of a season are comparable only on the machine that it was opened for.
     let trust = if worker.trusted && here { Confinement::Trusted } else { Confinement::Anywhere };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use assay_model::{Sha256Digest, episode_share};
 use axum::extract::{Path, Request, State};
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 
 use super::lease::{HeldShard, lost};
 use super::receive;
@@ -25,6 +25,13 @@ pub(super) async fn handle(
     let named = values.get("sha256").and_then(|text| text.parse::<Sha256Digest>().ok());
     let sha256 = named.ok_or_else(|| ApiError::not_found("SHA-256"))?;
     let limit = episode_share(app.settings.max_evidence_bytes, held.claim.header.episodes_to_run());
+    let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    let episodes = u64::try_from(held.claim.episodes.len()).unwrap_or(u64::MAX);
+    let most = limit.saturating_mul(episodes.saturating_mul(2)).max(limit);
+    if !app.worker_fleet.charge(held.claim.fence, length.unwrap_or(0), most) {
+        let message = format!("the shard's evidence exceeds {most} bytes");
+        return Err(ApiError::new(ErrorCode::PayloadTooLarge, message));
+    }
     let folder = app.blobs.incoming().map_err(|error| disk_error(&app, &error))?;
     let path = folder.path().join(RECEIVED);
     let received = receive::file(&app, (&held.claim.account, limit), request.into_body(), &path).await?;

@@ -11,6 +11,8 @@ use super::receive;
 use crate::http::ApiError;
 use crate::state::App;
 
+/// Message for the owner of a job that workers could not run: their own words stay in the log.
+const FAILED: &str = "an internal error of a worker; this server's log has the cause under the id of the job";
 /// Maximum pause of a postponed shard, in seconds.
 const MAX_PAUSE_S: u32 = 60;
 /// Maximum length of a message, in bytes.
@@ -28,7 +30,8 @@ pub(super) async fn handle(State(app): State<App>, held: HeldShard, request: Req
         }
         // A worker's word is not enough to blame a scenario, which was checked before it was published.
         ShardReturn::Scenario { message: reason } | ShardReturn::Fail { reason } => {
-            app.records.fail_shard(fence, &clean(&reason), now).await?
+            tracing::error!(job.id = %fence.job_id, shard = fence.shard, reason = clean(&reason), "shard failed on a worker");
+            app.records.fail_shard(fence, FAILED, now).await?
         }
     };
     held.claim.episodes.iter().for_each(|episode| app.live.end(fence.job_id, *episode));

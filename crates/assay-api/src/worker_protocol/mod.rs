@@ -17,6 +17,7 @@ mod notes;
 mod openapi;
 mod receive;
 mod register;
+mod reported;
 mod results;
 
 use assay_model::WORKER_PROTOCOL_PATH;

@@ -15,6 +15,8 @@ const MAX_LANES: u32 = 1024;
 /// Maximum number of labels, and maximum length of a name or a value, in bytes.
 const MAX_LABELS: usize = 32;
 const MAX_LABEL_BYTES: usize = 64;
+/// Maximum length of a fingerprint in JSON, in bytes.
+const MAX_MACHINE_BYTES: usize = 4096;
 /// Maximum number of runtimes.
 const MAX_RUNTIMES: usize = 64;
 
@@ -55,13 +57,27 @@ pub(super) async fn handle(
 }
 
 fn check(registration: &WorkerRegistration) -> Result<(), ApiError> {
-    let long = |text: &String| text.is_empty() || text.len() > MAX_LABEL_BYTES;
+    let long = |text: &String| {
+        text.is_empty() || text.len() > MAX_LABEL_BYTES || text.chars().any(|c| c.is_control() || !c.is_ascii())
+    };
+    let size = serde_json::to_vec(&registration.machine).map_or(usize::MAX, |text| text.len());
+    let machine = &registration.machine;
+    let texts = [&machine.mujoco, &machine.glibc, &machine.numpy, &machine.blas_core, &machine.scorer_version];
+    if size > MAX_MACHINE_BYTES
+        || texts.into_iter().chain(&machine.cpu_features).any(|text| text.chars().any(char::is_control))
+    {
+        return Err(ApiError::invalid("machine", None, "the worker's fingerprint is not one of assay's"));
+    }
+    if long(&registration.version) {
+        return Err(ApiError::invalid("version", None, "the worker's version is not one of assay's"));
+    }
     let labels = &registration.labels;
     if !(1..=MAX_LANES).contains(&registration.lanes) {
         return Err(ApiError::invalid("lanes", None, format!("a worker has 1 to {MAX_LANES} lanes")));
     }
     if labels.len() > MAX_LABELS || labels.iter().any(|(name, value)| long(name) || long(value)) {
-        let message = format!("a worker has at most {MAX_LABELS} labels of 1 to {MAX_LABEL_BYTES} bytes each");
+        let message =
+            format!("a worker has at most {MAX_LABELS} labels of 1 to {MAX_LABEL_BYTES} ASCII characters each");
         return Err(ApiError::invalid("labels", None, message));
     }
     if registration.runtimes.len() > MAX_RUNTIMES {

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use super::identity::RegisteredWorker;
 use super::lease::fence;
 use super::receive;
+use super::reported::{MAX_RESULT_BYTES, cleaned};
 use crate::blob_error::blob_error;
 use crate::disk::disk_error;
 use crate::http::{ApiError, ErrorCode, Json};
@@ -38,7 +39,10 @@ pub(super) async fn handle(
         let claim = app.records.leased_shard(fence).await?;
         outcomes.push(match claim {
             Some(claim) if claim.episodes.contains(&leased.result.episode) => {
-                record(&app, &worker, &claim, leased.result).await?
+                let (app, worker) = (app.clone(), worker.clone());
+                // On a task of its own: a worker that hangs up does not escape the finding.
+                let recorded = tokio::spawn(async move { record(&app, &worker, &claim, leased.result).await });
+                recorded.await.map_err(|e| ApiError::internal("recording a result panicked", &e))??
             }
             // Also the repetition of a result that completed the shard.
             _ => repeat(&app, fence, leased.result).await?,
@@ -61,7 +65,12 @@ async fn record(
     claim: &Claim,
     result: EpisodeResult,
 ) -> Result<ResultOutcome, ApiError> {
-    if let AuditFinding::Refuted(problem) = audit(app, claim, &result).await? {
+    if serde_json::to_vec(&result).is_ok_and(|text| text.len() > MAX_RESULT_BYTES) {
+        let message = format!("a result has at most {MAX_RESULT_BYTES} bytes");
+        return Err(ApiError::new(ErrorCode::PayloadTooLarge, message));
+    }
+    let result = cleaned(result, &claim.notes);
+    if let AuditFinding::Refuted(problem) = audit(app, worker, claim, &result).await? {
         return Err(quarantine(app, worker, claim, result.episode, &problem).await?);
     }
     let (fence, now) = (claim.fence, app.clock.now());
@@ -124,7 +133,12 @@ async fn quarantine(
 }
 
 /// Checks the evidence that a result lists, and audits it.
-async fn audit(app: &App, claim: &Claim, result: &EpisodeResult) -> Result<AuditFinding, ApiError> {
+async fn audit(
+    app: &App,
+    worker: &WorkerRecord,
+    claim: &Claim,
+    result: &EpisodeResult,
+) -> Result<AuditFinding, ApiError> {
     if let Some(problem) = wrong_list(app, claim, result) {
         return Ok(AuditFinding::Refuted(problem));
     }
@@ -151,7 +165,7 @@ async fn audit(app: &App, claim: &Claim, result: &EpisodeResult) -> Result<Audit
         claimed: result.clone(),
         notes: claim.notes.iter().filter(|note| AttemptNote::episode(note) == result.episode).cloned().collect(),
         trace,
-        restep: is_drawn(app),
+        restep: is_drawn(app, worker, claim, result.episode),
     };
     let (auditor, permit) = (app.auditor.clone(), app.audit_slots.clone().acquire_owned().await);
     let audited = tokio::task::spawn_blocking(move || {
@@ -168,8 +182,11 @@ async fn audit(app: &App, claim: &Claim, result: &EpisodeResult) -> Result<Audit
 /// Returns what is wrong with the list of evidence.
 fn wrong_list(app: &App, claim: &Claim, result: &EpisodeResult) -> Option<String> {
     let prefix = format!("episodes/{:03}/", result.episode);
-    let known: BTreeSet<&str> =
-        files::STEPPED.into_iter().chain([files::OBSERVATIONS, files::LOG, files::VIDEO, files::IMAGES]).collect();
+    // Log and video of a showcase come with the result; all others are rendered on the server.
+    let is_showcase = claim.header.arena.is_some() && result.episode >= claim.header.plan.episodes;
+    let rendered = [files::LOG, files::LOG_STATEMENT, files::VIDEO, files::IMAGES, files::VIDEO_STATEMENT];
+    let more = rendered.into_iter().filter(|_| is_showcase).chain([files::OBSERVATIONS]);
+    let known: BTreeSet<&str> = files::STEPPED.into_iter().chain(more).collect();
     let mut seen = BTreeSet::new();
     for file in &result.evidence {
         let name = file.name.strip_prefix(&prefix);
@@ -204,11 +221,13 @@ async fn trace(
     Ok(Some((path, work)))
 }
 
-/// Returns true if the physics of this episode are to run again: once in `workers.restep_one_in` on average, drawn
-/// after the evidence is fixed, so that a worker can't know.
-fn is_drawn(app: &App) -> bool {
+/// Returns true if the physics of this episode are to run again: once in `workers.restep_one_in` on average. The choice
+/// is fixed for each episode by a secret, so that sending a result again, or giving the shard back, changes nothing.
+/// Machines with another fingerprint compute other bits, so their episodes are not stepped here.
+fn is_drawn(app: &App, worker: &WorkerRecord, claim: &Claim, episode: u32) -> bool {
+    let here = app.fingerprint.digest();
+    let is_same_machine = worker.registration.as_ref().is_some_and(|worker| worker.machine.digest() == here);
     let one_in = u64::from(app.settings.workers.restep_one_in);
-    let mut random = [0; 8];
-    app.entropy.fill(&mut random);
-    one_in > 0 && u64::from_le_bytes(random).is_multiple_of(one_in)
+    let drawn = app.signer.draw(b"restep", format!("{}/{episode}", claim.fence.job_id).as_bytes());
+    is_same_machine && one_in > 0 && drawn.is_multiple_of(one_in)
 }

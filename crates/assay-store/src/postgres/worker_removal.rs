@@ -96,8 +96,11 @@ pub(super) async fn quarantine(
     Ok(Some(removal))
 }
 
-/// The unfinished jobs that are pinned to none of the machines $1.
-const ABSENT: &str = "FROM jobs WHERE status IN ('QUEUED', 'RUNNING') AND machine IS NOT NULL AND machine <> ALL($1)";
+/// The unfinished jobs that are pinned to none of the machines $1, and those that are pinned although nobody runs them
+/// or has run any of their episodes: whoever claimed them gave them back.
+const ABSENT: &str = "FROM jobs WHERE status IN ('QUEUED', 'RUNNING') AND machine IS NOT NULL AND (machine <> ALL($1)
+    OR NOT EXISTS (SELECT 1 FROM shards WHERE shards.job_id = jobs.job_id AND state = 'LEASED')
+       AND NOT EXISTS (SELECT 1 FROM episodes WHERE episodes.job_id = jobs.job_id))";
 
 /// Returns true if there are unfinished jobs that are pinned to none of `machines`.
 pub(super) async fn has_absent(db: PgSession, machines: &[String]) -> PgResult<bool> {
@@ -115,10 +118,13 @@ pub(super) async fn unpin(db: PgSession, machines: &[String], now: Timestamp) ->
         let sql = "UPDATE jobs SET machine = NULL, machine_fingerprint = NULL WHERE job_id = $1";
         change(&db, sql, &[&job.0]).await?;
         let sql = "SELECT job_id, episode FROM episodes WHERE job_id = $1 ORDER BY episode";
-        for episode in all(&db, sql, &[&job.0], |row| number::<u32>(row, "episode")).await? {
+        let episodes = all(&db, sql, &[&job.0], |row| number::<u32>(row, "episode")).await?;
+        if !episodes.is_empty() {
+            tracing::warn!(job.id = %job, "the machine that ran the job's episodes is gone: they run again");
+        }
+        for episode in episodes {
             requeued.extend(discard(&db, (job, episode), GONE, now).await?);
         }
-        tracing::warn!(job.id = %job, "the machine that ran the job's episodes is gone: they run again");
     }
     Ok(requeued)
 }

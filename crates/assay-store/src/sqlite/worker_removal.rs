@@ -11,6 +11,15 @@ use super::{attempt_notes, jobs};
 use crate::workers::{Discarding, ENDED_BY_DISCARDED, GONE, MAX_QUARANTINE_REASON_BYTES, QUARANTINE};
 use crate::{JobFailure, Work, WorkerName, WorkerRemoval};
 
+/// Condition for shards of jobs that are pinned to none of the machines ?1, a JSON list of digests.
+pub(super) const ABSENT: &str = "state IN ('QUEUED', 'LEASED') AND machine IS NOT NULL
+                                 AND machine NOT IN (SELECT value FROM json_each(?1))";
+/// Condition for shards of jobs that are pinned although nobody runs them or has run any of their episodes: whoever
+/// claimed them gave them back.
+pub(super) const UNTOUCHED: &str =
+    "state = 'QUEUED' AND machine IS NOT NULL AND job_id NOT IN (SELECT job_id FROM shards WHERE state = 'LEASED')
+     AND NOT EXISTS (SELECT 1 FROM episodes WHERE episodes.job_id = shards.job_id)";
+
 /// Queues the shards of a worker again; its leases are void.
 pub(super) fn requeue(db: &Connection, worker: &WorkerName) -> SqlResult<Vec<Work>> {
     let sql = "SELECT job_id, shard FROM shards WHERE state = 'LEASED' AND worker = ?1";
@@ -67,10 +76,10 @@ pub(super) fn quarantine(
 
 /// Discards the results of unfinished jobs that are pinned to none of `machines`, a JSON list of digests.
 pub(super) fn unpin(db: &Connection, machines: &str, now: Timestamp) -> SqlResult<Vec<Work>> {
-    let sql = "SELECT DISTINCT job_id FROM shards
-               WHERE state IN ('QUEUED', 'LEASED') AND machine NOT IN (SELECT value FROM json_each(?1))";
+    change(db, &format!("UPDATE shards SET machine = NULL WHERE {UNTOUCHED}"), [])?;
+    let sql = format!("SELECT DISTINCT job_id FROM shards WHERE {ABSENT}");
     let mut requeued = Vec::new();
-    for job in all(db, sql, [machines], |row| parsed::<JobId>(row, "job_id"))? {
+    for job in all(db, &sql, [machines], |row| parsed::<JobId>(row, "job_id"))? {
         let id = job.to_string();
         change(db, "UPDATE shards SET machine = NULL WHERE job_id = ?1", [&id])?;
         let sql = "SELECT job_id, episode FROM episodes WHERE job_id = ?1 ORDER BY episode";

@@ -8,7 +8,7 @@ use rusqlite::{Connection, Row};
 use super::SqliteRecords;
 use super::failure::{SqlResult, is_taken};
 use super::row::{all, change, field, first, json_or_null, micros, name, parsed, text, time, time_or_null, to_json};
-use super::worker_removal::{quarantine, requeue, revoke, unpin};
+use super::worker_removal::{ABSENT, UNTOUCHED, quarantine, requeue, revoke, unpin};
 use crate::{NewWorker, StoreError, Work, WorkerName, WorkerRecord, WorkerRecords, WorkerRemoval, WorkerState};
 
 /// The columns that [`read`] reads.
@@ -87,9 +87,8 @@ impl WorkerRecords for SqliteRecords {
     async fn unpin_jobs(&self, machines: &[Sha256Digest], now: Timestamp) -> Result<Vec<Work>, StoreError> {
         let machines = machines.iter().map(Sha256Digest::to_string).map(serde_json::Value::from);
         let machines = machines.collect::<serde_json::Value>().to_string();
-        let gone = "SELECT 1 FROM shards WHERE state IN ('QUEUED', 'LEASED') AND machine IS NOT NULL
-                    AND machine NOT IN (SELECT value FROM json_each(?1)) LIMIT 1";
-        if self.read("looking for jobs of absent machines", |db| first(db, gone, [&machines], |_| Ok(())))?.is_none() {
+        let gone = format!("SELECT 1 FROM shards WHERE {ABSENT} OR {UNTOUCHED} LIMIT 1");
+        if self.read("looking for jobs of absent machines", |db| first(db, &gone, [&machines], |_| Ok(())))?.is_none() {
             return Ok(Vec::new());
         }
         self.write("unpinning jobs", move |db| unpin(db, &machines, now)).await

@@ -111,6 +111,14 @@ pub(super) async fn of_one_machine_run_all_of_a_job(records: &dyn Records) {
     let other = Fingerprint { glibc: "2.41".into(), ..fingerprint() };
     let mut elsewhere = request("elsewhere");
     elsewhere.capabilities.machine = Some(other.clone());
+    let returned = records.claim_shard(&request("a"), at(1), LEASE).await.unwrap().unwrap();
+    assert_eq!(records.unpin_jobs(&[fingerprint().digest(), other.digest()], at(1)).await.unwrap(), []);
+    assert_eq!(records.claim_shard(&elsewhere, at(1), LEASE).await.unwrap(), None, "it may run there");
+    records.release_shard(returned.fence).await.unwrap();
+    assert_eq!(records.unpin_jobs(&[fingerprint().digest(), other.digest()], at(1)).await.unwrap(), []);
+    let taken = records.claim_shard(&elsewhere, at(1), LEASE).await.unwrap().unwrap();
+    records.release_shard(taken.fence).await.unwrap();
+    assert_eq!(records.unpin_jobs(&[fingerprint().digest(), other.digest()], at(1)).await.unwrap(), []);
     let first = records.claim_shard(&request("a"), at(1), LEASE).await.unwrap().unwrap();
     assert_eq!(records.claim_shard(&elsewhere, at(1), LEASE).await.unwrap(), None, "the job is pinned");
     records.record_episode(first.fence, episode(first.episodes[0]), at(2)).await.unwrap();

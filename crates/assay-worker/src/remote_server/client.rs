@@ -83,19 +83,27 @@ impl ProtocolClient {
         })
     }
 
-    /// Writes a file from the server to `file`. Tries again for a temporary reason.
-    pub(super) fn fetch(&self, path: &str, sha256: Sha256Digest, file: &Path) -> Result<(), ServerCallError> {
+    /// Writes a file of at most `limit` bytes from the server to `file`. Tries again for a temporary reason.
+    pub(super) fn fetch(
+        &self,
+        path: &str,
+        (sha256, limit): (Sha256Digest, u64),
+        file: &Path,
+    ) -> Result<(), ServerCallError> {
         self.patiently(|| {
             let mut response = self.download(path)?;
             let mut target = File::create(file)?;
             let mut hash = Sha256Writer::default();
             let mut body = response.body_mut().as_reader();
-            let mut buffer = vec![0; 64 << 10];
+            let (mut buffer, mut left) = (vec![0; 64 << 10], limit);
             loop {
                 let read = body.read(&mut buffer).map_err(|error| self.unreachable(error))?;
                 if read == 0 {
                     break;
                 }
+                left = left
+                    .checked_sub(read as u64)
+                    .ok_or_else(|| ServerCallError::WrongFile(format!("{sha256}, a file of at most {limit} bytes")))?;
                 hash.update(&buffer[..read]);
                 target.write_all(&buffer[..read])?;
             }

@@ -30,6 +30,9 @@ use crate::shards::dispatch::{Dispatch, DispatchError};
 use crate::shards::intervals::TICK;
 use crate::{Cancel, Engine, SessionError};
 
+/// Maximum length of an archive and of a model whose length is not declared, in bytes: an operator may allow clients less.
+const MAX_ARCHIVE: u64 = 16 << 30;
+const MAX_MODEL: u64 = 1 << 40;
 /// Maximum pause after a claim that failed; it doubles from a second.
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
@@ -135,14 +138,14 @@ impl HttpDispatch {
         }
     }
 
-    fn cached(&self, fence: Fence, sha256: Sha256Digest, path: &str) -> Result<PathBuf, SessionError> {
+    fn cached(&self, fence: Fence, (sha256, limit): (Sha256Digest, u64), path: &str) -> Result<PathBuf, SessionError> {
         let needed = {
             let mut needed = self.needed.lock().unwrap_or_else(PoisonError::into_inner);
             needed.entry(fence).or_default().insert(sha256);
             needed.values().flatten().copied().collect()
         };
         let lease = self.lease(fence).map_err(outage)?;
-        let fetch = |file: &Path| self.client.fetch(&format!("/leases/{lease}/{path}"), sha256, file);
+        let fetch = |file: &Path| self.client.fetch(&format!("/leases/{lease}/{path}"), (sha256, limit), file);
         self.checked(self.cache.get(sha256, &needed, fetch)).map_err(outage)
     }
 }
@@ -216,13 +219,14 @@ impl Dispatch for HttpDispatch {
         let AssignedPolicy::Archive { sha256, .. } = &shard.policy else {
             return Err(SessionError::internal("the policy has no archive"));
         };
-        self.cached(shard.fence, *sha256, "policy").map(ArchiveFile::at)
+        self.cached(shard.fence, (*sha256, MAX_ARCHIVE), "policy").map(ArchiveFile::at)
     }
 
     fn models(&self, shard: &Assignment) -> Result<Vec<ModelFile>, SessionError> {
         let AssignedPolicy::Archive { models, .. } = &shard.policy else { return Ok(Vec::new()) };
         let file = |model: &assay_model::DeclaredModel| {
-            let host = self.cached(shard.fence, model.sha256, &format!("models/{}", model.sha256))?;
+            let limit = model.size_bytes.unwrap_or(MAX_MODEL);
+            let host = self.cached(shard.fence, (model.sha256, limit), &format!("models/{}", model.sha256))?;
             Ok(ModelFile { path: model.path.clone(), host, data: self.cache.folder().to_owned() })
         };
         models.iter().map(file).collect()

@@ -53,7 +53,8 @@ fn download((client, lease): (&ProtocolClient, &str), folder: &Path) -> Result<(
         let path =
             inside(folder, &file.path).ok_or_else(|| ServerCallError::WrongFile("a scenario's file".to_owned()))?;
         fs::create_dir_all(path.parent().unwrap_or(folder))?;
-        client.fetch(&format!("/leases/{lease}/scenario/{}", file.sha256), file.sha256, &path)?;
+        let expected = (file.sha256, file.size_bytes);
+        client.fetch(&format!("/leases/{lease}/scenario/{}", file.sha256), expected, &path)?;
     }
     Ok(())
 }

@@ -21,6 +21,8 @@ use crate::shards::warm_lane::WarmLane;
 use crate::shards::{relief, server_jobs};
 use crate::{Cancel, Engine, WallBudget};
 
+/// Maximum of each part of the budget for sleeping policies, in seconds: ten days.
+const MAX_WALL_BUDGET_S: f64 = 864_000.0;
 /// Interval at which leases are checked that could not be renewed.
 const CHECK: Duration = Duration::from_secs(1);
 
@@ -150,9 +152,11 @@ impl RemoteWorker {
 
 /// Returns the server's budget for sleeping policies.
 fn wall_budget(answer: &RegisterAnswer) -> Result<WallBudget, ServerCallError> {
-    let base = Duration::try_from_secs_f64(answer.wall_budget_s);
-    let base = base.map_err(|_| ServerCallError::WrongFile("a budget for sleeping policies".to_owned()))?;
-    Ok(WallBudget { base, per_simulated_s: answer.wall_budget_per_simulated_s })
+    let (base_s, per_simulated_s) = (answer.wall_budget_s, answer.wall_budget_per_simulated_s);
+    if !(0.0..=MAX_WALL_BUDGET_S).contains(&base_s) || !(0.0..=MAX_WALL_BUDGET_S).contains(&per_simulated_s) {
+        return Err(ServerCallError::WrongFile("a budget for sleeping policies".to_owned()));
+    }
+    Ok(WallBudget { base: Duration::from_secs_f64(base_s), per_simulated_s })
 }
 
 fn run_lane(runner: &ShardRunner, core: usize) {

@@ -2,10 +2,15 @@
 
 use std::time::{Duration, SystemTime};
 
+use assay_store::WorkerRecord;
+use jiff::SignedDuration;
+
 use super::shared::WorkerShared;
 
 /// Interval of the reconciler.
 const RECONCILE: Duration = Duration::from_secs(3);
+/// Time since a worker's last call after which its machine counts as gone: its jobs run again elsewhere.
+const ABSENCE: SignedDuration = SignedDuration::from_hours(1);
 /// Maximum number of hints published at the start for work left from before.
 const MAX_PRIMED: u32 = 4096;
 
@@ -42,7 +47,11 @@ impl WorkerShared {
         let (records, now) = (&self.options.records, self.options.clock.now());
         let unpinned = self.wait(async {
             let workers = records.workers().await?;
-            let admitted = workers.iter().filter(|worker| worker.is_admitted(now));
+            let is_present = |worker: &&WorkerRecord| {
+                let seen = worker.seen_at.is_some_and(|seen| now.duration_since(seen) < ABSENCE);
+                worker.is_admitted(now) && seen
+            };
+            let admitted = workers.iter().filter(is_present);
             let machines = admitted.filter_map(|worker| Some(worker.registration.as_ref()?.machine.digest()));
             let here = self.options.engine.fingerprint().digest();
             records.unpin_jobs(&machines.chain([here]).collect::<Vec<_>>(), now).await

@@ -37,6 +37,7 @@ mod strangers;
 mod upgrades;
 mod videos;
 mod webhooks;
+mod workers;
 
 use std::time::Duration;
 

@@ -1,0 +1,47 @@
+//! The parts of a result that an audit cannot derive from the trace: bounded, cleaned, and taken from the records where
+//! these know better.
+
+use assay_model::{AttemptNote, EpisodeResult, sanitise};
+
+/// Maximum length of a result in JSON, in bytes.
+pub(super) const MAX_RESULT_BYTES: usize = 512 << 10;
+/// Maximum lengths of texts, in bytes.
+const MAX_MESSAGE_BYTES: usize = 4 << 10;
+const MAX_LOG_BYTES: usize = 64 << 10;
+const MAX_NAME_BYTES: usize = 64;
+/// Maximum number of notes, and of bodies or joints named by a violation.
+const MAX_NOTES: usize = 16;
+const MAX_INVOLVED: usize = 8;
+
+/// Returns the result with clean texts and plausible numbers. Its replaced attempts are those of the `notes`, which the
+/// worker sent while the episode ran.
+pub(super) fn cleaned(mut result: EpisodeResult, notes: &[AttemptNote]) -> EpisodeResult {
+    if let Some(error) = &mut result.error {
+        error.message = sanitise(&error.message, MAX_MESSAGE_BYTES);
+        error.log_tail = sanitise(&error.log_tail, MAX_LOG_BYTES);
+    }
+    result.evidence_notes.truncate(MAX_NOTES);
+    result.evidence_notes.iter_mut().for_each(|note| *note = sanitise(note, MAX_MESSAGE_BYTES));
+    for violation in &mut result.violations {
+        violation.involved.truncate(MAX_INVOLVED);
+        for involved in &mut violation.involved {
+            involved.signal = sanitise(&involved.signal, MAX_NAME_BYTES);
+            involved.names.truncate(MAX_INVOLVED);
+            involved.names.iter_mut().for_each(|name| *name = sanitise(name, MAX_NAME_BYTES));
+        }
+    }
+    if !(result.wall_time_s.is_finite() && result.wall_time_s >= 0.0) {
+        result.wall_time_s = 0.0;
+    }
+    result.deadline_misses = result.deadline_misses.min(result.steps);
+    result.clipped_actions = result.clipped_actions.min(result.steps);
+    let is_time = |ms: f64| ms.is_finite() && ms >= 0.0;
+    result.policy_latency_ms =
+        result.policy_latency_ms.filter(|ms| is_time(ms.p50) && is_time(ms.p95) && is_time(ms.max));
+    let replaced = notes.iter().filter_map(|note| match note {
+        AttemptNote::Replaced(replaced) if replaced.episode == result.episode => Some(replaced.clone()),
+        _ => None,
+    });
+    result.replaced_attempts = replaced.collect();
+    result
+}

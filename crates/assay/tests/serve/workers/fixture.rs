@@ -1,0 +1,128 @@
+//! A server without lanes, and a recording of all that a real worker sends for a job.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::{Arc, Mutex};
+
+use assay_model::{JobStatus, Sha256Digest, Verdict};
+use assay_testkit::{Assay, Client, PassingRequest, ProtocolWorker, Server, TamperingProxy, example, zip_folder};
+use serde_json::Value;
+
+use crate::{CARTPOLE, JOB_LIMIT, serve};
+
+/// The id of the published scenario.
+pub(super) const POLE: &str = "admin.pole";
+
+/// Starts a server that has no lanes, with these settings.
+#[track_caller]
+pub(super) fn lanes_elsewhere(assay: &Assay, settings: &[&str]) -> (Server, Client) {
+    let settings: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
+    let server = assay.serve(&assay.path("data"), &[&["--lanes", "0"], &*settings].concat());
+    let client = server.client(&fs::read_to_string(assay.path("data/bootstrap-key")).unwrap());
+    (server, client)
+}
+
+/// Submits a job of a known-answer policy without videos.
+#[track_caller]
+pub(super) fn submit(client: &Client, policy: &str, episodes: &str) -> String {
+    let parts = [("scenario", CARTPOLE), ("num_episodes", episodes), ("record", "none")];
+    client.verify(&zip_folder(&example(CARTPOLE, policy)), &parts)
+}
+
+/// Returns a worker's row of `GET /v1/workers`.
+#[track_caller]
+pub(super) fn worker_row(client: &Client, name: &str) -> Value {
+    let answer = client.get("/v1/workers");
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    let found = answer.body["workers"].as_array().unwrap().iter().find(|worker| worker["name"] == name).cloned();
+    found.unwrap_or_else(|| panic!("no worker {name} in {}", answer.body))
+}
+
+/// Publishes the cart-pole as [`POLE`], on a server with lanes that has ended afterwards. Returns its digest.
+#[track_caller]
+pub(super) fn publish_pole(assay: &Assay) -> Value {
+    let renamed = |_: &str, text: String| text.replacen(&format!("id = \"{CARTPOLE}\""), "id = \"pole\"", 1);
+    let folder = assay.copy_scenario(CARTPOLE, "copy", renamed);
+    let (_server, client) = serve(assay);
+    let made = client.try_publish(&zip_folder(&folder), &[("tags", "mine")]).unwrap();
+    assert_eq!((made.status, made.body["id"].as_str()), (201, Some(POLE)), "{}", made.body);
+    made.body["digest"].clone()
+}
+
+/// Evidence by SHA-256.
+pub(super) type Files = BTreeMap<Sha256Digest, Vec<u8>>;
+
+/// The requests of an honest worker.
+#[derive(Debug)]
+pub(super) struct HonestRun {
+    /// The body of its registration.
+    pub(super) registration: Value,
+    /// The result of each episode.
+    pub(super) results: Vec<Value>,
+    pub(super) files: Files,
+}
+
+impl HonestRun {
+    /// Records two episodes of a known-answer policy on a real worker behind a proxy.
+    #[track_caller]
+    pub(super) fn record(assay: &Assay, (server, client): (&Server, &Client), policy: &str) -> Self {
+        let seen: Arc<Mutex<Vec<PassingRequest>>> = Arc::default();
+        let passing = Arc::clone(&seen);
+        let proxy = TamperingProxy::start(server.address(), move |request| {
+            passing.lock().unwrap().push(request.clone());
+            None
+        });
+        let name = format!("honest-{policy}");
+        let token = assay.worker_token(&assay.path("data"), &name);
+        let worker = assay.work(proxy.address(), (&name, &token), &[]);
+        let job = client.ended_job(&submit(client, policy, "2"), JOB_LIMIT);
+        let verdict = if policy == "reckless" { Verdict::Unsafe } else { Verdict::Safe };
+        assert_eq!((job.status, job.verdict), (JobStatus::Completed, Some(verdict)), "{:?}", job.error_message);
+        drop(worker);
+        Self::read(&seen.lock().unwrap())
+    }
+
+    fn read(requests: &[PassingRequest]) -> Self {
+        let json = |request: &PassingRequest| serde_json::from_slice::<Value>(&request.body).unwrap();
+        let of = |path: &'static str| requests.iter().filter(move |request| request.path.ends_with(path));
+        let mut results: Vec<Value> =
+            of("/results").map(|request| json(request)["results"][0]["result"].take()).collect();
+        results.sort_by_key(|result| result["episode"].as_u64());
+        let files = requests.iter().filter(|request| request.method == "PUT");
+        let files = files.map(|request| (Sha256Digest::of(&request.body), request.body.clone())).collect();
+        Self { registration: of("/register").map(json).next().unwrap(), results, files }
+    }
+
+    /// Returns the content of an episode's file.
+    pub(super) fn file(&self, episode: usize, name: &str) -> &[u8] {
+        let listed = self.results[episode]["evidence"].as_array().unwrap();
+        let file = listed.iter().find(|file| file["name"].as_str().unwrap().ends_with(name)).unwrap();
+        &self.files[&file["sha256"].as_str().unwrap().parse::<Sha256Digest>().unwrap()]
+    }
+
+    /// Creates a worker and registers it like the honest one.
+    #[track_caller]
+    pub(super) fn impostor(&self, assay: &Assay, server: &Server, name: &str) -> ProtocolWorker {
+        let token = assay.worker_token(&assay.path("data"), name);
+        ProtocolWorker::register(server.address(), &token, &self.registration)
+    }
+
+    /// Stores the evidence that a result lists, as far as it was recorded.
+    #[track_caller]
+    pub(super) fn store(&self, worker: &ProtocolWorker, lease: &str, result: &Value) {
+        let listed = result["evidence"].as_array().into_iter().flatten();
+        let digests = listed.filter_map(|file| file["sha256"].as_str()?.parse::<Sha256Digest>().ok());
+        for file in digests.filter_map(|digest| self.files.get(&digest)) {
+            let stored = worker.upload(lease, file);
+            assert_eq!(stored.status, 204, "{}", stored.body);
+        }
+    }
+}
+
+/// Replaces a file that a result lists.
+pub(super) fn replace_file(result: &mut Value, name: &str, content: &[u8]) {
+    let listed = result["evidence"].as_array_mut().unwrap();
+    let file = listed.iter_mut().find(|file| file["name"].as_str().unwrap().ends_with(name)).unwrap();
+    file["sha256"] = Sha256Digest::of(content).to_string().into();
+    file["size_bytes"] = content.len().into();
+}

@@ -1,0 +1,88 @@
+//! Traces that are consistent in themselves, but not with the physics. A recomputation cannot see them; running the
+//! physics again does.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use assay_model::{JobStatus, Verdict};
+use assay_testkit::{Assay, home};
+use serde_json::Value;
+
+use super::fixture::{HonestRun, lanes_elsewhere, replace_file, submit, worker_row};
+use crate::{JOB_LIMIT, assay};
+
+/// Kinds of forgery of `forge_trace.py`, and words of the reason for the quarantine.
+const FORGERIES: [(&str, &str); 4] =
+    [("action", "control step 5: qpos.0"), ("signal", "signal.cart_position"), ("state", "qpos.0"), ("world", "qpos")];
+
+/// Forges the result of the run's first episode: its trace, and whatever follows from that.
+fn forge(assay: &Assay, run: &HonestRun, kind: &str) -> (Value, Vec<u8>) {
+    let mut result = run.results[0].clone();
+    let from = if kind == "world" { 1 } else { 0 };
+    for name in ["trace.parquet", "model.mjb", "state.bin"] {
+        assay.write(&format!("{kind}/{name}"), run.file(from, name));
+    }
+    let folder = assay.path(kind);
+    assay.write(&format!("{kind}/own.parquet"), run.file(0, "trace.parquet"));
+    let printed = python(&[folder.to_str().unwrap(), kind]);
+    if kind == "world" {
+        result = run.results[1].clone();
+        (result["episode"], result["seed"]) = (run.results[0]["episode"].clone(), run.results[0]["seed"].clone());
+        result["evidence"] = run.results[0]["evidence"].clone();
+        result["log_url"] = run.results[0]["log_url"].clone();
+    }
+    result["trace_hash"] = printed.trim().into();
+    let trace = fs::read(folder.join("trace.parquet")).unwrap();
+    replace_file(&mut result, "trace.parquet", &trace);
+    (result, trace)
+}
+
+fn python(arguments: &[&str]) -> String {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/serve/workers/forge_trace.py");
+    let mut python = Command::new(home().join("vendor/dev-venv/bin/python"));
+    let output = python.args(["-B", "-s"]).arg(script).args(arguments).env_remove("GLIBC_TUNABLES").output();
+    let output = output.expect("vendor/dev-venv is made by tools/setup --dev");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_trace_that_the_physics_do_not_produce_is_found_by_running_them_again() {
+    let assay = assay();
+    let (server, client) = lanes_elsewhere(&assay, &["workers.restep_one_in=1"]);
+    let run = HonestRun::record(&assay, (&server, &client), "reference");
+    submit(&client, "reference", "1");
+    for (kind, words) in FORGERIES {
+        let liar = run.impostor(&assay, &server, kind);
+        let (lease, _) = liar.claim(10).unwrap_or_else(|| panic!("{kind}: no shard"));
+        let (result, trace) = forge(&assay, &run, kind);
+        run.store(&liar, &lease, &result);
+        assert_eq!(liar.upload(&lease, &trace).status, 204);
+        let answer = liar.report(&lease, &result);
+        let message = answer.body["error"]["message"].as_str().unwrap_or_default();
+        assert!(answer.status == 403 && message.contains("its physics differ"), "{kind}: {}", answer.body);
+        assert!(message.contains(words), "{kind}: {message}");
+        assert_eq!(worker_row(&client, kind)["state"], "QUARANTINED");
+    }
+}
+
+/// Shows that only the physics give these traces away, as the documentation says.
+#[test]
+fn a_consistent_trace_is_believed_if_the_physics_never_run_again() {
+    let assay = assay();
+    let (server, client) = lanes_elsewhere(&assay, &["workers.restep_one_in=0"]);
+    let run = HonestRun::record(&assay, (&server, &client), "reference");
+    for (kind, _) in FORGERIES {
+        let id = submit(&client, "reference", "1");
+        let liar = run.impostor(&assay, &server, kind);
+        let (lease, _) = liar.claim(10).unwrap_or_else(|| panic!("{kind}: no shard"));
+        let (result, trace) = forge(&assay, &run, kind);
+        run.store(&liar, &lease, &result);
+        assert_eq!(liar.upload(&lease, &trace).status, 204);
+        let answer = liar.report(&lease, &result);
+        assert_eq!(answer.body["outcomes"][0]["outcome"], "new", "{kind}: {}", answer.body);
+        let job = client.ended_job(&id, JOB_LIMIT);
+        assert_eq!((job.status, job.verdict), (JobStatus::Completed, Some(Verdict::Safe)), "{kind}");
+    }
+}

@@ -1,0 +1,9 @@
+//! Workers on other hosts: real workers, workers that lie, and a server that lies to its worker.
+
+mod commands;
+mod distrust;
+mod fixture;
+mod forgeries;
+mod jobs;
+mod leaving;
+mod lies;
