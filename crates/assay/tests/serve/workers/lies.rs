@@ -129,8 +129,8 @@ fn another_trace_or_a_damaged_one_is_refused() {
     let id = submit(&client, "reference", "2");
     let liar = run.impostor(&assay, &server, "late");
     let leases = [0, 1].map(|_| liar.claim(10).unwrap());
-    let mine = leases.iter().filter(|(_, shard)| shard["fence"]["job_id"] == id.as_str());
-    let (lease, shard) = mine.last().unwrap();
+    let mut mine = leases.iter().filter(|(_, shard)| shard["fence"]["job_id"] == id.as_str());
+    let (lease, shard) = mine.next_back().unwrap();
     let episode = usize::try_from(shard["episodes"][0]["episode"].as_u64().unwrap()).unwrap();
     run.store(&liar, lease, &run.results[episode]);
     let recorded = liar.report(lease, &run.results[episode]);
