@@ -90,7 +90,6 @@ fn without_trace(reported: ReportedEpisode<'_>) -> Result<EpisodeResult, String>
         composite_score: 0.0,
         sim_time_s: 0.0,
         unsafe_time_s: 0.0,
-        trace_hash: None,
         seed: reported.seeds.policy,
         ..claimed.clone()
     })
