@@ -7,10 +7,10 @@ use std::process::Command;
 
 use assay_model::{JobStatus, Verdict};
 use assay_testkit::{Assay, home};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::fixture::{HonestRun, lanes_elsewhere, replace_file, submit, worker_row};
-use crate::{JOB_LIMIT, assay};
+use crate::{JOB_LIMIT, assay, serve};
 
 /// Kinds of forgery of `forge_trace.py`, and words of the reason for the quarantine.
 const FORGERIES: [(&str, &str); 4] =
@@ -85,4 +85,23 @@ fn a_consistent_trace_is_believed_if_the_physics_never_run_again() {
         let job = client.ended_job(&id, JOB_LIMIT);
         assert_eq!((job.status, job.verdict), (JobStatus::Completed, Some(Verdict::Safe)), "{kind}");
     }
+}
+
+/// Shows a limit that the documentation names: the trace of another policy in the same world. A replay finds it.
+#[test]
+fn an_episode_of_another_policy_is_believed_until_it_is_replayed() {
+    let assay = assay();
+    let (server, client) = lanes_elsewhere(&assay, &["workers.restep_one_in=1"]);
+    let run = HonestRun::record(&assay, (&server, &client), "reference");
+    let id = submit(&client, "reckless", "1");
+    let liar = run.impostor(&assay, &server, "liar");
+    let (lease, _) = liar.claim(10).unwrap();
+    run.store(&liar, &lease, &run.results[0]);
+    let answer = liar.report(&lease, &run.results[0]);
+    assert_eq!(answer.body["outcomes"][0]["outcome"], "new", "{}", answer.body);
+    assert_eq!(client.ended_job(&id, JOB_LIMIT).verdict, Some(Verdict::Safe), "the reckless policy");
+    drop(server);
+    let (_server, client) = serve(&assay);
+    let replayed = client.post_json(&format!("/verify/{id}/replay"), &json!({ "episode": 0 }));
+    assert_eq!((replayed.status, &replayed.body["same"]), (200, &json!(false)), "{}", replayed.body);
 }
