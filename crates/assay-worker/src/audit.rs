@@ -67,7 +67,8 @@ pub fn audit(engine: &Engine, reported: ReportedEpisode<'_>, restep: bool) -> Re
     })
 }
 
-/// Returns the result of an episode without a step, with the claimed error.
+/// Returns the result of an episode without a step, with the claimed error, and the claimed trace hash: that of the
+/// world's start, if the policy received an observation.
 fn without_trace(reported: ReportedEpisode<'_>) -> Result<EpisodeResult, String> {
     let claimed = reported.claimed;
     let ends_so = matches!(

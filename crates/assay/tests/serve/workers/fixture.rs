@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use assay_model::{JobStatus, Sha256Digest, Verdict};
 use assay_testkit::{Assay, Client, PassingRequest, ProtocolWorker, Server, TamperingProxy, example, zip_folder};
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::{CARTPOLE, JOB_LIMIT, serve};
@@ -78,7 +79,9 @@ impl HonestRun {
         let job = client.ended_job(&submit(client, policy, "2"), JOB_LIMIT);
         let verdict = if policy == "reckless" { Verdict::Unsafe } else { Verdict::Safe };
         assert_eq!((job.status, job.verdict), (JobStatus::Completed, Some(verdict)), "{:?}", job.error_message);
-        drop(worker);
+        // A worker that leaves waits for no further shard on the server.
+        worker.signal(Signal::TERM);
+        assert_eq!(worker.wait(JOB_LIMIT).code, 0);
         Self::read(&seen.lock().unwrap())
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use assay_model::{JobReport, JobStatus, Verdict};
-use assay_testkit::{PythonServer, archive, example, zip_folder};
+use assay_testkit::{PythonServer, archive, example, wait_for, zip_folder};
 use serde_json::json;
 
 use super::fixture::{POLE, lanes_elsewhere, publish_pole, submit, worker_row};
@@ -65,12 +65,12 @@ fn a_policys_failure_on_a_worker_is_a_result_and_does_not_accuse_the_worker() {
         .map(|(what, source)| (what, client.verify(&archive(&[("policy.py", source.as_bytes())]), &parts)))
         .into();
     for (what, id) in submitted {
-        let job = client.ended_job(&id, JOB_LIMIT);
-        assert_eq!(
-            (job.status, worker_row(&client, "honest")["state"].as_str()),
-            (JobStatus::Completed, Some("ACTIVE")),
-            "{what}"
-        );
+        let job = wait_for("the end of a job", JOB_LIMIT, || {
+            let row = worker_row(&client, "honest");
+            assert_eq!(row["state"], "ACTIVE", "{what}: {row}");
+            Some(client.job(&id)).filter(|job| job.status.is_final())
+        });
+        assert_eq!(job.status, JobStatus::Completed, "{what}");
         assert!(job.episode_details[0].error.is_some(), "{what}");
         let verdict = if what == "exit" { Verdict::Unsafe } else { Verdict::Inconclusive };
         assert_eq!(job.verdict, Some(verdict), "{what}");

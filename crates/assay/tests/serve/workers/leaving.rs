@@ -26,7 +26,7 @@ fn holds_a_shard(client: &Client, name: &str) {
 #[test]
 fn the_episodes_of_a_killed_worker_run_elsewhere_once_its_lease_ends() {
     let assay = assay();
-    let (server, client) = lanes_elsewhere(&assay, &[]);
+    let (server, client) = lanes_elsewhere(&assay, &["workers.restep_one_in=1"]);
     let [first, second] = ["first", "second"].map(|name| (name, assay.worker_token(&assay.path("data"), name)));
     let killed = assay.work(server.address(), (first.0, &first.1), &[]);
     let parts = [("scenario", CARTPOLE), ("num_episodes", "3"), ("record", "none")];
@@ -47,7 +47,7 @@ fn the_episodes_of_a_killed_worker_run_elsewhere_once_its_lease_ends() {
 #[test]
 fn a_revoked_worker_ends_and_its_job_goes_on_elsewhere() {
     let assay = assay();
-    let (server, client) = lanes_elsewhere(&assay, &[]);
+    let (server, client) = lanes_elsewhere(&assay, &["workers.restep_one_in=1"]);
     let [first, second] = ["first", "second"].map(|name| (name, assay.worker_token(&assay.path("data"), name)));
     let revoked = assay.work(server.address(), (first.0, &first.1), &[]);
     let parts = [("scenario", CARTPOLE), ("num_episodes", "1"), ("record", "none")];
@@ -73,7 +73,7 @@ fn a_revoked_worker_ends_and_its_job_goes_on_elsewhere() {
 #[test]
 fn a_worker_that_is_asked_to_stop_finishes_its_episode_and_hands_back_the_rest() {
     let assay = assay();
-    let (server, client) = lanes_elsewhere(&assay, &[]);
+    let (server, client) = lanes_elsewhere(&assay, &["workers.restep_one_in=1"]);
     let tokens = ["first", "second"].map(|name| assay.worker_token(&assay.path("data"), name));
     let asked = assay.work(server.address(), ("first", &tokens[0]), &[]);
     let parts = [("scenario", CARTPOLE), ("num_episodes", "3"), ("record", "none")];

@@ -29,7 +29,7 @@ const LIES: [Lie; 23] = [
     (|result| result["seed"] = 1.into(), "seed 1"),
     (|result| result["termination"] = "success".into(), "does not end in the way"),
     (policy_error, "does not end in the way"),
-    (without_evidence, "it has steps, but no trace"),
+    (without_evidence, "it has no trace"),
     (|result| result["evidence"][0]["name"] = "episodes/000/../001/actions.npy".into(), "is no file of its evidence"),
     (|result| result["evidence"][0]["name"] = "episodes/001/actions.npy".into(), "is no file of its evidence"),
     (|result| drop(result["evidence"].as_array_mut().unwrap().remove(0)), "its list of evidence"),

@@ -2,6 +2,7 @@
 
 mod commands;
 mod distrust;
+mod evasions;
 mod fixture;
 mod forgeries;
 mod jobs;
