@@ -64,6 +64,14 @@ impl WorkerFleet {
         fits
     }
 
+    /// Takes back bytes that were counted by [`Self::charge`], because they were not stored.
+    pub(crate) fn refund(&self, claim: Fence, bytes: u64) {
+        let mut sent = self.0.evidence.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(total) = sent.get_mut(&claim) {
+            *total = total.saturating_sub(bytes);
+        }
+    }
+
     /// Wakes one waiting worker of each kind: the kind of the new shard is not known here.
     fn wake(&self) {
         self.0.policies.notify_one();

@@ -203,8 +203,7 @@ pub trait WorkerRecords {
     ) -> Result<Option<WorkerRemoval>, StoreError>;
 
     /// Runs the episodes again of running jobs that are pinned to none of these machines: they were upgraded or are
-    /// gone. Also unpins jobs that nobody runs and that have no episode yet. Returns the shards that were queued
-    /// for it.
+    /// gone. Also unpins jobs that nobody runs and that have no episode yet. Returns the shards queued for it.
     async fn unpin_jobs(&self, machines: &[Sha256Digest], now: Timestamp) -> Result<Vec<Work>, StoreError>;
 
     /// Returns the episodes that a worker ran, newest job first, at most `limit`.

@@ -2,7 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use assay_store::{LocalQueue, PostgresOptions, PostgresRecords, SqliteRecords, testing};
-use assay_testkit::Postgres;
+use assay_testkit::{Postgres, wait_for};
+
+/// Maximum time until the connections of dropped records are closed, with those of the other test.
+const CLOSING: std::time::Duration = std::time::Duration::from_secs(60);
 
 #[tokio::test]
 async fn sqlite_records_conform() {
@@ -48,6 +51,12 @@ async fn postgres_records_conform_when_shared() {
         [open().await, open().await]
     }))
     .await;
+    // Transactions that lock in different orders would be repeated, and only be slow. The counters are published when
+    // connections end.
+    let sql = "SELECT sum(deadlocks) FROM pg_stat_database WHERE NOT EXISTS (
+                   SELECT 1 FROM pg_stat_activity WHERE application_name = 'assay' AND datname LIKE 'test%')";
+    let deadlocks = || Some(Postgres::shared().sql("postgres", sql)).filter(|counted| !counted.is_empty());
+    assert_eq!(wait_for("the end of all connections", CLOSING, deadlocks), "0", "deadlocks");
 }
 
 #[tokio::test]

@@ -32,9 +32,23 @@ pub(super) async fn handle(
         let message = format!("the shard's evidence exceeds {most} bytes");
         return Err(ApiError::new(ErrorCode::PayloadTooLarge, message));
     }
-    let folder = app.blobs.incoming().map_err(|error| disk_error(&app, &error))?;
+    let stored = store(&app, &held, sha256, limit, request).await;
+    if stored.is_err() {
+        app.worker_fleet.refund(held.claim.fence, length.unwrap_or(0));
+    }
+    stored.map(|()| StatusCode::NO_CONTENT)
+}
+
+async fn store(
+    app: &App,
+    held: &HeldShard,
+    sha256: Sha256Digest,
+    limit: u64,
+    request: Request,
+) -> Result<(), ApiError> {
+    let folder = app.blobs.incoming().map_err(|error| disk_error(app, &error))?;
     let path = folder.path().join(RECEIVED);
-    let received = receive::file(&app, (&held.claim.account, limit), request.into_body(), &path).await?;
+    let received = receive::file(app, (&held.claim.account, limit), request.into_body(), &path).await?;
     if received != sha256 {
         let message = format!("the file's SHA-256 is {received}, not {sha256}");
         return Err(ApiError::new(ErrorCode::Unprocessable, message));
@@ -44,6 +58,6 @@ pub(super) async fn handle(
     if app.records.leased_shard(fence).await?.is_none() {
         return Err(lost());
     }
-    app.blobs.put(fence.job_id, sha256, &path).await.map_err(|error| blob_error(&app, error))?;
-    Ok(StatusCode::NO_CONTENT)
+    app.blobs.put(fence.job_id, sha256, &path).await.map_err(|error| blob_error(app, error))?;
+    Ok(())
 }

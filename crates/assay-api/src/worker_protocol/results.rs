@@ -222,12 +222,14 @@ async fn trace(
 }
 
 /// Returns true if the physics of this episode are to run again: once in `workers.restep_one_in` on average. The choice
-/// is fixed for each episode by a secret, so that sending a result again, or giving the shard back, changes nothing.
+/// is fixed for each claim of an episode by a secret: sending a result again changes nothing, and the time that an audit
+/// takes says nothing about a later claim.
 /// Machines with another fingerprint compute other bits, so their episodes are not stepped here.
 fn is_drawn(app: &App, worker: &WorkerRecord, claim: &Claim, episode: u32) -> bool {
     let here = app.fingerprint.digest();
     let is_same_machine = worker.registration.as_ref().is_some_and(|worker| worker.machine.digest() == here);
     let one_in = u64::from(app.settings.workers.restep_one_in);
-    let drawn = app.signer.draw(b"restep", format!("{}/{episode}", claim.fence.job_id).as_bytes());
+    let drawn =
+        app.signer.draw(b"restep", format!("{}/{episode}/{}", claim.fence.job_id, claim.fence.attempt).as_bytes());
     is_same_machine && one_in > 0 && drawn.is_multiple_of(one_in)
 }

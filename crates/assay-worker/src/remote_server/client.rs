@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
@@ -19,6 +20,12 @@ use super::error::ServerCallError;
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 /// Time limit for an answer to a renewal: shorter than what is left of a lease when it is given up.
 pub(super) const BEAT_LIMIT: Duration = Duration::from_secs(5);
+/// Time limit for sending a file of evidence.
+const SEND_LIMIT: Duration = Duration::from_secs(600);
+/// Time without a byte after which a download is given up.
+const STALL_LIMIT: Duration = Duration::from_secs(30);
+/// Number of bytes read at once.
+const PIECE_BYTES: usize = 64 << 10;
 /// Maximum length of a JSON answer, in bytes.
 const MAX_ANSWER_BYTES: u64 = 8 << 20;
 /// Maximum length of a message in an error, in bytes.
@@ -78,7 +85,7 @@ impl ProtocolClient {
     /// Returns a JSON document. Tries again for a temporary reason.
     pub(super) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ServerCallError> {
         self.patiently(|| {
-            let mut response = self.download(path)?;
+            let mut response = self.download(path, Some(ANSWER_LIMIT))?;
             self.read_json(&mut response)
         })
     }
@@ -91,21 +98,16 @@ impl ProtocolClient {
         file: &Path,
     ) -> Result<(), ServerCallError> {
         self.patiently(|| {
-            let mut response = self.download(path)?;
+            let response = self.download(path, None)?;
             let mut target = File::create(file)?;
-            let mut hash = Sha256Writer::default();
-            let mut body = response.body_mut().as_reader();
-            let (mut buffer, mut left) = (vec![0; 64 << 10], limit);
-            loop {
-                let read = body.read(&mut buffer).map_err(|error| self.unreachable(error))?;
-                if read == 0 {
-                    break;
-                }
+            let (mut hash, mut left) = (Sha256Writer::default(), limit);
+            for piece in pieces(response)? {
+                let piece = piece.map_err(|error| self.unreachable(error))?;
                 left = left
-                    .checked_sub(read as u64)
+                    .checked_sub(piece.len() as u64)
                     .ok_or_else(|| ServerCallError::WrongFile(format!("{sha256}, a file of at most {limit} bytes")))?;
-                hash.update(&buffer[..read]);
-                target.write_all(&buffer[..read])?;
+                hash.update(&piece);
+                target.write_all(&piece)?;
             }
             if hash.finish() == sha256 { Ok(()) } else { Err(ServerCallError::WrongFile(sha256.to_string())) }
         })
@@ -120,7 +122,8 @@ impl ProtocolClient {
             let request = request.header(GENERATION_HEADER, self.generation.load(Ordering::SeqCst).to_string());
             let request =
                 request.header("content-type", "application/octet-stream").header("content-length", length.to_string());
-            let request = request.config().timeout_recv_response(Some(ANSWER_LIMIT)).build();
+            let request = request.config().timeout_send_body(Some(SEND_LIMIT));
+            let request = request.timeout_recv_response(Some(ANSWER_LIMIT)).build();
             self.answered(request.send(ureq::SendBody::from_owned_reader(source))).map(drop)
         })
     }
@@ -135,14 +138,15 @@ impl ProtocolClient {
         let request = self.agent.post(self.url(path)).header("authorization", self.bearer());
         let request = request.header(GENERATION_HEADER, self.generation.load(Ordering::SeqCst).to_string());
         let request = request.header("content-type", "application/json");
-        let request = request.config().timeout_recv_response(Some(limit)).build();
+        let request = request.config().timeout_recv_response(Some(limit)).timeout_recv_body(Some(ANSWER_LIMIT)).build();
         self.answered(request.send(&text))
     }
 
-    fn download(&self, path: &str) -> Result<Response<Body>, ServerCallError> {
+    /// Requests a document; `limit` bounds the time of its body.
+    fn download(&self, path: &str, limit: Option<Duration>) -> Result<Response<Body>, ServerCallError> {
         let request = self.agent.get(self.url(path)).header("authorization", self.bearer());
         let request = request.header(GENERATION_HEADER, self.generation.load(Ordering::SeqCst).to_string());
-        let request = request.config().timeout_recv_response(Some(ANSWER_LIMIT)).build();
+        let request = request.config().timeout_recv_response(Some(ANSWER_LIMIT)).timeout_recv_body(limit).build();
         self.answered(request.call())
     }
 
@@ -199,4 +203,34 @@ impl ProtocolClient {
     fn bearer(&self) -> String {
         format!("Bearer {}", self.token.reveal())
     }
+}
+
+/// Returns the pieces of a body. One that stalls is an error, however long the whole takes.
+fn pieces(response: Response<Body>) -> io::Result<impl Iterator<Item = io::Result<Vec<u8>>>> {
+    let mut body = response.into_body().into_reader();
+    let (sender, receiver) = mpsc::sync_channel(4);
+    // It ends with the connection, or when nobody takes its pieces any more.
+    let reading = thread::Builder::new().name("download".to_owned()).spawn(move || {
+        loop {
+            let mut piece = vec![0; PIECE_BYTES];
+            let read = body.read(&mut piece).map(|length| {
+                piece.truncate(length);
+                piece
+            });
+            let is_last = read.as_ref().map_or(true, Vec::is_empty);
+            if sender.send(read).is_err() || is_last {
+                return;
+            }
+        }
+    });
+    drop(reading?);
+    let mut has_failed = false;
+    Ok(std::iter::from_fn(move || {
+        if has_failed {
+            return None;
+        }
+        let piece = receiver.recv_timeout(STALL_LIMIT).unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+        has_failed = piece.is_err();
+        Some(piece).filter(|piece| piece.as_ref().map_or(true, |piece| !piece.is_empty()))
+    }))
 }

@@ -30,8 +30,7 @@ use crate::shards::dispatch::{Dispatch, DispatchError};
 use crate::shards::intervals::TICK;
 use crate::{Cancel, Engine, SessionError};
 
-/// Maximum length of an archive and of a model whose length is not declared, in bytes: an operator may allow
-/// clients less.
+/// Maximum length of an archive, and of a model whose length is not declared, in bytes; operators may allow less.
 const MAX_ARCHIVE: u64 = 16 << 30;
 const MAX_MODEL: u64 = 1 << 40;
 /// Maximum pause after a claim that failed; it doubles from a second.
