@@ -37,6 +37,9 @@ pub(super) async fn handle(
         return Err(ApiError::new(ErrorCode::Conflict, message));
     }
     check(&request.registration)?;
+    if !worker.trusted {
+        require_same_machine(&app, &request.registration)?;
+    }
     let now = app.clock.now();
     let registered = app.records.register_worker(&worker.name, request.registration, now).await?;
     let (generation, requeued) = registered.ok_or_else(|| ApiError::unauthorized("the worker's token is refused"))?;
@@ -54,6 +57,22 @@ pub(super) async fn handle(
         wall_budget_per_simulated_s: f64::from(app.settings.job.wall_budget_per_simulated_s),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }))
+}
+
+/// Refuses a machine whose episodes could not be stepped again here: equal inputs give other bits there, so nothing
+/// would contradict a worker that invents a fingerprint.
+fn require_same_machine(app: &App, registration: &WorkerRegistration) -> Result<(), ApiError> {
+    let (here, there) = (&app.fingerprint, &registration.machine);
+    if here.digest() == there.digest() {
+        return Ok(());
+    }
+    let differences: Vec<_> = here.differences(there).into_iter().map(|difference| difference.name).collect();
+    let message = format!(
+        "the worker's machine differs from the server's ({}), so its episodes can't be checked by stepping them again here: \
+         if you trust its host, create it with --trusted",
+        differences.join(", ")
+    );
+    Err(ApiError::new(ErrorCode::Conflict, message))
 }
 
 fn check(registration: &WorkerRegistration) -> Result<(), ApiError> {

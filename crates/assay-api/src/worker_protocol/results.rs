@@ -222,8 +222,8 @@ async fn trace(
 }
 
 /// Returns true if the physics of this episode are to run again: once in `workers.restep_one_in` on average. The choice
-/// is fixed for each claim of an episode by a secret: sending a result again changes nothing, and the time that an audit
-/// takes says nothing about a later claim.
+/// is fixed for each claim of an episode by a secret: sending a result again changes nothing, and the time that an
+/// audit takes says nothing about a later claim.
 /// Machines with another fingerprint compute other bits, so their episodes are not stepped here.
 fn is_drawn(app: &App, worker: &WorkerRecord, claim: &Claim, episode: u32) -> bool {
     let here = app.fingerprint.digest();

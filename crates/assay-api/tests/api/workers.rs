@@ -136,6 +136,15 @@ async fn a_worker_of_another_version_or_without_a_token_is_told_what_to_do() {
     for (path, body) in [("/claim", "{"), ("/claim", "[]"), ("/results", "{\"results\":7}"), ("/beat", "null")] {
         assert_eq!(worker.send("POST", path, body).await.status, 400, "{path} {body}");
     }
+    let mut elsewhere = registration(1);
+    elsewhere["registration"]["machine"]["glibc"] = json!("2.99");
+    let refused = worker.post("/register", &elsewhere).await;
+    assert_eq!(refused.status, 409);
+    assert!(refused.message().contains("(glibc)") && refused.message().contains("--trusted"), "{}", refused.message());
+    let created = app.post_json("/workers", &admin, &json!({ "name": "own", "trusted": true })).await;
+    let token = created.body["token"].as_str().unwrap().to_owned();
+    let trusted = HandWorker { app: &app, token, generation: 0 };
+    assert_eq!(trusted.post("/register", &elsewhere).await.status, 200);
     let document = worker.send("GET", "/openapi.json", "").await;
     assert_eq!(document.status, 200);
     assert_eq!(document.body["openapi"], "3.1.0");

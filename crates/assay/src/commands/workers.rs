@@ -18,7 +18,7 @@ pub(crate) enum WorkersCommand {
     Create {
         /// Name of the worker: a-z, 0-9 and -
         name: String,
-        /// It may run the secret worlds of seasons: no participant controls its host
+        /// No participant controls its host: it may differ from the server's machine, or run secret worlds of seasons
         #[arg(long)]
         trusted: bool,
         /// Days until its token expires [default: never]
