@@ -72,7 +72,7 @@ fn flags_and_variables_are_named_after_their_settings() {
     let command = Cli::command();
     let (serve, keys) = (command.find_subcommand("serve").unwrap(), keys::all());
     let options: Vec<_> = serve.get_arguments().filter(|option| !OTHERS.contains(&option.get_id().as_str())).collect();
-    assert_eq!(options.len(), 18);
+    assert_eq!(options.len(), 19);
     for option in options {
         let id = option.get_id().as_str();
         let key = keys.iter().find(|key| key.flag() == id).unwrap_or_else(|| panic!("--{id} sets nothing"));
