@@ -136,6 +136,9 @@ fn publish(client: &Client, id: &str) -> String {
     })
 }
 
+/// The name in the example of a worker.
+const WORKER: &str = "gpu-07";
+
 /// An operation of the document.
 struct Operation<'a> {
     method: &'a str,
@@ -185,6 +188,7 @@ impl Prepared {
     /// are inserted: ids, a valid key, the policy server's port.
     fn send(&self, operation: &Operation<'_>, (kind, example): (&str, &Value), turn: usize) {
         let path = operation.path.replace("{job_id}", &self.jobs[0]).replace("{id}", &self.released[0]);
+        let path = path.replace("{name}", WORKER);
         let mut curl = Command::new("curl");
         curl.args(["-sS", "-X", "POST", "-o", "answer.json", "-w", "%{http_code}"]).current_dir(self.assay.path(""));
         curl.args(["-H", &format!("Authorization: Bearer {}", self.key)]);
