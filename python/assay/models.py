@@ -1842,7 +1842,9 @@ class NewWorkerRequest:
     expires_at: str | None
     """Time from which its token is refused; never if absent."""
     trusted: bool | None
-    """True if it may run the secret worlds of seasons: no participant controls its host."""
+    """True if no participant controls its host: its machine may differ from the server's, and with the same
+    fingerprint it may run the secret worlds of seasons.
+    """
     raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
     """The JSON as the server sent it."""
 
