@@ -21,8 +21,8 @@ pub(in crate::routes) struct NewWorkerRequest {
     /// Name of the worker: 1 to 63 of `a-z`, `0-9` and `-`. A name is given once.
     #[schemars(pattern("^[a-z0-9][a-z0-9-]{0,62}$"))]
     name: String,
-    /// True if no participant controls its host: its machine may differ from the server's, and with the same fingerprint
-    /// it may run the secret worlds of seasons.
+    /// True if no participant controls its host: its machine may differ from the server's, and with the same
+    /// fingerprint it may run the secret worlds of seasons.
     #[serde(default)]
     trusted: bool,
     /// Time from which its token is refused; never if absent.
