@@ -1,4 +1,7 @@
-"""The client of a service: a method for each operation of its API, and waiting, following and downloading."""
+"""The client of a service: a method for each operation of its API, and waiting, following and downloading.
+
+It is longer than other files because each operation of the API has its method here, where readers look for it.
+"""
 
 from __future__ import annotations
 

@@ -654,7 +654,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class DrainRequest:
-    """Whether to drain."""
+    """Request to drain a worker, or to let it claim again."""
 
     drain: bool
     """True to let it end, false to let it claim again."""

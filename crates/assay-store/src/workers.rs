@@ -58,7 +58,7 @@ impl fmt::Display for WorkerName {
     }
 }
 
-/// Whether a worker may claim work.
+/// State of a worker, which decides whether it may claim work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkerState {
     /// It may.
@@ -83,6 +83,18 @@ impl WorkerState {
             Self::Draining => "DRAINING",
             Self::Revoked => "REVOKED",
             Self::Quarantined { .. } => "QUARANTINED",
+        }
+    }
+
+    /// Parses the output of [`Self::as_str`]; `reason` is that of a quarantine.
+    #[must_use]
+    pub fn parse(name: &str, reason: Option<String>) -> Option<Self> {
+        match name {
+            "ACTIVE" => Some(Self::Active),
+            "DRAINING" => Some(Self::Draining),
+            "REVOKED" => Some(Self::Revoked),
+            "QUARANTINED" => Some(Self::Quarantined { reason: reason.unwrap_or_default() }),
+            _ => None,
         }
     }
 

@@ -113,7 +113,7 @@ async fn workers_are_created_drained_and_revoked() {
 }
 
 #[tokio::test]
-async fn a_worker_of_another_version_or_without_a_token_is_told_what_to_do() {
+async fn errors_for_another_version_and_a_missing_token_name_the_remedy() {
     let app = TestApp::new();
     let admin = app.key("ops", "admin").await;
     let worker = HandWorker::new(&app, "a", &admin).await;

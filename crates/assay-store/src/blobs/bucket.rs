@@ -1,6 +1,6 @@
 //! Evidence in an object store, under the same names as in a folder: `jobs/JOB/SHA256`, or `jobs/JOB/SHA256.pack`.
 //!
-//! What becomes smaller by packing is uploaded in packed form at once: reading it back to pack it later would cost more
+//! Files that packing makes smaller are packed before the upload: reading it back to pack it later would cost more
 //! than the processor time. An artifact that two versions of the program uploaded may exist in both forms, which have
 //! the same content.
 

@@ -1,4 +1,4 @@
-//! Whether a server can be reached, and whether it can hold the records.
+//! Checks that a server can be reached and can hold the records.
 
 use std::sync::Arc;
 

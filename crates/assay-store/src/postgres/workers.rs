@@ -156,22 +156,15 @@ async fn episodes(db: PgSession, name: &WorkerName, limit: u32) -> PgResult<Vec<
 }
 
 fn read(row: &Row) -> PgResult<WorkerRecord> {
-    let state = match text(row, "state")? {
-        "ACTIVE" => WorkerState::Active,
-        "DRAINING" => WorkerState::Draining,
-        "REVOKED" => WorkerState::Revoked,
-        "QUARANTINED" => {
-            WorkerState::Quarantined { reason: field::<Option<String>>(row, "reason")?.unwrap_or_default() }
-        }
-        other => return Err(unknown(row, "state", other).into()),
-    };
+    let state = text(row, "state")?;
+    let known = WorkerState::parse(state, field(row, "reason")?);
     let name = text(row, "name")?;
     Ok(WorkerRecord {
         name: WorkerName::parse(name).ok_or_else(|| unknown(row, "name", name))?,
         trusted: field(row, "trusted")?,
         created_at: time(row, "created_at")?,
         expires_at: time_or_null(row, "expires_at")?,
-        state,
+        state: known.ok_or_else(|| unknown(row, "state", state))?,
         state_since: time(row, "state_since")?,
         generation: number(row, "generation")?,
         registration: json_or_null(row, "registration")?,

@@ -145,21 +145,13 @@ fn set_draining(db: &Connection, name: &WorkerName, drain: bool, now: Timestamp)
 
 fn read(row: &Row<'_>) -> SqlResult<WorkerRecord> {
     let wrong = |column| StoreError::corrupt(name(row), column, std::io::Error::other("an unknown value"));
-    let state = match text(row, "state")? {
-        "ACTIVE" => WorkerState::Active,
-        "DRAINING" => WorkerState::Draining,
-        "REVOKED" => WorkerState::Revoked,
-        "QUARANTINED" => {
-            WorkerState::Quarantined { reason: field::<Option<String>>(row, "reason")?.unwrap_or_default() }
-        }
-        _ => return Err(wrong("state").into()),
-    };
+    let state = WorkerState::parse(text(row, "state")?, field(row, "reason")?);
     Ok(WorkerRecord {
         name: WorkerName::parse(text(row, "name")?).ok_or_else(|| wrong("name"))?,
         trusted: field(row, "trusted")?,
         created_at: time(row, "created_at")?,
         expires_at: time_or_null(row, "expires_at")?,
-        state,
+        state: state.ok_or_else(|| wrong("state"))?,
         state_since: time(row, "state_since")?,
         generation: field(row, "generation")?,
         registration: json_or_null(row, "registration")?,

@@ -20,8 +20,8 @@ const MAX_JOBS: u64 = 20_000;
 const RECOVERY: Duration = Duration::from_secs(20);
 
 #[test]
-fn a_full_disk_of_the_server_is_told_and_passes() {
-    SmallDisk::run("full::a_full_disk_of_the_server_is_told_and_passes", DISK_MIB, |disk| {
+fn a_full_disk_of_the_server_is_reported_and_recovers() {
+    SmallDisk::run("full::a_full_disk_of_the_server_is_reported_and_recovers", DISK_MIB, |disk| {
         let server = Postgres::start_in(disk.path(), &[("fsync", "off"), ("autovacuum", "off")]);
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         runtime.block_on(fill(disk, &server));

@@ -24,7 +24,7 @@ async fn hint(writer: &PostgresRecords, reader: &PostgresRecords, number: u64) -
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changes_elsewhere_are_told_at_once_and_else_found_within_a_second() {
+async fn changes_by_another_process_arrive_at_once_or_within_a_second() {
     let (url, writer) = open_new().await;
     let reader = open(&url).await;
     let mut delays = Vec::new();

@@ -55,7 +55,7 @@ pub(crate) fn without_end(
     result
 }
 
-/// Returns the clauses and stages of an episode without a single step, in a result with a placeholder for its error.
+/// Returns a result of an episode without a single step: its clauses are undetermined, its stages not passed.
 pub(crate) fn without_steps(scenario: &Scenario, episode: u32, seeds: EpisodeSeeds) -> EpisodeResult {
     without_end(scenario, episode, seeds, (Loss::CutOff, ""))
 }

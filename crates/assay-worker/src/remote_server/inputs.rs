@@ -87,8 +87,8 @@ mod tests {
 
     #[test]
     fn files_stay_in_their_folder() {
-        let folder = Path::new("/work");
-        assert_eq!(inside(folder, "robots/arm/a.stl"), Some("/work/robots/arm/a.stl".into()));
+        let folder = Path::new("/cache");
+        assert_eq!(inside(folder, "robots/arm/a.stl"), Some("/cache/robots/arm/a.stl".into()));
         for wrong in ["scenario", "robots/../../x", "/etc/passwd", "scenario/../x", "other/x", "", "./scenario/x"] {
             assert_eq!(inside(folder, wrong), None, "{wrong}");
         }

@@ -10,7 +10,7 @@ use crate::http::{ApiError, Caller, ErrorCode, Json, json_body, read_body};
 use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 
-/// Whether to drain.
+/// Request to drain a worker, or to let it claim again.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::routes) struct DrainRequest {

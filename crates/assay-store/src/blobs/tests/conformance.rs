@@ -1,4 +1,4 @@
-//! What holds on every backend.
+//! Conformance suite that every backend passes.
 
 use std::collections::HashSet;
 use std::fs;

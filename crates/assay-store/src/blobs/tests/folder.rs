@@ -1,4 +1,4 @@
-//! What only a folder has: files without copies, leftovers of a kill, disk usage.
+//! Tests of properties of folders alone: files without copies, leftovers of a kill, disk usage.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;

@@ -18,7 +18,7 @@ fn problem<T: std::fmt::Debug>(result: Result<T, BlobError>) -> ObjectStoragePro
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failures_are_told_apart_from_missing_artifacts() {
+async fn failures_and_missing_artifacts_are_different_errors() {
     let (data, server) = (tempfile::tempdir().unwrap(), S3Server::start());
     let proxy = HttpFaultProxy::start(server.address());
     let blobs = bucket(data.path(), proxy.address());
