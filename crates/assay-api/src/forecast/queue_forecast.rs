@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use assay_model::{Clock, JobId, JobStatus};
-use assay_store::{JobRecord, Records, StoreError};
+use assay_store::{JobRecord, Records, Site, StoreError};
 use tokio::sync::watch;
 
 use super::job_forecast::{JobForecast, NoEstimate, tenths};
@@ -38,6 +38,8 @@ struct QueueForecastState {
     lanes: NonZeroU32,
     /// Lanes of workers on other hosts.
     fleet: WorkerFleet,
+    /// Lanes of other servers.
+    site: Site,
     last: Mutex<Option<CachedForecast>>,
     /// Published forecasts of submissions.
     published: Mutex<HashMap<JobId, PublishedForecast>>,
@@ -94,6 +96,7 @@ impl QueueForecast {
             clock,
             lanes,
             fleet: WorkerFleet::default(),
+            site: Site::default(),
             last: Mutex::default(),
             published: Mutex::default(),
             runs_uploads,
@@ -101,11 +104,11 @@ impl QueueForecast {
         }))
     }
 
-    /// Adds the lanes of workers on other hosts. Call it before the first use.
+    /// Adds the lanes of workers on other hosts and of other servers. Call it before the first use.
     #[must_use]
-    pub fn with(mut self, fleet: WorkerFleet) -> Self {
+    pub fn with(mut self, fleet: WorkerFleet, site: Site) -> Self {
         if let Some(state) = Arc::get_mut(&mut self.0) {
-            state.fleet = fleet;
+            (state.fleet, state.site) = (fleet, site);
         }
         self
     }
@@ -221,7 +224,8 @@ impl QueueForecastState {
         let mut changes = self.records.changes();
         changes.mark_unchanged();
         let (now, runs_uploads) = (self.clock.now(), self.runs_uploads);
-        let lanes = self.lanes.saturating_add(self.fleet.lanes());
+        let elsewhere = self.site.others().iter().map(|server| server.lanes).fold(0, u32::saturating_add);
+        let lanes = self.lanes.saturating_add(self.fleet.lanes()).saturating_add(elsewhere);
         let line = self.records.queue_snapshot(MAX_WAITING, now).await?;
         let simulated = tokio::task::spawn_blocking(move || {
             let jobs = simulate_queue(&line, lanes, now);

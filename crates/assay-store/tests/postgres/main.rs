@@ -6,6 +6,7 @@ mod full;
 mod hints;
 mod locks;
 mod opening;
+mod site;
 
 use std::path::Path;
 use std::sync::OnceLock;

@@ -30,6 +30,7 @@ mod postgres;
 mod retention;
 mod servers;
 mod settings;
+mod several_servers;
 mod sleepers;
 mod spare;
 mod stopping;
