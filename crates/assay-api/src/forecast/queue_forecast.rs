@@ -66,6 +66,8 @@ pub(crate) struct ForecastSnapshot {
     later: Vec<JobId>,
     conclusion_s: Option<f64>,
     runs_uploads: bool,
+    /// The newest job behind these whose position was counted, and the number of QUEUED jobs behind them up to it.
+    counted: Mutex<Option<(JobId, u32)>>,
 }
 
 #[derive(Debug, Clone)]
@@ -204,9 +206,16 @@ impl QueueForecast {
         if let Ok(at) = snapshot.later.binary_search(&job) {
             return Ok(position(at + 1));
         }
-        let newest = snapshot.later.last().or(snapshot.jobs.last().map(|(job, _)| job));
-        let newer = self.0.records.queued_between(newest.copied(), job).await?;
-        Ok(position(snapshot.later.len() + usize::try_from(newer).unwrap_or(usize::MAX / 2)))
+        let newest = snapshot.later.last().or(snapshot.jobs.last().map(|(job, _)| job)).copied();
+        // Counted on from the last one: under load, many jobs follow within the age of a snapshot.
+        let (from, before) = match snapshot.counted().filter(|(counted, _)| *counted < job) {
+            Some((counted, before)) => (Some(counted), before),
+            None => (newest, 0),
+        };
+        let newer = self.0.records.queued_between(from, job).await?;
+        let behind = before.saturating_add(newer);
+        snapshot.count(job, behind);
+        Ok(position(snapshot.later.len() + usize::try_from(behind).unwrap_or(usize::MAX / 2)))
     }
 }
 
@@ -230,7 +239,8 @@ impl QueueForecastState {
         let simulated = tokio::task::spawn_blocking(move || {
             let jobs = simulate_queue(&line, lanes, now);
             let queued = jobs.iter().filter(|(_, job)| job.position.is_some()).count();
-            ForecastSnapshot { jobs, queued, later: line.later, conclusion_s: line.conclusion_s, runs_uploads }
+            let (later, conclusion_s) = (line.later, line.conclusion_s);
+            ForecastSnapshot { jobs, queued, later, conclusion_s, runs_uploads, counted: Mutex::default() }
         });
         let snapshot = Arc::new(simulated.await.map_err(|_| StoreError::Closed)?);
         let cached = CachedForecast { snapshot: Arc::clone(&snapshot), at, took: at.elapsed(), changes };
@@ -260,6 +270,18 @@ impl ForecastSnapshot {
 }
 
 impl ForecastSnapshot {
+    fn counted(&self) -> Option<(JobId, u32)> {
+        *self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers that `behind` jobs are behind these up to `job`.
+    fn count(&self, job: JobId, behind: u32) {
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        if counted.is_none_or(|(known, _)| known < job) {
+            *counted = Some((job, behind));
+        }
+    }
+
     fn contains(&self, job: JobId) -> bool {
         self.jobs.binary_search_by_key(&job, |(known, _)| *known).is_ok() || self.later.binary_search(&job).is_ok()
     }

@@ -48,7 +48,7 @@ impl Site {
     }
 }
 
-fn cartpole<'a>(episodes: &'a str) -> [(&'static str, &'a str); 3] {
+fn cartpole(episodes: &str) -> [(&'static str, &str); 3] {
     [("scenario", CARTPOLE), ("num_episodes", episodes), ("record", "none")]
 }
 
