@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &BackupArgs) -> Result<ExitStatus, Failure> {
 
 fn create_backup(arguments: &BackupArgs, data: &Path, to: &Path) -> Result<ExitStatus, Failure> {
     let cancel = cancel_on_signal().or_internal()?;
-    let bar = progress("copying");
+    let bar = progress("copying", "files");
     let made = create(data, to, &bar, &cancel);
     bar.finish_and_clear();
     let manifest = made?;
@@ -76,7 +76,7 @@ fn create_backup(arguments: &BackupArgs, data: &Path, to: &Path) -> Result<ExitS
 
 fn check_backup(arguments: &BackupArgs, folder: &Path) -> Result<ExitStatus, Failure> {
     let cancel = cancel_on_signal().or_internal()?;
-    let bar = progress("checking");
+    let bar = progress("checking", "files");
     let found = check(folder, &bar, &cancel);
     bar.finish_and_clear();
     let mut found = found?;
@@ -89,22 +89,20 @@ fn check_backup(arguments: &BackupArgs, folder: &Path) -> Result<ExitStatus, Fai
             None
         }
     };
-    found.problems.extend(replayed.as_ref().and_then(contradiction));
+    found.problems.extend(replayed.as_ref().and_then(Replayed::contradiction));
     let sound = found.problems.is_empty() && found.manifest.missing.is_empty();
     if arguments.json {
         let mut about = about(&found.manifest);
         about["backup"] = json!(folder);
         about["sound"] = json!(sound);
         about["problems"] = json!(found.problems);
-        about["replay"] = replayed.as_ref().map_or(Value::Null, |replayed| {
-            json!({ "job_id": replayed.job, "episode": replayed.report.episode, "same": replayed.report.same })
-        });
+        about["replay"] = replayed.as_ref().map_or(Value::Null, Replayed::json);
         super::stdout::print(&serde_json::to_string_pretty(&about).or_internal()?);
     } else {
         let replay = replayed.as_ref().map_or_else(|| "none".to_owned(), Replayed::summary);
         let verdict = if sound { "no problems found" } else { "PROBLEMS FOUND" };
         let head = format!("{}{}", line("backup", &folder.display().to_string()), text(&found.manifest));
-        let tail = format!("{}{}{}", line("replay", &replay), problems(&found), line("result", verdict));
+        let tail = format!("{}{}{}", line("replay", &replay), problem_lines(&found.problems), line("result", verdict));
         super::stdout::print(&format!("{head}{tail}"));
     }
     Ok(if sound { ExitStatus::Success } else { ExitStatus::Unsafe })
@@ -132,30 +130,6 @@ fn replay(
     replayed.map(Some).or_internal()
 }
 
-/// Returns the problem if a replay contradicts the backup. A different result on a different machine is expected, and
-/// not a problem.
-fn contradiction(replayed: &Replayed) -> Option<String> {
-    let report = &replayed.report;
-    let unexplained = !report.same && report.fingerprint_differences.is_empty();
-    unexplained.then(|| format!("the replay of job {} differs from its recording", replayed.job))
-}
-
-impl Replayed {
-    fn summary(&self) -> String {
-        let Self { job, report } = self;
-        if report.same {
-            return format!("episode {} of job {job}: bit-identical", report.episode);
-        }
-        let names: Vec<&str> = report.fingerprint_differences.iter().map(|part| part.name.as_str()).collect();
-        let why = if names.is_empty() {
-            String::new()
-        } else {
-            format!("; different from the recording machine: {}", names.join(", "))
-        };
-        format!("episode {} of job {job}: DIFFERENT{why}", report.episode)
-    }
-}
-
 /// Returns the description of a backup as JSON.
 pub(super) fn about(manifest: &BackupManifest) -> Value {
     json!({
@@ -181,12 +155,12 @@ pub(super) fn text(manifest: &BackupManifest) -> String {
 }
 
 /// Returns the problems, one line each.
-pub(super) fn problems(found: &Findings) -> String {
+pub(super) fn problem_lines(problems: &[String]) -> String {
     let mut text = String::new();
-    for problem in found.problems.iter().take(SHOWN) {
+    for problem in problems.iter().take(SHOWN) {
         text.push_str(&line("problem", problem));
     }
-    more(&mut text, found.problems.len());
+    more(&mut text, problems.len());
     text
 }
 

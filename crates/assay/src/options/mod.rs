@@ -22,7 +22,7 @@ pub(crate) use self::isolation::IsolationArgs;
 pub(crate) use self::judge::JudgeArgs;
 pub(crate) use self::models::ModelArgs;
 pub(crate) use self::policy_server::PolicyServerArgs;
-pub(crate) use self::runtimes::{own_runtimes, runtimes_in, runtimes_of};
+pub(crate) use self::runtimes::{RUNTIMES, own_runtimes, runtimes_in, runtimes_of};
 pub(crate) use self::service::ServiceArgs;
 pub(crate) use self::signing::SigningArgs;
 pub(crate) use self::values::{lanes, mebibytes, network, probability, result_file, server_lanes};
