@@ -6,8 +6,8 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     AttestCommand, BackupArgs, CheckArgs, CompletionsArgs, ConnectArgs, DatasetArgs, DemoArgs, DoctorArgs, InitArgs,
-    KeysCommand, MigrateArgs, ModelCommand, RenderArgs, ReplayArgs, ReportArgs, RestoreArgs, RuntimeCommand, ScenarioCommand,
-    SeasonCommand, ServeArgs, StlArgs, VerifyArgs, WorkerArgs, WorkersCommand,
+    KeysCommand, MigrateArgs, ModelCommand, RenderArgs, ReplayArgs, ReportArgs, RestoreArgs, RuntimeCommand,
+    ScenarioCommand, SeasonCommand, ServeArgs, StlArgs, VerifyArgs, WorkerArgs, WorkersCommand,
 };
 
 const STYLES: Styles = Styles::styled()

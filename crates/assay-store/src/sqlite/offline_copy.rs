@@ -77,7 +77,8 @@ mod tests {
         assert_eq!(copy.check_integrity().unwrap(), None);
         assert_eq!(before, (content(&file), content(&beside(&file))), "the source is untouched");
         drop((db, second));
-        let found: u32 = Connection::open(&file).unwrap().pragma_query_value(None, "user_version", |r| r.get(0)).unwrap();
+        let found: u32 =
+            Connection::open(&file).unwrap().pragma_query_value(None, "user_version", |r| r.get(0)).unwrap();
         assert_eq!(found, 10, "only the copy is migrated");
         let missing = RecordsCopy::of_stopped_server(to.path().join("none").as_path(), to.path()).unwrap_err();
         assert!(missing.to_string().contains("could not find"), "{missing}");

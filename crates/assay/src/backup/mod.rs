@@ -31,7 +31,7 @@ pub(crate) const POLICIES: &str = assay_store::ArchiveFiles::FOLDER;
 pub(crate) const SCENARIOS: &str = "scenarios";
 const SERVERS: &str = "servers";
 const SIGNING: &str = "signing";
-const ARTIFACT_SECRET: &str = "artifact-secret";
+pub(crate) const ARTIFACT_SECRET: &str = "artifact-secret";
 /// Names the bucket of evidence and archives, if they are not in the data folder; backups do not contain them then.
 pub(crate) const BUCKET: &str = crate::service::file_storage::BUCKET_FILE;
 

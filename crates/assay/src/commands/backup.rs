@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use assay_store::RecordsCopy;
 use clap::Args;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -10,7 +11,7 @@ use tokio::runtime::Runtime;
 use crate::backup::check::{Findings, check};
 use crate::backup::create::create;
 use crate::backup::replay::{Replayable, Replayed};
-use crate::backup::{BackupManifest, progress};
+use crate::backup::{ARTIFACT_SECRET, BackupManifest, progress};
 use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 use crate::options::IsolationArgs;
@@ -40,6 +41,9 @@ pub(crate) struct BackupArgs {
     /// The service's data folder
     #[arg(long, value_name = "DIR", env = "ASSAY_DATA")]
     data: Option<PathBuf>,
+    /// PostgreSQL database of the service's records: `pg_dump` copies it, and this command cannot
+    #[arg(long, value_name = "URL", env = "ASSAY_STORE_URL", hide_env_values = true)]
+    store: Option<String>,
     /// Check this backup: its records and the SHA-256 of every file, and replay one episode
     #[arg(long, value_name = "FOLDER", conflicts_with = "to")]
     check: Option<PathBuf>,
@@ -59,6 +63,14 @@ pub(crate) fn run(arguments: &BackupArgs) -> Result<ExitStatus, Failure> {
 }
 
 fn create_backup(arguments: &BackupArgs, data: &Path, to: &Path) -> Result<ExitStatus, Failure> {
+    let has_records = data.join(RecordsCopy::FILE_NAME).is_file();
+    if arguments.store.is_some() || (!has_records && data.join(ARTIFACT_SECRET).is_file()) {
+        let data = data.display();
+        return Err(Failure::Usage(anyhow!(
+            "the records of {data} are in PostgreSQL: copy the database with `pg_dump --format=custom` first, then {data} \
+             with any tool; see \"Backup\" in docs/operations.md"
+        )));
+    }
     let cancel = cancel_on_signal().or_internal()?;
     let bar = progress("copying", "files");
     let made = create(data, to, &bar, &cancel);

@@ -3,8 +3,8 @@
 use clap::{ArgMatches, CommandFactory};
 
 use super::{
-    attest, backup, check, completions, connect, dataset, demo, doctor, init, keys, migrate, model, render, replay, report,
-    restore, runtime, scenario, season, serve, stl, verify, worker, workers,
+    attest, backup, check, completions, connect, dataset, demo, doctor, init, keys, migrate, model, render, replay,
+    report, restore, runtime, scenario, season, serve, stl, verify, worker, workers,
 };
 use crate::cli::{Cli, Command};
 use crate::exit::{ExitStatus, Failure};

@@ -80,9 +80,10 @@ pub(crate) fn run(arguments: &MigrateArgs, matches: &ArgMatches) -> Result<ExitS
 }
 
 fn about(arguments: &MigrateArgs, data: &str, migrated: &Migrated) -> Value {
-    let tables = migrated.tables.iter().map(|table| {
-        (table.name.to_owned(), json!({ "rows": table.rows, "sha256": table.sha256 }))
-    });
+    let tables = migrated
+        .tables
+        .iter()
+        .map(|table| (table.name.to_owned(), json!({ "rows": table.rows, "sha256": table.sha256 })));
     json!({
         "from": arguments.from, "data": data, "store": migrated.store, "blobs": migrated.blobs,
         "tables": tables.collect::<serde_json::Map<_, _>>(), "files": migrated.files, "problems": migrated.problems,

@@ -46,7 +46,12 @@ pub(crate) fn run(arguments: &RestoreArgs) -> Result<ExitStatus, Failure> {
         super::stdout::print(&serde_json::to_string_pretty(&about).or_internal()?);
     } else {
         let result = if done { arguments.data.display().to_string() } else { "nothing: the backup is damaged".into() };
-        super::stdout::print(&format!("{}{}{}", text(&found.manifest), problem_lines(&found.problems), line("restored", &result)));
+        super::stdout::print(&format!(
+            "{}{}{}",
+            text(&found.manifest),
+            problem_lines(&found.problems),
+            line("restored", &result)
+        ));
     }
     Ok(if done { ExitStatus::Success } else { ExitStatus::Unsafe })
 }

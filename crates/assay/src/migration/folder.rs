@@ -52,7 +52,11 @@ impl NewDataFolder {
             );
         }
         let policies = names.partial().join(POLICIES);
-        DirBuilder::new().recursive(true).mode(0o700).create(&policies).with_context(|| policies.display().to_string())?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&policies)
+            .with_context(|| policies.display().to_string())?;
         Ok(Self(names))
     }
 

@@ -49,7 +49,8 @@ fn copy_tree(from: &Path, to: &Path, links: bool) -> io::Result<()> {
     if about.is_symlink() {
         return symlink(fs::read_link(from)?, to);
     }
-    let is_linked = links && from.extension().is_none_or(|suffix| suffix != UPLOADING) && fs::hard_link(from, to).is_ok();
+    let is_linked =
+        links && from.extension().is_none_or(|suffix| suffix != UPLOADING) && fs::hard_link(from, to).is_ok();
     if about.is_file() && !is_linked {
         fs::copy(from, to)?;
     }
@@ -82,8 +83,10 @@ mod tests {
             fs::write(old.join(path), path).unwrap();
             fs::set_permissions(old.join(path), Permissions::from_mode(mode)).unwrap();
         };
-        let kept = ["artifact-secret", "signing/key.pem", "models/lab/ab", "models/lab/1.part", "runtimes/mine/python3.11"];
-        let left = ["assay.db", "assay.db-wal", "assay.db.before-v3", "assay.lock", "blobs/jobs/1/ab", "policies/ab.zip"];
+        let kept =
+            ["artifact-secret", "signing/key.pem", "models/lab/ab", "models/lab/1.part", "runtimes/mine/python3.11"];
+        let left =
+            ["assay.db", "assay.db-wal", "assay.db.before-v3", "assay.lock", "blobs/jobs/1/ab", "policies/ab.zip"];
         kept.iter().chain(&left).for_each(|path| write(path, 0o640));
         symlink("python3.11", old.join("runtimes/mine/python")).unwrap();
         fs::create_dir(&new).unwrap();

@@ -152,11 +152,7 @@ impl<'a> RecordsImport<'a> {
         Ok(content.finish())
     }
 
-    async fn content(
-        &self,
-        table: &ImportTable,
-        columns: &[TargetColumn],
-    ) -> Result<TableContent, RecordsImportError> {
+    async fn content(&self, table: &ImportTable, columns: &[TargetColumn]) -> Result<TableContent, RecordsImportError> {
         target::content(&self.session, table, columns).await.map_err(reading)
     }
 

@@ -98,7 +98,8 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         drop(SqliteRecords::open(data.path(), "a test").unwrap());
         let copy = RecordsCopy::open(&data.path().join(RecordsCopy::FILE_NAME)).unwrap();
-        let sql = "SELECT tables.name, columns.name FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns
+        let sql =
+            "SELECT tables.name, columns.name FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns
                    WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite_%'";
         let mut statement = copy.connection().prepare(sql).unwrap();
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
