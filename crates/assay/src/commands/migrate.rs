@@ -107,7 +107,6 @@ fn text(arguments: &MigrateArgs, data: &str, migrated: &Migrated) -> String {
     text.push_str(&line("files", &format!("{files} of evidence and archives, checked in {place}")));
     text.push_str(&line("replay", &replay));
     text.push_str(&problem_lines(problems));
-    let blobs = blobs.as_ref().map_or_else(String::new, |blobs| format!(" --blobs {blobs}"));
-    text.push_str(&line("next", &format!("assay serve --data {data} --store {store}{blobs}")));
+    text.push_str(&line("next", "start assay serve with the same settings"));
     text
 }

@@ -46,6 +46,12 @@ impl ServicePlace {
 
     /// Creates a client of the API.
     pub(crate) fn client(&self) -> Result<ServiceClient, Failure> {
-        self.key.client(self.server.as_deref().unwrap_or(&default_server()))
+        match &self.server {
+            Some(server) => self.key.client(server),
+            None => self.key.client(&default_server()).map_err(|failure| match failure {
+                Failure::Usage(error) => Failure::Usage(error.context("without --data and --store the API is used")),
+                other => other,
+            }),
+        }
     }
 }
