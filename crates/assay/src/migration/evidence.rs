@@ -1,5 +1,6 @@
 //! Evidence and policy archives: stored in the new place and read back from it.
 
+use std::future::ready;
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
@@ -82,19 +83,20 @@ pub(super) async fn migrate(
     let migrate = async |file: &RecordedFile| {
         let state = file.migrate(from, to).await.with_context(|| format!("can't migrate {}", file.path()));
         bar.inc(1);
-        if cancel.is_cancelled() { Err(anyhow!("interrupted")) } else { Ok((file.path(), state?)) }
+        if cancel.is_cancelled() {
+            return Err(anyhow!("interrupted"));
+        }
+        Ok(match state? {
+            FileState::Intact => None,
+            FileState::Missing => Some(format!("{}: not found in the old data folder", file.path())),
+            FileState::Damaged => Some(format!("{}: its content does not have the SHA-256 in its name", file.path())),
+        })
     };
     let all = stream::iter(files.iter().map(migrate)).buffer_unordered(CONCURRENT);
-    let states: Vec<_> = match all.try_collect().await {
+    let mut problems: Vec<String> = match all.try_filter_map(|problem| ready(Ok(problem))).try_collect().await {
         Err(_) if cancel.is_cancelled() => return Ok(None),
-        states => states?,
+        problems => problems?,
     };
-    let problem = |(path, state)| match state {
-        FileState::Intact => None,
-        FileState::Missing => Some(format!("{path}: not found in the old data folder")),
-        FileState::Damaged => Some(format!("{path}: its content does not have the SHA-256 in its name")),
-    };
-    let mut problems: Vec<String> = states.into_iter().filter_map(problem).collect();
     problems.sort();
     Ok(Some(problems))
 }

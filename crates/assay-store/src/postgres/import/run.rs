@@ -80,7 +80,7 @@ impl<'a> RecordsImport<'a> {
             Some(tables) => tables,
             None => {
                 let tables = self.copy(progress).await?;
-                self.session.commit().await.map_err(|failure| writing(failure))?;
+                self.session.commit().await.map_err(writing)?;
                 tables
             }
         };
