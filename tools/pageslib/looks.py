@@ -30,6 +30,9 @@ PAGES = {
     "submissions": ("/ui/submissions", "key"),
     "keys": ("/ui/keys", "admin"),
     "operator": ("/ui/operator", "admin"),
+    "workers": ("/ui/workers", "admin"),
+    "webhooks": ("/ui/webhooks", "key"),
+    "arena-submit": ("/ui/arena/cartpole_keepin/submit", "key"),
     "missing": ("/ui/nothing", "key"),
 }
 # Pictures in the documentation: page, theme, width, height.

@@ -1,14 +1,15 @@
-//! Limits on concurrent preflights and publications: one per account, a few for the whole instance. These run while the
+//! Limits on concurrent preflights and publications: one per account, a few per server. These run while the
 //! client waits, so there is no queue. A slot is taken once the body has been received, so a slow upload holds none.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use assay_model::AccountId;
+use assay_store::{Bulletin, Site};
 
 use crate::http::{ApiError, ErrorCode, OverLimit};
 
-/// Total number of slots.
+/// Number of slots of a server.
 const MAX_AT_ONCE: usize = 2;
 /// Retry delay of a preflight in seconds: about the duration of one.
 pub(crate) const PREFLIGHT_RETRY_S: u64 = 3;
@@ -23,6 +24,9 @@ pub struct AccountSlots {
     /// The name of the limit in errors.
     limit: &'static str,
     retry_s: u64,
+    site: Site,
+    /// Selects the accounts with a slot of the same kind at another server.
+    elsewhere: fn(&Bulletin) -> &BTreeSet<AccountId>,
 }
 
 /// A slot; released when dropped.
@@ -35,14 +39,21 @@ pub(crate) struct AccountSlot {
 impl AccountSlots {
     /// Creates the slots for preflights.
     #[must_use]
-    pub fn preflights() -> Self {
-        Self { running: Arc::default(), what: "preflight", limit: "preflights", retry_s: PREFLIGHT_RETRY_S }
+    pub fn preflights(site: Site) -> Self {
+        let (what, limit, retry_s) = ("preflight", "preflights", PREFLIGHT_RETRY_S);
+        Self { running: Arc::default(), what, limit, retry_s, site, elsewhere: |server| &server.preflights }
     }
 
     /// Creates the slots for publications of scenarios.
     #[must_use]
-    pub fn publications() -> Self {
-        Self { running: Arc::default(), what: "publication", limit: "publications", retry_s: PUBLISH_RETRY_S }
+    pub fn publications(site: Site) -> Self {
+        let (what, limit, retry_s) = ("publication", "publications", PUBLISH_RETRY_S);
+        Self { running: Arc::default(), what, limit, retry_s, site, elsewhere: |server| &server.publications }
+    }
+
+    /// Returns the accounts that hold a slot at this server.
+    pub(crate) fn holders(&self) -> BTreeSet<AccountId> {
+        self.lock().clone()
     }
 
     /// Checks whether a slot is available for `account` without taking it. Called before the body is received, so that
@@ -67,7 +78,8 @@ impl AccountSlots {
 
     fn admit(&self, running: &BTreeSet<AccountId>, account: &AccountId) -> Result<(), ApiError> {
         let what = self.what;
-        if running.contains(account) {
+        let elsewhere = self.site.others().iter().any(|server| (self.elsewhere)(server).contains(account));
+        if elsewhere || running.contains(account) {
             let over = OverLimit::when(self.limit, 1, 1, "when your account's running request ends");
             let message = format!("your account already has a running {what}; only one at a time is allowed");
             return Err(ApiError::over_limit(&over, message, self.retry_s));

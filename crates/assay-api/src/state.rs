@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use assay_model::{Clock, Entropy, Fingerprint, ScenarioCard, ScenarioId};
 use assay_scenario::Spec;
 use assay_store::{
-    ArchiveFiles, Blobs, LiveProgress, ModelFiles, PolicyServerCredentialsStore, Queue, Records, ScenarioFiles,
+    ArchiveFiles, Blobs, LiveProgress, ModelFiles, PolicyServerCredentialsStore, Queue, Records, ScenarioFiles, Site,
     StorageHealth, StoreError,
 };
 use tokio::sync::Semaphore;
@@ -79,7 +79,9 @@ pub struct AppState {
     /// Signs URLs of evidence.
     pub signer: UrlSigner,
     /// Receives the progress of episodes.
-    pub live: Arc<dyn LiveProgress>,
+    pub live: LiveProgress,
+    /// The servers that share the records and the data folder.
+    pub site: Site,
     /// The workers on other hosts.
     pub worker_fleet: WorkerFleet,
     /// Audits the episodes that they ran.

@@ -1,9 +1,10 @@
 //! The disk space that uploads reserve: each upload its announced size, before its body is read.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use assay_model::AccountId;
+use assay_store::{Site, UploadCount};
 
 use crate::ApiSettings;
 use crate::http::{ApiError, ErrorCode, OverLimit};
@@ -21,21 +22,16 @@ pub(crate) const FULL: &str = "the disk is nearly full; uploads are rejected unt
 
 /// The space reserved for uploads in progress; shared by all its clones.
 #[derive(Debug, Clone, Default)]
-pub struct UploadSpace(Arc<Mutex<Ledger>>);
+pub struct UploadSpace {
+    ledger: Arc<Mutex<Ledger>>,
+    site: Site,
+}
 
 #[derive(Debug, Default)]
 struct Ledger {
     /// Bytes announced by all uploads and not written yet.
     pending_bytes: u64,
-    accounts: HashMap<AccountId, InFlight>,
-}
-
-/// The uploads of an account in progress.
-#[derive(Debug, Default)]
-struct InFlight {
-    bodies: u64,
-    /// Bytes announced by them, written or not.
-    bytes: u64,
+    accounts: HashMap<AccountId, UploadCount>,
 }
 
 /// Space reserved for one upload; released when dropped.
@@ -49,6 +45,18 @@ pub(crate) struct Reservation {
 }
 
 impl UploadSpace {
+    /// Creates the space of a server of the site.
+    #[must_use]
+    pub fn new(site: Site) -> Self {
+        Self { ledger: Arc::default(), site }
+    }
+
+    /// Returns the uploads of this server by account, and the bytes that are announced and not written yet.
+    pub(crate) fn in_progress(&self) -> (BTreeMap<AccountId, UploadCount>, u64) {
+        let ledger = self.lock();
+        (ledger.accounts.iter().map(|(account, count)| (account.clone(), *count)).collect(), ledger.pending_bytes)
+    }
+
     /// Reserves space for an upload of `announced_bytes` of `account`, out of the `available_bytes` for all uploads.
     ///
     /// # Errors
@@ -60,9 +68,14 @@ impl UploadSpace {
         account: &AccountId,
         announced_bytes: u64,
     ) -> Result<Reservation, ApiError> {
-        let mut ledger = self.lock();
-        let left = available_bytes.saturating_sub(ledger.pending_bytes);
-        ledger.accounts.get(account).map_or(Ok(()), |own| own.admit(settings, left, announced_bytes))?;
+        let (others, mut ledger) = (self.site.others(), self.lock());
+        let pending = others.iter().map(|server| server.pending_bytes).fold(ledger.pending_bytes, u64::saturating_add);
+        let left = available_bytes.saturating_sub(pending);
+        let here = ledger.accounts.get(account).copied().unwrap_or_default();
+        let own = others.iter().filter_map(|server| server.uploads.get(account)).fold(here, plus);
+        if own.bodies > 0 {
+            admit(own, settings, left, announced_bytes)?;
+        }
         if announced_bytes > left {
             let message = format!(
                 "the disk has room for {} MiB of uploads, but this one needs {} MiB; try again later",
@@ -83,33 +96,35 @@ impl UploadSpace {
     }
 
     fn lock(&self) -> MutexGuard<'_, Ledger> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl InFlight {
-    /// Checks whether another upload of the account is within its limits, where `left` bytes of the disk are not
-    /// reserved. With several uploads, one account never holds more than half of the space that uploads may use.
-    fn admit(&self, settings: &ApiSettings, left: u64, announced_bytes: u64) -> Result<(), ApiError> {
-        let limits = &settings.account;
-        if self.bodies >= limits.uploads {
-            let over = OverLimit::when("uploads", limits.uploads, self.bodies, UPLOAD_ENDS);
-            let message = format!("your account has {} of {} uploads in progress", self.bodies, limits.uploads);
-            return Err(ApiError::over_limit(&over, message, BODIES_RETRY_S));
-        }
-        let bytes = self.bytes.saturating_add(announced_bytes);
-        let maximum = limits.uploading_mib.saturating_mul(MIB).min(self.bytes.saturating_add(left) / 2);
-        if bytes <= maximum {
-            return Ok(());
-        }
-        let (maximum, current) = (maximum / MIB, self.bytes.div_ceil(MIB));
-        let over = OverLimit::when("uploading_mib", maximum, current, UPLOAD_ENDS);
-        let message = format!(
-            "your account has {current} of {maximum} MiB of uploads in progress, and this one needs {} MiB",
-            announced_bytes.div_ceil(MIB)
-        );
-        Err(ApiError::over_limit(&over, message, BODIES_RETRY_S))
+/// Checks whether another upload of an account with these is within its limits, where `left` bytes of the disk are not
+/// reserved. With several uploads, one account never holds more than half of the space that uploads may use.
+fn admit(own: UploadCount, settings: &ApiSettings, left: u64, announced_bytes: u64) -> Result<(), ApiError> {
+    let limits = &settings.account;
+    if own.bodies >= limits.uploads {
+        let over = OverLimit::when("uploads", limits.uploads, own.bodies, UPLOAD_ENDS);
+        let message = format!("your account has {} of {} uploads in progress", own.bodies, limits.uploads);
+        return Err(ApiError::over_limit(&over, message, BODIES_RETRY_S));
     }
+    let bytes = own.bytes.saturating_add(announced_bytes);
+    let maximum = limits.uploading_mib.saturating_mul(MIB).min(own.bytes.saturating_add(left) / 2);
+    if bytes <= maximum {
+        return Ok(());
+    }
+    let (maximum, current) = (maximum / MIB, own.bytes.div_ceil(MIB));
+    let over = OverLimit::when("uploading_mib", maximum, current, UPLOAD_ENDS);
+    let message = format!(
+        "your account has {current} of {maximum} MiB of uploads in progress, and this one needs {} MiB",
+        announced_bytes.div_ceil(MIB)
+    );
+    Err(ApiError::over_limit(&over, message, BODIES_RETRY_S))
+}
+
+fn plus(sum: UploadCount, more: &UploadCount) -> UploadCount {
+    UploadCount { bodies: sum.bodies.saturating_add(more.bodies), bytes: sum.bytes.saturating_add(more.bytes) }
 }
 
 impl Reservation {

@@ -15,7 +15,7 @@ mod unpacked;
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -47,26 +47,24 @@ pub struct Blobs {
 }
 
 impl Blobs {
-    /// Opens the artifacts in a folder, creating it if needed. Must be called only by the one process that writes
-    /// there, because files left in [`Self::incoming`] by an earlier process are deleted.
+    /// Opens the artifacts in a folder, creating it if needed.
     ///
     /// # Errors
     /// [`BlobError`] if the folder cannot be created.
     pub fn folder(path: &Path) -> Result<Self, BlobError> {
-        prepare_incoming(path)?;
+        fs::create_dir_all(path.join(INCOMING))?;
         let root: Arc<Path> = path.into();
         let backend = Arc::new(BlobFolder::new(Arc::clone(&root), path.join(INCOMING)));
         Ok(Self { root, backend })
     }
 
-    /// Opens the artifacts in an object store. `path` is a local folder of this process for files that are about to be
-    /// stored; it is created, and what an earlier process left there is deleted. If `redirects` is true, clients get
-    /// [addresses](Self::download_address) in the store.
+    /// Opens the artifacts in an object store. `path` is a local folder for files that are about to be stored; it is
+    /// created if needed. If `redirects` is true, clients get [addresses](Self::download_address) in the store.
     ///
     /// # Errors
     /// [`BlobError`] if the folder cannot be created.
     pub fn bucket(path: &Path, storage: ObjectStorage, redirects: bool) -> Result<Self, BlobError> {
-        prepare_incoming(path)?;
+        fs::create_dir_all(path.join(INCOMING))?;
         let backend = Arc::new(BlobBucket::new(storage, redirects, path.join(INCOMING)));
         Ok(Self { root: path.into(), backend })
     }
@@ -75,6 +73,17 @@ impl Blobs {
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Removes the files that were about to be stored by processes that have ended. To be called before this one stores
+    /// any, and while no other process does.
+    ///
+    /// # Errors
+    /// [`BlobError`] if a file cannot be removed.
+    pub fn remove_unfinished(&self) -> Result<(), BlobError> {
+        let incoming = self.root.join(INCOMING);
+        fs::remove_dir_all(&incoming)?;
+        Ok(fs::create_dir(incoming)?)
     }
 
     /// Creates a local folder for files that are about to be stored, from which [`Self::put`] needs no copy. Deleted when
@@ -131,8 +140,9 @@ impl Blobs {
         }
     }
 
-    /// Packs a stored artifact if that makes it smaller and was not done by [`Self::put`]; readers see the same bytes before, during and after. One that
-    /// is removed meanwhile stays removed. Takes milliseconds of CPU time per megabyte, so it is meant for idle times.
+    /// Packs a stored artifact if that makes it smaller and was not done by [`Self::put`]; readers see the same bytes
+    /// before, during and after. One that is removed meanwhile stays removed. Takes milliseconds of CPU time per
+    /// megabyte, so it is meant for idle times.
     ///
     /// # Errors
     /// [`BlobError`] if it cannot be read or written; it is then unchanged.
@@ -247,14 +257,5 @@ impl Blobs {
     /// As [`Self::retain`].
     pub async fn erase(&self, job: JobId) -> Result<(), BlobError> {
         self.backend.erase(job).await
-    }
-}
-
-/// Creates the folder of files that are about to be stored, without what an earlier process left there.
-fn prepare_incoming(path: &Path) -> io::Result<()> {
-    fs::create_dir_all(path)?;
-    match fs::remove_dir_all(path.join(INCOMING)) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => fs::create_dir(path.join(INCOMING)),
     }
 }

@@ -56,6 +56,7 @@ mod seasons;
 mod sessions;
 mod shard_request;
 mod shards;
+mod site;
 pub mod sqlite;
 mod submissions;
 #[cfg(feature = "testing")]
@@ -84,7 +85,7 @@ pub use idempotency::{
 };
 pub use jobs::{CancelOutcome, JobCounts, JobFailure, JobFilter, JobRecord, JobRecords, JobState, NewJob};
 pub use keys::{KeyId, KeyRecord, KeyRecords, RevokeOutcome};
-pub use live_progress::{EpisodeProgress, LiveProgress, LocalLiveProgress};
+pub use live_progress::{EpisodeProgress, LiveProgress};
 pub use local_queue::LocalQueue;
 pub use model_files::{ModelFile, ModelFileError, ModelFiles, StoredModelFile};
 pub use models::{
@@ -119,6 +120,7 @@ pub use shard_request::{Confinement, JobDemands, ShardKind, ShardRequest, Worker
 pub use shards::{
     Claim, Lease, MAX_ATTEMPT_NOTES, MAX_LAPSES, MAX_RETRIES, RecordOutcome, ReturnOutcome, ShardRecords,
 };
+pub use site::{Bulletin, Meeting, RequestCounter, RunningEpisode, SITE_LEASE, Site, SiteRecords, UploadCount};
 pub use sqlite::{OpenError, RecordCounts, RecordsCopy, SqliteRecords};
 pub use submissions::{ChooseOutcome, SubmissionRecords, SubmitOutcome};
 pub use webhooks::{

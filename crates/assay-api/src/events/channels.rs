@@ -18,7 +18,7 @@ pub(super) struct HubState {
     pub(super) records: Arc<dyn Records>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) forecast: QueueForecast,
-    pub(super) live: Arc<dyn LiveProgress>,
+    pub(super) live: LiveProgress,
     pub(super) jobs: Mutex<FollowedJobs>,
     pub(super) slots: StreamSlots,
     /// Requests a recheck of all open streams: a key was revoked, or the service is stopping.

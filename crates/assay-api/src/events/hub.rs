@@ -1,10 +1,11 @@
 //! Distribution of new events to all streams that follow a job.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use assay_model::{Clock, JobId};
-use assay_store::{LiveProgress, Records, StoreError};
+use assay_model::{AccountId, Clock, JobId};
+use assay_store::{LiveProgress, Records, Site, StoreError};
 use tokio::sync::{Mutex, Notify, broadcast};
 
 use super::channels::{HubState, JobChannel, LastProgress, StreamMessage};
@@ -27,7 +28,8 @@ impl EventHub {
         records: Arc<dyn Records>,
         clock: Arc<dyn Clock>,
         forecast: QueueForecast,
-        live: Arc<dyn LiveProgress>,
+        live: LiveProgress,
+        site: Site,
     ) -> Self {
         Self(Arc::new(HubState {
             records,
@@ -35,7 +37,7 @@ impl EventHub {
             forecast,
             live,
             jobs: Mutex::default(),
-            slots: StreamSlots::default(),
+            slots: StreamSlots::new(site),
             recheck: Notify::new(),
             stopping: AtomicBool::new(false),
         }))
@@ -50,6 +52,11 @@ impl EventHub {
     /// Ends streams whose key was revoked or whose session was closed.
     pub(crate) fn recheck_streams(&self) {
         self.0.recheck.notify_one();
+    }
+
+    /// Returns the number of open streams of this server by account.
+    pub(crate) fn streams(&self) -> BTreeMap<AccountId, usize> {
+        self.0.slots.by_account()
     }
 
     pub(super) fn is_stopping(&self) -> bool {

@@ -1,11 +1,11 @@
 //! The open streams: their number per account, and the credentials that they were opened with.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use assay_model::AccountId;
-use assay_store::{KeyId, SessionHash};
+use assay_store::{KeyId, SessionHash, Site};
 
 use crate::http::{ApiError, Caller, ErrorCode, OverLimit};
 
@@ -14,7 +14,10 @@ const RETRY_S: u64 = 10;
 
 /// The limited slots for open streams; shared by all its clones.
 #[derive(Debug, Clone, Default)]
-pub(super) struct StreamSlots(Arc<Mutex<OpenStreams>>);
+pub(super) struct StreamSlots {
+    open: Arc<Mutex<OpenStreams>>,
+    site: Site,
+}
 
 #[derive(Debug, Default)]
 struct OpenStreams {
@@ -53,19 +56,35 @@ impl StreamSlot {
 }
 
 impl StreamSlots {
+    /// Creates the slots of a server of the site.
+    pub(super) fn new(site: Site) -> Self {
+        Self { open: Arc::default(), site }
+    }
+
+    /// Returns the number of open streams of this server by account.
+    pub(super) fn by_account(&self) -> BTreeMap<AccountId, usize> {
+        self.lock().accounts.iter().map(|(account, streams)| (account.clone(), *streams)).collect()
+    }
+
     /// Acquires a slot for the caller.
     ///
     /// # Errors
-    /// 429 if the account has `of_account` streams open; 503 if there are `in_all` in total.
+    /// 429 if the account has `of_account` streams open, here or elsewhere; 503 if there are `in_all` here.
     pub(super) fn acquire(&self, caller: &Caller, of_account: usize, in_all: usize) -> Result<StreamSlot, ApiError> {
         let mut open = self.lock();
         if open.total >= in_all {
             let message = "too many streams are open; poll the job instead, or try again";
             return Err(ApiError::try_again(ErrorCode::Unavailable, message, RETRY_S));
         }
-        let streams = open.accounts.entry(caller.key.account.clone()).or_default();
-        if *streams >= of_account {
-            return Err(too_many_streams(*streams, of_account));
+        let account = &caller.key.account;
+        let elsewhere: usize = self.site.others().iter().filter_map(|server| server.streams.get(account)).sum();
+        let streams = open.accounts.entry(account.clone()).or_default();
+        if *streams + elsewhere >= of_account {
+            let (here, all) = (*streams, *streams + elsewhere);
+            if here == 0 {
+                open.accounts.remove(account);
+            }
+            return Err(too_many_streams(all, of_account));
         }
         *streams += 1;
         open.total += 1;
@@ -89,7 +108,7 @@ impl StreamSlots {
     }
 
     fn lock(&self) -> MutexGuard<'_, OpenStreams> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use assay_model::{Clock, JobId, JobStatus};
-use assay_store::{JobRecord, Records, StoreError};
+use assay_store::{JobRecord, Records, Site, StoreError};
 use tokio::sync::watch;
 
 use super::job_forecast::{JobForecast, NoEstimate, tenths};
@@ -38,6 +38,8 @@ struct QueueForecastState {
     lanes: NonZeroU32,
     /// Lanes of workers on other hosts.
     fleet: WorkerFleet,
+    /// Lanes of other servers.
+    site: Site,
     last: Mutex<Option<CachedForecast>>,
     /// Published forecasts of submissions.
     published: Mutex<HashMap<JobId, PublishedForecast>>,
@@ -64,6 +66,8 @@ pub(crate) struct ForecastSnapshot {
     later: Vec<JobId>,
     conclusion_s: Option<f64>,
     runs_uploads: bool,
+    /// The newest job behind these whose position was counted, and the number of QUEUED jobs behind them up to it.
+    counted: Mutex<Option<(JobId, u32)>>,
 }
 
 #[derive(Debug, Clone)]
@@ -94,6 +98,7 @@ impl QueueForecast {
             clock,
             lanes,
             fleet: WorkerFleet::default(),
+            site: Site::default(),
             last: Mutex::default(),
             published: Mutex::default(),
             runs_uploads,
@@ -101,11 +106,11 @@ impl QueueForecast {
         }))
     }
 
-    /// Adds the lanes of workers on other hosts. Call it before the first use.
+    /// Adds the lanes of workers on other hosts and of other servers. Call it before the first use.
     #[must_use]
-    pub fn with(mut self, fleet: WorkerFleet) -> Self {
+    pub fn with(mut self, fleet: WorkerFleet, site: Site) -> Self {
         if let Some(state) = Arc::get_mut(&mut self.0) {
-            state.fleet = fleet;
+            (state.fleet, state.site) = (fleet, site);
         }
         self
     }
@@ -201,9 +206,16 @@ impl QueueForecast {
         if let Ok(at) = snapshot.later.binary_search(&job) {
             return Ok(position(at + 1));
         }
-        let newest = snapshot.later.last().or(snapshot.jobs.last().map(|(job, _)| job));
-        let newer = self.0.records.queued_between(newest.copied(), job).await?;
-        Ok(position(snapshot.later.len() + usize::try_from(newer).unwrap_or(usize::MAX / 2)))
+        let newest = snapshot.later.last().or(snapshot.jobs.last().map(|(job, _)| job)).copied();
+        // Counted on from the last one: under load, many jobs follow within the age of a snapshot.
+        let (from, before) = match snapshot.counted().filter(|(counted, _)| *counted < job) {
+            Some((counted, before)) => (Some(counted), before),
+            None => (newest, 0),
+        };
+        let newer = self.0.records.queued_between(from, job).await?;
+        let behind = before.saturating_add(newer);
+        snapshot.count(job, behind);
+        Ok(position(snapshot.later.len() + usize::try_from(behind).unwrap_or(usize::MAX / 2)))
     }
 }
 
@@ -221,12 +233,14 @@ impl QueueForecastState {
         let mut changes = self.records.changes();
         changes.mark_unchanged();
         let (now, runs_uploads) = (self.clock.now(), self.runs_uploads);
-        let lanes = self.lanes.saturating_add(self.fleet.lanes());
+        let elsewhere = self.site.others().iter().map(|server| server.lanes).fold(0, u32::saturating_add);
+        let lanes = self.lanes.saturating_add(self.fleet.lanes()).saturating_add(elsewhere);
         let line = self.records.queue_snapshot(MAX_WAITING, now).await?;
         let simulated = tokio::task::spawn_blocking(move || {
             let jobs = simulate_queue(&line, lanes, now);
             let queued = jobs.iter().filter(|(_, job)| job.position.is_some()).count();
-            ForecastSnapshot { jobs, queued, later: line.later, conclusion_s: line.conclusion_s, runs_uploads }
+            let (later, conclusion_s) = (line.later, line.conclusion_s);
+            ForecastSnapshot { jobs, queued, later, conclusion_s, runs_uploads, counted: Mutex::default() }
         });
         let snapshot = Arc::new(simulated.await.map_err(|_| StoreError::Closed)?);
         let cached = CachedForecast { snapshot: Arc::clone(&snapshot), at, took: at.elapsed(), changes };
@@ -256,6 +270,18 @@ impl ForecastSnapshot {
 }
 
 impl ForecastSnapshot {
+    fn counted(&self) -> Option<(JobId, u32)> {
+        *self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers that `behind` jobs are behind these up to `job`.
+    fn count(&self, job: JobId, behind: u32) {
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        if counted.is_none_or(|(known, _)| known < job) {
+            *counted = Some((job, behind));
+        }
+    }
+
     fn contains(&self, job: JobId) -> bool {
         self.jobs.binary_search_by_key(&job, |(known, _)| *known).is_ok() || self.later.binary_search(&job).is_ok()
     }

@@ -52,7 +52,10 @@ pub(super) async fn authenticate(
         Err(error) => return error.into_response(),
     };
     request.extensions_mut().insert(caller.clone());
-    let admission = app.rate.admit(&caller.key.id, class, &app.settings.rate, app.clock.now());
+    let admission = match app.rate.admit(&caller.key.id, class, &app.settings.rate, app.clock.now()).await {
+        Ok(admission) => admission,
+        Err(error) => return ApiError::from(error).into_response(),
+    };
     let mut response = match admission.refusal() {
         Some(error) => error.into_response(),
         None => next.run(request).await,

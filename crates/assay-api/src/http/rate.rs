@@ -3,11 +3,14 @@
 //! The counts are kept in this process. Durable counts would cost a write per GET, and a restart loses at most one
 //! window. All windows begin with the minute, so the counts of a past one are dropped together, and the memory is
 //! bounded by the number of keys used within a minute.
+//!
+//! The servers of a site count changing requests together in the records. Of reads, they so count the first of a key in
+//! a window, and exchange the counts of the others every second.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use assay_store::KeyId;
+use assay_store::{KeyId, RequestCounter, Site, StoreError};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::Timestamp;
 
@@ -23,13 +26,25 @@ const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 /// The counts of the current window; shared by all its clones.
 #[derive(Debug, Clone, Default)]
-pub struct RateWindows(Arc<Mutex<RateWindow>>);
+pub struct RateWindows {
+    window: Arc<Mutex<RateWindow>>,
+    site: Site,
+}
 
 #[derive(Debug, Default)]
 struct RateWindow {
     /// Minutes since 1970.
     number: i64,
-    admitted: HashMap<(KeyId, RateClass), u32>,
+    admitted: HashMap<(KeyId, RateClass), RequestCount>,
+}
+
+/// Requests of a key in the window.
+#[derive(Debug, Clone, Copy, Default)]
+struct RequestCount {
+    /// Those of all servers that are known here.
+    known: u32,
+    /// Those of this server that the others do not know.
+    untold: u32,
 }
 
 /// The decision about a request, and the rate limit headers of its response.
@@ -46,31 +61,117 @@ pub(super) struct Admission {
 }
 
 impl RateWindows {
-    /// Moves the counts of `old` to `new`, so that rotating a key does not reset its limits.
-    pub(crate) fn carry_over(&self, old: &KeyId, new: &KeyId) {
-        let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Creates the windows of a server of the site.
+    #[must_use]
+    pub fn new(site: Site) -> Self {
+        Self { window: Arc::default(), site }
+    }
+
+    /// Copies the counts of `old` to `new`, so that rotating a key does not reset its limits.
+    ///
+    /// # Errors
+    /// The counts of the site cannot be read or written.
+    pub(crate) async fn carry_over(&self, old: &KeyId, new: &KeyId, now: Timestamp) -> Result<(), StoreError> {
+        let of_site = |key: &KeyId| RateClass::ALL.map(|class| counter(key, class, window_number(now)));
+        let totals = self.site.add_requests(&of_site(old).map(|counter| (counter, 0))).await?;
+        let carried: Vec<_> = of_site(new).into_iter().zip(totals).filter(|(_, requests)| *requests > 0).collect();
+        self.site.add_requests(&carried).await?;
+        let mut window = self.lock();
         for class in RateClass::ALL {
             if let Some(count) = window.admitted.remove(&(old.clone(), class)) {
                 window.admitted.insert((new.clone(), class), count);
             }
         }
+        Ok(())
     }
 
     /// Counts a request of `key` if the current window allows it.
-    pub(super) fn admit(&self, key: &KeyId, class: RateClass, limits: &RateLimits, now: Timestamp) -> Admission {
-        let (number, limit) = (now.as_second().div_euclid(WINDOW_S), limit_of(class, limits));
-        let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    ///
+    /// # Errors
+    /// The counts of the site cannot be written.
+    pub(super) async fn admit(
+        &self,
+        key: &KeyId,
+        class: RateClass,
+        limits: &RateLimits,
+        now: Timestamp,
+    ) -> Result<Admission, StoreError> {
+        let limit = limit_of(class, limits);
+        let counted = if self.site.is_shared() && (class.is_exact() || self.is_first(key, class, now)) {
+            let counted = self.site.count_request(&counter(key, class, window_number(now)), limit).await?;
+            let known = RequestCount { known: counted.unwrap_or(limit), untold: 0 };
+            self.window(now).admitted.entry((key.clone(), class)).or_insert(known);
+            counted
+        } else {
+            self.count(key, class, limit, now)
+        };
+        let reset = (window_number(now) + 1) * WINDOW_S;
+        let remaining = limit.saturating_sub(counted.unwrap_or(limit));
+        Ok(Admission { class, admitted: counted.is_some(), limit, remaining, reset, wait: reset - now.as_second() })
+    }
+
+    /// Tells the other servers what was counted here, and learns their counts.
+    ///
+    /// # Errors
+    /// The counts of the site cannot be written; they are told the next time.
+    pub(crate) async fn exchange(&self) -> Result<(), StoreError> {
+        let (number, untold) = {
+            let window = self.lock();
+            let untold = window.admitted.iter().filter(|(_, count)| count.untold > 0);
+            (window.number, untold.map(|(of, count)| (of.clone(), count.untold)).collect::<Vec<_>>())
+        };
+        let told = untold.iter().map(|((key, class), requests)| (counter(key, *class, number), *requests));
+        let totals = self.site.add_requests(&told.collect::<Vec<_>>()).await?;
+        let mut window = self.lock();
+        if window.number == number {
+            for ((of, told), total) in untold.into_iter().zip(totals) {
+                let count = window.admitted.entry(of).or_default();
+                *count = RequestCount { known: total, untold: count.untold.saturating_sub(told) };
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts a request here. Returns the new count, or `None` at the limit.
+    fn count(&self, key: &KeyId, class: RateClass, limit: u32, now: Timestamp) -> Option<u32> {
+        let mut window = self.window(now);
+        let count = window.admitted.entry((key.clone(), class)).or_default();
+        let before = count.known.saturating_add(count.untold);
+        if before >= limit {
+            return None;
+        }
+        count.untold += 1;
+        Some(before + 1)
+    }
+
+    /// Returns whether this server has not counted such a request of the key in the current window.
+    fn is_first(&self, key: &KeyId, class: RateClass, now: Timestamp) -> bool {
+        !self.window(now).admitted.contains_key(&(key.clone(), class))
+    }
+
+    /// Returns the current window.
+    fn window(&self, now: Timestamp) -> MutexGuard<'_, RateWindow> {
+        let (number, mut window) = (window_number(now), self.lock());
         if window.number != number {
             // Includes a clock that was set back: that resets the window, so it never blocks a key for long.
             *window = RateWindow { number, admitted: HashMap::new() };
         }
-        let count = window.admitted.entry((key.clone(), class)).or_default();
-        let admitted = *count < limit;
-        *count += u32::from(admitted);
-        let remaining = limit - *count;
-        let reset = (number + 1) * WINDOW_S;
-        Admission { class, admitted, limit, remaining, reset, wait: reset - now.as_second() }
+        window
     }
+
+    fn lock(&self) -> MutexGuard<'_, RateWindow> {
+        self.window.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the number of the window at a time, in minutes since 1970.
+fn window_number(now: Timestamp) -> i64 {
+    now.as_second().div_euclid(WINDOW_S)
+}
+
+/// Returns the counter that the servers of a site share.
+fn counter(key: &KeyId, class: RateClass, window: i64) -> RequestCounter {
+    RequestCounter { name: format!("{} {key}", class.name()), window }
 }
 
 impl Admission {
@@ -119,26 +220,33 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
-    #[test]
-    fn windows_start_with_the_minute_and_discard_past_counts() {
+    #[tokio::test]
+    async fn windows_start_with_the_minute_and_discard_past_counts() {
         let windows = RateWindows::default();
         let limits = RateLimits::all(2);
-        let (a, b) = (KeyId::parse("a").unwrap(), KeyId::parse("b").unwrap());
+        let (a, b, c) = (KeyId::parse("a").unwrap(), KeyId::parse("b").unwrap(), KeyId::parse("c").unwrap());
         let at = |second: i64| Timestamp::from_second(1_200 + second).unwrap();
-        let ask = |key, class, second| {
-            let found = windows.admit(key, class, &limits, at(second));
+        let ask = async |key, class, second| {
+            let found = windows.admit(key, class, &limits, at(second)).await.unwrap();
             (found.admitted, found.remaining, found.reset - 1_200, found.wait)
         };
-        assert_eq!(ask(&a, RateClass::Get, 59), (true, 1, 60, 1));
-        assert_eq!(ask(&a, RateClass::Get, 59), (true, 0, 60, 1));
-        assert_eq!(ask(&a, RateClass::Get, 59), (false, 0, 60, 1));
-        assert_eq!(ask(&a, RateClass::Write, 59), (true, 1, 60, 1), "classes are counted apart");
-        assert_eq!(ask(&b, RateClass::Get, 59), (true, 1, 60, 1), "keys are counted apart");
-        let c = KeyId::parse("c").unwrap();
-        windows.carry_over(&a, &c);
-        assert_eq!(ask(&c, RateClass::Get, 59), (false, 0, 60, 1), "a key that is rotated gets no further window");
-        assert_eq!(ask(&a, RateClass::Get, 60), (true, 1, 120, 60));
-        assert_eq!(windows.0.lock().unwrap().admitted.len(), 1, "a past window is forgotten");
-        assert_eq!(ask(&a, RateClass::Get, -1), (true, 1, 0, 1), "a clock that was set back does not block a key");
+        assert_eq!(ask(&a, RateClass::Get, 59).await, (true, 1, 60, 1));
+        assert_eq!(ask(&a, RateClass::Get, 59).await, (true, 0, 60, 1));
+        assert_eq!(ask(&a, RateClass::Get, 59).await, (false, 0, 60, 1));
+        assert_eq!(ask(&a, RateClass::Write, 59).await, (true, 1, 60, 1), "classes are counted apart");
+        assert_eq!(ask(&b, RateClass::Get, 59).await, (true, 1, 60, 1), "keys are counted apart");
+        windows.carry_over(&a, &c, at(59)).await.unwrap();
+        assert_eq!(
+            ask(&c, RateClass::Get, 59).await,
+            (false, 0, 60, 1),
+            "a key that is rotated gets no further window"
+        );
+        assert_eq!(ask(&a, RateClass::Get, 60).await, (true, 1, 120, 60));
+        assert_eq!(windows.lock().admitted.len(), 1, "a past window is forgotten");
+        assert_eq!(
+            ask(&a, RateClass::Get, -1).await,
+            (true, 1, 0, 1),
+            "a clock that was set back does not block a key"
+        );
     }
 }

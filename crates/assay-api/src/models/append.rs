@@ -39,7 +39,7 @@ pub(crate) async fn append(
     body: Body,
 ) -> Result<ModelRecord, ApiError> {
     unfinished(app, caller, upload).await?;
-    let transfer = app.model_transfers.acquire(upload).ok_or_else(busy)?;
+    let transfer = app.model_transfers.acquire(upload)?.ok_or_else(busy)?;
     // Again, as the request that had the upload before may have changed it.
     let record = unfinished(app, caller, upload).await?;
     if offset != record.received_bytes {

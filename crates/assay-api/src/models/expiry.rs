@@ -13,7 +13,7 @@ pub(crate) async fn remove_expired(app: &App, limit: u32) -> Result<(), StoreErr
     let now = app.clock.now();
     for record in app.records.expired_model_uploads(now, limit).await? {
         // A busy upload receives more and will expire later.
-        let Some(mut transfer) = app.model_transfers.acquire(record.upload) else { continue };
+        let Some(mut transfer) = app.model_transfers.acquire(record.upload)? else { continue };
         let current = app.records.model_upload(&record.account, record.upload).await?;
         if current.as_ref() == Some(&record) {
             transfer.prefix = None;
@@ -56,7 +56,7 @@ pub(crate) async fn remove_orphans(app: &App) -> Result<(), StoreError> {
                     Some(record) if is_adopted(app, &record).await.unwrap_or(true) => continue,
                     _ => {}
                 }
-                let _guard = app.model_transfers.lock_files().await;
+                let _guard = app.model_transfers.lock_files().await?;
                 match app.records.model(&account, sha256).await? {
                     Some(record) if record.is_ready() => continue,
                     _ => app.model_files.remove(&account, sha256),

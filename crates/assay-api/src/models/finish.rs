@@ -21,7 +21,7 @@ pub(super) async fn finish(app: &App, record: &ModelRecord, sha256: Sha256Digest
         );
         return Err(ApiError::new(ErrorCode::Unprocessable, message));
     }
-    let _guard = app.model_transfers.lock_files().await;
+    let _guard = app.model_transfers.lock_files().await?;
     let (files, account, upload) = (app.model_files.clone(), record.account.clone(), record.upload);
     let renamed = tokio::task::spawn_blocking(move || files.finish(&account, upload, sha256)).await;
     let renamed = renamed.map_err(|e| ApiError::internal("naming a model panicked", &e))?;
@@ -34,7 +34,7 @@ pub(super) async fn finish(app: &App, record: &ModelRecord, sha256: Sha256Digest
 /// Records an upload as complete if its file has its final name, because the process ended between the two. Returns
 /// whether it has.
 pub(super) async fn is_adopted(app: &App, record: &ModelRecord) -> Result<bool, ApiError> {
-    let _guard = app.model_transfers.lock_files().await;
+    let _guard = app.model_transfers.lock_files().await?;
     let whole = DeclaredModel { path: String::new(), sha256: record.sha256, size_bytes: Some(record.size_bytes) };
     match app.model_files.resolve(&record.account, &[whole]) {
         Ok(_) => Ok(app.records.complete_model(record.upload, app.clock.now()).await?),

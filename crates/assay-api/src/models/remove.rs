@@ -13,7 +13,7 @@ pub(crate) async fn remove_model(
     sha256: Sha256Digest,
 ) -> Result<ModelRemoval, StoreError> {
     // The same digest may be uploaded again as soon as its row is gone.
-    let _guard = app.model_transfers.lock_files().await;
+    let _guard = app.model_transfers.lock_files().await?;
     let removal = app.records.remove_model(account, sha256).await?;
     if let ModelRemoval::Done(record) = &removal {
         if let Err(error) = app.model_files.remove(account, sha256) {
@@ -29,7 +29,7 @@ pub(crate) async fn remove_model(
 /// # Errors
 /// 409: a request is writing to it.
 pub(crate) async fn remove_upload(app: &App, record: &ModelRecord) -> Result<(), ApiError> {
-    let Some(mut transfer) = app.model_transfers.acquire(record.upload) else {
+    let Some(mut transfer) = app.model_transfers.acquire(record.upload)? else {
         return Err(ApiError::new(ErrorCode::Conflict, "a request is writing to this upload; end it first"));
     };
     transfer.prefix = None;

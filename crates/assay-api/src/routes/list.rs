@@ -146,6 +146,8 @@ pages {
     get("/ui/scenarios/{id}/policy.py", ui::scenario::starter);
     get("/ui/arena", ui::arena::handle);
     get("/ui/arena/{id}", ui::arena::board);
+    get("/ui/arena/{id}/submit", ui::arena_submit::form);
+    post("/ui/arena/{id}/submit", ui::arena_submit::submit);
     get("/ui/submissions", ui::submissions::handle);
     get("/ui/submissions/{id}", ui::submissions::one);
     get("/ui/operator", ui::operator::handle);
@@ -154,6 +156,13 @@ pages {
     get("/ui/keys/{id}", ui::keys::ask);
     post("/ui/keys/{id}/revoke", ui::keys::revoke);
     post("/ui/keys/{id}/replace", ui::keys::replace);
+    get("/ui/workers", ui::workers::handle);
+    post("/ui/workers", ui::workers::create);
+    get("/ui/workers/{name}", ui::workers::ask);
+    post("/ui/workers/{name}/drain", ui::workers::drain);
+    post("/ui/workers/{name}/revoke", ui::workers::revoke);
+    get("/ui/webhooks", ui::webhooks::handle);
+    post("/ui/webhooks/secret", ui::webhooks::make);
     get("/ui/submit", ui::submit::form);
     post("/ui/submit", ui::submit::submit);
     get("/ui/verifications/{id}", ui::verification::handle);

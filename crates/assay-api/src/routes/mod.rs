@@ -40,9 +40,15 @@ pub(crate) use self::list::{declared_api, list};
 pub(crate) use self::openapi::document::query_parameters;
 pub(crate) use self::query::Query;
 pub use self::rate_class::RateClass;
+pub(crate) use self::submissions::create::submit_form;
 pub(crate) use self::submissions::view::{
     SubmissionDetail, SubmissionEntry, detail as submission_object, entry as submission_entry,
 };
 pub(crate) use self::verify::cancel::cancel as cancel_verification;
 pub(crate) use self::verify::create::accept_form;
 pub(crate) use self::verify::preflight::run_preflight;
+pub(crate) use self::webhooks::secret::rotate_webhook_secret;
+pub(crate) use self::workers::create::{NewWorkerRequest, create_worker};
+pub(crate) use self::workers::drain::drain_worker;
+pub(crate) use self::workers::existing as existing_worker;
+pub(crate) use self::workers::revoke::revoke_worker;

@@ -24,7 +24,7 @@ impl Query {
     }
 
     /// Returns the integer value of `name`, from `low` to `high`, or `default` if it is absent.
-    pub(super) fn number(&self, name: &str, default: u32, low: u32, high: u32) -> Result<u32, ApiError> {
+    pub(crate) fn number(&self, name: &str, default: u32, low: u32, high: u32) -> Result<u32, ApiError> {
         let Some(text) = self.text(name)? else { return Ok(default) };
         let digits = text.bytes().all(|b| b.is_ascii_digit());
         let value = digits.then(|| u32::from_str(text).ok()).flatten().filter(|n| (low..=high).contains(n));

@@ -24,6 +24,25 @@ impl RateClass {
     /// All classes.
     pub(crate) const ALL: [Self; 7] =
         [Self::Free, Self::Get, Self::Verify, Self::Submit, Self::Models, Self::Write, Self::Pages];
+
+    /// Returns whether the servers of a site count these requests together one by one. Reads, which are many and cheap,
+    /// are exchanged about every second.
+    pub(crate) fn is_exact(self) -> bool {
+        !matches!(self, Self::Get | Self::Pages)
+    }
+
+    /// Returns the name by which the servers of a site count these requests.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::Get => "get",
+            Self::Verify => "verify",
+            Self::Submit => "submit",
+            Self::Models => "models",
+            Self::Write => "write",
+            Self::Pages => "pages",
+        }
+    }
 }
 
 /// Returns the default rate class of requests with this method.

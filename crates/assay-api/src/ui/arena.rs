@@ -40,6 +40,8 @@ struct BoardPage {
     seasons: Vec<SeasonLine>,
     lines: Vec<BoardLine>,
     total: usize,
+    /// True if the viewer may submit to the scenario's season, which is open.
+    can_submit: bool,
 }
 
 /// A season in a list.
@@ -124,6 +126,9 @@ async fn show(app: &App, viewer: &Viewer, id: &str, query: Option<&str>) -> Resu
     let most = entries.iter().map(|entry| entry.score_high).fold(f64::from(card.max_score), f64::max);
     let line = |entry: &LeaderboardEntry| BoardLine::new(entry, &entries, most, viewer);
     let lines = entries.iter().take(MAX_ENTRIES).map(line).collect();
+    let seasons = seasons(app, Some(&card.id), season).await?;
+    let newest = app.records.season(&card.id, None).await?;
+    let is_open = newest.is_none_or(|season| season.state == SeasonState::Open);
     Ok(page(
         StatusCode::OK,
         &BoardPage {
@@ -131,7 +136,8 @@ async fn show(app: &App, viewer: &Viewer, id: &str, query: Option<&str>) -> Resu
             scenario: card.id.to_string(),
             name: sanitise(&card.name, usize::MAX),
             season,
-            seasons: seasons(app, Some(&card.id), season).await?,
+            seasons,
+            can_submit: is_open && viewer.caller.has(Scope::Submit),
             lines,
             total: entries.len(),
         },

@@ -5,6 +5,7 @@
 //! checked when the program is compiled, and escape every value.
 
 pub(crate) mod arena;
+pub(crate) mod arena_submit;
 mod assets;
 pub(crate) mod cancel;
 pub(crate) mod episode;
@@ -28,3 +29,5 @@ pub(crate) mod submit;
 mod verdict;
 pub(crate) mod verification;
 mod viewer;
+pub(crate) mod webhooks;
+pub(crate) mod workers;

@@ -22,7 +22,7 @@ pub(super) async fn sender(app: &App, headers: &HeaderMap, class: RateClass) -> 
     }
     let secret = SessionSecret::of(headers).ok_or_else(|| ApiError::unauthorized("sign in first"))?;
     let (caller, _) = authenticate_session(app, &secret).await?;
-    count_operation(app, &caller, class)?;
+    count_operation(app, &caller, class).await?;
     Ok(Viewer { caller, secret })
 }
 

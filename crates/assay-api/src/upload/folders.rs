@@ -20,8 +20,7 @@ pub struct PrepareError {
     pub source: std::io::Error,
 }
 
-/// Creates the folders that uploads need, and deletes partial uploads of a server that was killed. To be called at
-/// start, by the holder of the data folder.
+/// Creates the folders that uploads need.
 ///
 /// # Errors
 /// [`PrepareError`] names the folder.
@@ -31,6 +30,15 @@ pub fn prepare_folders(data: &Path) -> Result<(), PrepareError> {
         let created = DirBuilder::new().recursive(true).mode(0o700).create(&path);
         created.map_err(|source| PrepareError { path, source })?;
     }
+    Ok(())
+}
+
+/// Deletes partial uploads of a server that was killed. To be called at start, by a server that has the data folder for
+/// itself.
+///
+/// # Errors
+/// [`PrepareError`] names the folder.
+pub fn remove_partial_uploads(data: &Path) -> Result<(), PrepareError> {
     let uploads = data.join(UPLOADS);
     let swept = std::fs::read_dir(&uploads)
         .and_then(|mut entries| entries.try_for_each(|entry| std::fs::remove_file(entry?.path())));

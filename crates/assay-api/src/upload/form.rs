@@ -89,6 +89,10 @@ pub(crate) const PAGE_PARTS: FormParts = FormParts {
 pub(crate) const SUBMISSION_PARTS: FormParts =
     FormParts { texts: &["scenario_id", "scenario", "name", "description", "callback_url"], ..VERIFY_PARTS };
 
+/// The parts of the page for submitting to the arena.
+pub(crate) const ARENA_PAGE_PARTS: FormParts =
+    FormParts { texts: &["csrf", "scenario_id", "name", "description"], ..VERIFY_PARTS };
+
 /// The parts of `POST /community/scenarios`.
 pub(crate) const SCENARIO_PARTS: FormParts =
     FormParts { file: "scenario", texts: &["tags"], max_bytes: |app| app.settings.uploads.max_scenario_bytes };

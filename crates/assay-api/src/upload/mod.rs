@@ -14,8 +14,10 @@ mod verification;
 
 pub(crate) use body_timer::BodyTimer;
 pub(crate) use callback::callback_url;
-pub use folders::{PrepareError, prepare_folders};
-pub(crate) use form::{PAGE_PARTS, SCENARIO_PARTS, SUBMISSION_PARTS, UploadForm, VERIFY_PARTS, receive};
+pub use folders::{PrepareError, prepare_folders, remove_partial_uploads};
+pub(crate) use form::{
+    ARENA_PAGE_PARTS, PAGE_PARTS, SCENARIO_PARTS, SUBMISSION_PARTS, UploadForm, VERIFY_PARTS, receive,
+};
 pub use policy_archives::PolicyArchives;
 pub(crate) use policy_server::PolicyServerRequest;
 pub(crate) use stored_policy::{ArchiveRemovalError, StoredPolicy, accept, discard, intake_error, remove_archive};

@@ -6,7 +6,7 @@ use assay_store::{PolicyServerAccess, PolicyServerCredentials};
 use super::form::UploadForm;
 use super::stored_policy::intake_error;
 use super::text_parts::{MAX_NAME_CHARS, parse_count, parse_part};
-use crate::http::ApiError;
+use crate::http::{ApiError, ErrorCode};
 use crate::state::App;
 
 /// A request to evaluate a policy server.
@@ -21,6 +21,9 @@ pub(crate) struct PolicyServerRequest {
 
 /// Name of a policy that connects, if the request has none.
 const CONNECTED_NAME: &str = "connected policy";
+/// The message where a connection could reach another server than the one that runs the job.
+const SEVERAL_SERVERS: &str = "this service has several servers, and a connection reaches only one of them: start a \
+                               policy server and send its address in policy_url";
 
 /// Returns the server, if one is to be evaluated, and warnings about parts that are ignored.
 pub(super) fn read(app: &App, form: &UploadForm) -> Result<(Option<PolicyServerRequest>, Vec<String>), ApiError> {
@@ -34,6 +37,9 @@ pub(super) fn read(app: &App, form: &UploadForm) -> Result<(Option<PolicyServerR
     }
     let url = form.texts.get("policy_url");
     if connects == Some(true) && url.is_none() {
+        if !app.site.others().is_empty() {
+            return Err(ApiError::new(ErrorCode::Unavailable, SEVERAL_SERVERS));
+        }
         let request =
             PolicyServerRequest { access: PolicyServerAccess::Connects, name: CONNECTED_NAME.to_owned(), replan_steps };
         let warnings = ignored(form, &["policy_api_key", "policy_concurrency"], "the policy connects itself");

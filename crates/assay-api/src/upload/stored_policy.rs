@@ -4,9 +4,9 @@
 use assay_model::{DeclaredModel, RuntimeVersion, Sha256Digest};
 use assay_store::{ArchiveFileError, ArchiveRemovalOutcome, StoreError};
 use tempfile::NamedTempFile;
-use tokio::sync::OwnedRwLockReadGuard;
 
 use super::form::UploadForm;
+use super::policy_archives::AcceptanceLock;
 use crate::blob_error::archive_error;
 use crate::disk::disk_error;
 use crate::http::{ApiError, Caller, ErrorCode};
@@ -17,7 +17,7 @@ use crate::{CheckedPolicy, IntakeFailure};
 /// A policy archive at its final place. It is protected from removal until this is dropped; by then a job must need it.
 #[derive(Debug)]
 pub(crate) struct StoredPolicy {
-    _in_use: OwnedRwLockReadGuard<()>,
+    _in_use: AcceptanceLock,
     /// Relative to the data folder.
     pub(crate) path: String,
     pub(crate) sha256: Sha256Digest,
@@ -37,6 +37,9 @@ pub(crate) enum ArchiveRemovalError {
     /// The archive could not be removed.
     #[error("could not remove a policy archive")]
     File(#[from] ArchiveFileError),
+    /// The archives could not be locked, because other servers use them.
+    #[error("could not lock the policy archives")]
+    Locked(#[from] std::io::Error),
 }
 
 /// Checks the form's archive and stores it.
@@ -46,7 +49,7 @@ pub(crate) async fn accept(app: &App, caller: &Caller, form: UploadForm) -> Resu
     };
     let archives = &app.policy_archives;
     let _permit = archives.turn_to_check().await?;
-    let in_use = archives.lock_for_acceptance().await;
+    let in_use = archives.lock_for_acceptance().await.map_err(|error| disk_error(app, &error))?;
     let (file, checked) = check(app, upload.file).await?;
     models::require(app, &caller.key.account, &checked.models).await?;
     let app = app.clone();
@@ -79,7 +82,7 @@ async fn store(
     app: &App,
     file: NamedTempFile,
     checked: CheckedPolicy,
-    in_use: OwnedRwLockReadGuard<()>,
+    in_use: AcceptanceLock,
 ) -> Result<StoredPolicy, ApiError> {
     let size_bytes = file.as_file().metadata().map_err(|e| disk_error(app, &e))?.len();
     let path = app.archives.put(file, checked.sha256).await.map_err(|error| archive_error(app, error))?;
@@ -107,7 +110,7 @@ pub(crate) async fn remove_archive(
     path: &str,
 ) -> Result<Option<ArchiveRemovalOutcome>, ArchiveRemovalError> {
     // No job with this archive may be accepted between the check and the removal.
-    let _guard = app.policy_archives.lock_for_removal().await;
+    let _guard = app.policy_archives.lock_for_removal().await?;
     if app.records.is_policy_needed(path).await? {
         return Ok(None);
     }

@@ -66,7 +66,8 @@ impl Deliveries {
 
     /// Starts due deliveries up to the limit.
     async fn start_due(&mut self) -> Result<(), StoreError> {
-        while self.in_flight.len() < MAX_IN_FLIGHT {
+        // Of several servers, one delivers.
+        while self.app.site.leads() && self.in_flight.len() < MAX_IN_FLIGHT {
             // Accounts without a delivery in flight come first: unresponsive receivers delay only themselves.
             let delivery = match self.claim(1).await? {
                 Some(delivery) => delivery,

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
 use assay_api::{
-    AccountSlots, ApiSettings, AppState, CheckedPolicy, CheckedServer, Draft, DraftFailure, EventHub, IntakeFailure,
-    ModelTransfers, PolicyConnections, PolicyIntake, PolicyReservation, PreflightFailure, PreflightRequest, Preflights,
-    Publisher, QueueForecast, RateLimits, RateWindows, Readiness, ReplayFailure, Replayer, SigningKeys, StaticCatalog,
-    UploadSpace, UrlSigner, WebhookSender, prepare_folders, router,
+    AccountSlots, ApiSettings, AppState, CheckedPolicy, CheckedServer, Draft, DraftFailure, EventHub, FolderLocks,
+    IntakeFailure, ModelTransfers, PolicyConnections, PolicyIntake, PolicyReservation, PreflightFailure,
+    PreflightRequest, Preflights, Publisher, QueueForecast, RateLimits, RateWindows, Readiness, ReplayFailure,
+    Replayer, SigningKeys, StaticCatalog, UploadSpace, UrlSigner, WebhookSender, prepare_folders, router,
 };
 use assay_model::lane::ScenarioFault;
 use assay_model::{
@@ -23,8 +23,8 @@ use assay_report::ReplayReport;
 use assay_report::attest::{PublishedKeys, SigningKey};
 use assay_scenario::{Collection, Scenario, Spec};
 use assay_store::{
-    ArchiveFiles, Blobs, JobRecord, LocalLiveProgress, LocalQueue, ModelFiles, PolicyServerCredentialsStore,
-    ScenarioFiles, ShardRequest, SqliteRecords,
+    ArchiveFiles, Blobs, JobRecord, LiveProgress, LocalQueue, ModelFiles, PolicyServerCredentialsStore, ScenarioFiles,
+    ShardRequest, Site, SqliteRecords,
 };
 use async_trait::async_trait;
 use axum::Router;
@@ -43,7 +43,7 @@ pub(crate) struct TestApp {
     pub(crate) auditor: Arc<TestAuditor>,
     pub(crate) folder: TempDir,
     pub(crate) clock: Arc<TestClock>,
-    pub(crate) live: Arc<LocalLiveProgress>,
+    pub(crate) live: LiveProgress,
     pub(crate) state: AppState,
     pub(crate) router: Router,
 }
@@ -101,11 +101,12 @@ impl TestApp {
         let storage = records.health();
         storage.keep_free(settings.disk.min_free_mib << 20);
         let forecast = QueueForecast::new(records.clone(), clock.clone(), settings.lanes);
-        let live = Arc::new(LocalLiveProgress::default());
+        let live = LiveProgress::default();
         let auditor = Arc::new(TestAuditor(Mutex::new(Err("there is no simulator"))));
         let state = AppState {
-            events: EventHub::new(records.clone(), clock.clone(), forecast.clone(), live.clone()),
+            events: EventHub::new(records.clone(), clock.clone(), forecast.clone(), live.clone(), Site::default()),
             live: live.clone(),
+            site: Site::default(),
             worker_fleet: assay_api::WorkerFleet::default(),
             auditor: auditor.clone(),
             audit_slots: Arc::new(tokio::sync::Semaphore::new(2)),
@@ -115,12 +116,12 @@ impl TestApp {
             catalog: Arc::new(catalog()),
             intake: Arc::new(MagicIntake),
             preflights: Arc::new(Gated::default()),
-            preflight_slots: AccountSlots::preflights(),
+            preflight_slots: AccountSlots::preflights(Site::default()),
             publisher: Arc::new(Renamed),
-            publishing_slots: AccountSlots::publications(),
+            publishing_slots: AccountSlots::publications(Site::default()),
             scenario_files: ScenarioFiles::folder(&folder.path().join("scenarios")).unwrap(),
             archives: ArchiveFiles::folder(folder.path()),
-            policy_archives: assay_api::PolicyArchives::default(),
+            policy_archives: assay_api::PolicyArchives::new(FolderLocks::default()),
             model_files: ModelFiles::folder(&folder.path().join(ModelFiles::FOLDER)).unwrap(),
             model_transfers: ModelTransfers::default(),
             upload_space: UploadSpace::default(),

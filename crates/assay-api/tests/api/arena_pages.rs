@@ -3,7 +3,9 @@
 use assay_model::{EpisodeResult, Scopes};
 use assay_store::testing::episode;
 
-use crate::app::{Part, TestApp, ZIP};
+use axum::http::Request;
+
+use crate::app::{Part, TestApp, ZIP, form};
 use crate::sessions::sign_in;
 use crate::ui::{html, open};
 
@@ -77,4 +79,43 @@ async fn a_submission_shows_its_account_alone_what_is_published() {
     assert!(!html(&open(&app, "/ui/submissions", &other).await).contains("mine"));
     let led = open(&app, &path, "").await;
     assert_eq!((led.status.as_u16(), &led.headers["location"]), (303, &"/ui/sign-in".parse().unwrap()));
+}
+
+#[tokio::test]
+async fn a_policy_is_submitted_to_the_open_season() {
+    let app = TestApp::new();
+    let browser = sign_in(&app, &app.key("lab", "read,submit").await).await;
+    let (board, page) = ("/ui/arena/cartpole_keepin", "/ui/arena/cartpole_keepin/submit");
+    let shown = open(&app, page, &browser.cookie).await;
+    assert!(html(&shown).contains("Open the first season"));
+    assert!(
+        html(&open(&app, board, &browser.cookie).await).contains("This scenario has no season"),
+        "a look opens none"
+    );
+    let send = async |token: &str, file: Part<'_>, name: &str| {
+        let parts = [
+            Part::Text("csrf", token),
+            file,
+            Part::Text("scenario_id", "cartpole_keepin"),
+            Part::Text("name", name),
+            Part::Text("description", ""),
+        ];
+        app.send(form(Request::post(page).header("cookie", &browser.cookie), &parts)).await
+    };
+    let zip = Part::File("policy", "grasp.zip", ZIP);
+    assert_eq!(send("forged", zip, "x").await.status, 403);
+    let refused = send(&browser.token, Part::File("policy", "", b""), HOSTILE).await;
+    assert!(refused.status == 400 && html(&refused).contains("Not submitted"), "{}", refused.body);
+    assert!(!html(&refused).contains("<img"), "the name is text");
+    let made = send(&browser.token, zip, "mine").await;
+    assert_eq!(made.status, 303, "{}", made.body);
+    let place = made.headers["location"].to_str().unwrap();
+    assert!(html(&open(&app, place, &browser.cookie).await).contains("mine"));
+    let board = open(&app, board, &browser.cookie).await;
+    assert!(html(&board).contains(&format!("href=\"{page}\"")));
+    assert!(html(&open(&app, page, &browser.cookie).await).contains("Submit to season 1"));
+    let reader = sign_in(&app, &app.key("lab", "read").await).await;
+    assert!(!html(&open(&app, "/ui/arena/cartpole_keepin", &reader.cookie).await).contains(page));
+    assert_eq!(open(&app, page, &reader.cookie).await.status, 403);
+    assert_eq!(open(&app, "/ui/arena/absent/submit", &browser.cookie).await.status, 404);
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use assay_api::{AccountLimits, ApiSettings, EventSettings};
 use assay_store::testing::{episode, outcome};
-use assay_store::{EpisodeProgress, KeyId, LiveProgress, ShardRequest};
+use assay_store::{EpisodeProgress, KeyId, ShardRequest};
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use assay_api::{AccountLimits, ApiSettings, EventHub, QueueForecast};
 use assay_model::{Artifact, Blame, EpisodeResult, JobId, Scopes};
 use assay_store::testing::{episode, outcome, signed};
-use assay_store::{EpisodeProgress, JobFailure, LiveProgress, ShardRequest};
+use assay_store::{EpisodeProgress, JobFailure, ShardRequest, Site};
 use axum::body::Body;
 use http_body_util::BodyExt;
 use jiff::SignedDuration;
@@ -95,7 +95,8 @@ impl Arena {
         let state = &mut self.app.state;
         let records = state.records.clone();
         state.forecast = QueueForecast::new(records.clone(), state.clock.clone(), state.settings.lanes);
-        state.events = EventHub::new(records, state.clock.clone(), state.forecast.clone(), self.app.live.clone());
+        state.events =
+            EventHub::new(records, state.clock.clone(), state.forecast.clone(), self.app.live.clone(), Site::default());
         self.app.router = assay_api::router(state.clone());
     }
 

@@ -122,3 +122,53 @@ async fn an_operator_sees_health_queue_and_failures() {
     }
     assert!(!text.contains("<img") && !text.contains("<!--"));
 }
+
+#[tokio::test]
+async fn an_operator_creates_drains_and_revokes_a_worker() {
+    let app = TestApp::new();
+    let Browser { cookie, token, .. } = operator(&app).await;
+    assert!(html(&open(&app, "/ui/workers", &cookie).await).contains("runs all episodes itself"));
+    let csrf = ("csrf", &*token);
+    for name in ["", "Gpu", "%3Cimg%20src%3Dx%3E"] {
+        let refused = send(&app, "/ui/workers", &cookie, &[csrf, ("name", name)]).await;
+        assert!(refused.status == 400 && html(&refused).contains("name must be"), "{}", refused.body);
+        assert!(!html(&refused).contains("<img") && !html(&refused).contains("class=\"secret\""));
+    }
+    let made = send(&app, "/ui/workers", &cookie, &[csrf, ("name", "gpu-07"), ("trusted", "yes")]).await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    let secret = secret(html(&made));
+    let again = send(&app, "/ui/workers", &cookie, &[csrf, ("name", "gpu-07")]).await;
+    assert!(again.status == 409 && html(&again).contains("choose another name"), "{}", again.body);
+    let list = open(&app, "/ui/workers", &cookie).await;
+    for part in ["gpu-07", "trusted", "ACTIVE", "never"] {
+        assert!(html(&list).contains(part), "{part}");
+    }
+    assert!(!html(&list).contains(&secret), "it is shown once");
+
+    let page = "/ui/workers/gpu-07";
+    assert!(html(&open(&app, page, &cookie).await).contains("cannot be undone"));
+    let post = async |action: &str, more: &[(&str, &str)]| {
+        send(&app, &format!("{page}/{action}"), &cookie, &[&[csrf], more].concat()).await.status.as_u16()
+    };
+    assert_eq!(post("drain", &[]).await, 303);
+    assert!(html(&open(&app, page, &cookie).await).contains("Let it claim again"));
+    assert_eq!(post("drain", &[("undo", "yes")]).await, 303);
+    assert!(html(&open(&app, page, &cookie).await).contains("ACTIVE"));
+    assert_eq!([post("revoke", &[]).await, post("revoke", &[]).await], [303, 303]);
+    let revoked = open(&app, page, &cookie).await;
+    assert!(html(&revoked).contains("REVOKED") && !html(&revoked).contains("<button class=\"danger\""));
+    assert_eq!(post("drain", &[]).await, 409);
+
+    let other = sign_in(&app, &app.key("lab", "read,verify").await).await;
+    for path in ["/ui/workers", "/ui/workers/gpu-07/drain", "/ui/workers/gpu-07/revoke"] {
+        let fields = |token| [("csrf", token), ("name", "x")];
+        assert_eq!(send(&app, path, &other.cookie, &fields(&*other.token)).await.status, 403, "{path}: no admin");
+        assert_eq!(send(&app, path, &cookie, &fields(&*other.token)).await.status, 403, "{path}: another token");
+    }
+    for path in ["/ui/workers", page] {
+        assert_eq!(open(&app, path, &other.cookie).await.status, 403, "{path}");
+    }
+    for path in ["/ui/workers/absent", "/ui/workers/%3Cimg%3E"] {
+        assert_eq!(open(&app, path, &cookie).await.status, 404, "{path}");
+    }
+}

@@ -8,7 +8,7 @@ use crate::app::{Answer, POLICY, Part, SCENARIO, TestApp, ZIP, request};
 use crate::sessions::sign_in;
 
 /// Every page that a browser can open.
-const PAGES: [&str; 14] = [
+const PAGES: [&str; 17] = [
     "/ui",
     "/ui/jobs",
     "/ui/jobs?status=FAILED&verdict=",
@@ -21,6 +21,9 @@ const PAGES: [&str; 14] = [
     "/ui/submissions",
     "/ui/keys",
     "/ui/operator",
+    "/ui/workers",
+    "/ui/webhooks",
+    "/ui/arena/cartpole_keepin/submit",
     "/ui/sign-in",
     "/ui/nothing",
 ];
@@ -170,8 +173,9 @@ async fn pages_show_another_account_nothing() {
             assert!(!text.contains("unmistakable") && !text.contains(&job), "{path} with {scopes}");
             let allowed = match path {
                 "/ui/sign-in" | "/ui/nothing" => true,
+                "/ui/arena/cartpole_keepin/submit" => scopes.contains("submit"),
                 "/ui/submit" => scopes.contains("verify"),
-                "/ui/keys" | "/ui/operator" => scopes.contains("admin"),
+                "/ui/keys" | "/ui/operator" | "/ui/workers" => scopes.contains("admin"),
                 _ => scopes != "verify",
             };
             assert_eq!(answer.status != 403, allowed, "{path} with {scopes}");

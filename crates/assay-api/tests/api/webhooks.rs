@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::app::{POLICY, Part, SCENARIO, TestApp, request};
 use crate::sessions::sign_in;
+use crate::ui::{html, open, send};
 
 const CALLBACK: Part<'_> = Part::Text("callback_url", "https://lab.test/hook?token=t");
 
@@ -64,4 +65,27 @@ async fn an_address_needs_a_secret() {
         assert_eq!(listed(&lab, query).await.status, 400, "{query}");
     }
     assert_eq!(listed(&other, "").await.body["total"], 0, "another account's");
+}
+
+#[tokio::test]
+async fn the_page_shows_messages_and_makes_a_secret() {
+    let app = TestApp::new();
+    let browser = sign_in(&app, &app.key("lab", "verify,read").await).await;
+    assert!(html(&open(&app, "/ui/webhooks", &browser.cookie).await).contains("has no secret yet"));
+    let make = async |token: &str| send(&app, "/ui/webhooks/secret", &browser.cookie, &[("csrf", token)]).await;
+    assert_eq!(make("forged").await.status, 403);
+    let made = make(&browser.token).await;
+    assert!(made.status == 201 && html(&made).contains("whsec_"), "{}", made.body);
+    assert!(html(&make(&browser.token).await).contains("signature of the previous one"));
+    let callback = Part::Text("callback_url", "https://lab.test/<b>hook?token=t");
+    let job = app.verify(&app.key("lab", "verify").await, &[POLICY, SCENARIO, callback]).await;
+    let page = open(&app, "/ui/webhooks", &browser.cookie).await;
+    for part in ["PENDING", job.body["job_id"].as_str().unwrap(), "lab.test/", "Replace the secret"] {
+        assert!(html(&page).contains(part), "{part} is missing");
+    }
+    assert!(!html(&page).contains("token=t") && !html(&page).contains("<b>") && !html(&page).contains("whsec_"));
+    let stranger = sign_in(&app, &app.key("other", "read").await).await;
+    assert!(!html(&open(&app, "/ui/webhooks", &stranger.cookie).await).contains("lab.test"));
+    let refused = send(&app, "/ui/webhooks/secret", &stranger.cookie, &[("csrf", &stranger.token)]).await;
+    assert_eq!(refused.status, 403, "the key can have no webhooks");
 }

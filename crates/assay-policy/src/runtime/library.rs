@@ -1,6 +1,10 @@
 //! The installed runtimes.
 
+use std::collections::HashMap;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use assay_jail::stage_readable;
 use assay_model::{RuntimeName, RuntimeVersion};
@@ -34,12 +38,26 @@ pub struct InstalledRuntime {
     pub current: bool,
 }
 
-/// Folders with runtimes. They are read at every call, because operators add and remove runtimes at any time.
+/// Folders with runtimes. They are listed at every call, because operators add and remove runtimes at any time; a
+/// manifest is read again when its file has changed.
 #[derive(Debug, Clone)]
 pub struct RuntimeLibrary {
     folders: Vec<PathBuf>,
     cache_root: PathBuf,
+    known: Arc<Mutex<HashMap<PathBuf, KnownRuntime>>>,
 }
+
+/// A runtime whose manifest was read.
+#[derive(Debug)]
+struct KnownRuntime {
+    /// Identifies the content of the manifest.
+    stamp: ManifestStamp,
+    runtime: InstalledRuntime,
+}
+
+/// Properties of a manifest's file that change with its content: inode, size, and times of change in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ManifestStamp(u64, u64, (i64, i64), (i64, i64));
 
 impl InstalledRuntime {
     /// Reads the runtime in `folder`.
@@ -49,7 +67,7 @@ impl InstalledRuntime {
     pub fn read(folder: &Path) -> Result<Self, RuntimeError> {
         let incomplete = |why: String| RuntimeError::Incomplete { folder: folder.to_owned(), why };
         let file = folder.join(MANIFEST);
-        let text = std::fs::read_to_string(&file).map_err(|e| incomplete(format!("{MANIFEST}: {e}")))?;
+        let text = fs::read_to_string(&file).map_err(|e| incomplete(format!("{MANIFEST}: {e}")))?;
         let manifest: RuntimeManifest =
             serde_json::from_str(&text).map_err(|e| incomplete(format!("{MANIFEST}: {e}")))?;
         if !folder.join(INTERPRETER).is_file() {
@@ -75,12 +93,33 @@ impl InstalledRuntime {
     }
 }
 
+impl ManifestStamp {
+    fn of(file: &Metadata) -> Self {
+        Self(file.ino(), file.size(), (file.mtime(), file.mtime_nsec()), (file.ctime(), file.ctime_nsec()))
+    }
+}
+
 impl RuntimeLibrary {
     /// Creates the library of the runtimes in `folders`, earlier folders first. Copies for the jail's user are made
     /// below `cache_root`.
     #[must_use]
     pub fn new(folders: Vec<PathBuf>, cache_root: PathBuf) -> Self {
-        Self { folders, cache_root }
+        Self { folders, cache_root, known: Arc::default() }
+    }
+
+    /// Returns the runtime in `folder`, if it is complete.
+    fn read(&self, folder: &Path) -> Option<InstalledRuntime> {
+        let stamp = ManifestStamp::of(&fs::metadata(folder.join(MANIFEST)).ok()?);
+        let known = |known: &HashMap<PathBuf, KnownRuntime>| {
+            known.get(folder).filter(|known| known.stamp == stamp).map(|known| known.runtime.clone())
+        };
+        if let Some(runtime) = known(&self.known.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return folder.join(INTERPRETER).is_file().then_some(runtime);
+        }
+        let runtime = InstalledRuntime::read(folder).ok()?;
+        let read = KnownRuntime { stamp, runtime: runtime.clone() };
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned(), read);
+        Some(runtime)
     }
 
     /// Returns all installed runtimes, sorted by name, the current version of each first. Folders that are no complete
@@ -88,10 +127,10 @@ impl RuntimeLibrary {
     #[must_use]
     pub fn list(&self) -> Vec<InstalledRuntime> {
         let mut found: Vec<InstalledRuntime> = Vec::new();
-        let entries = self.folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
+        let entries = self.folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
         // The name of a runtime that is being built begins with a dot.
         let folders = entries.filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."));
-        for mut runtime in folders.filter_map(|entry| InstalledRuntime::read(&entry.path()).ok()) {
+        for mut runtime in folders.filter_map(|entry| self.read(&entry.path())) {
             let name = &runtime.manifest.name;
             if found.iter().any(|other| other.is_version(&runtime.manifest.version())) {
                 continue;
@@ -151,26 +190,28 @@ impl RuntimeLibrary {
     /// # Errors
     /// [`NoRuntime`], for the policy's author.
     pub fn choose(&self, declaration: &PolicyDeclaration) -> Result<InstalledRuntime, NoRuntime> {
-        let mut offered: Vec<_> = self.list().into_iter().filter(|runtime| runtime.current).collect();
-        let in_words = Offered(offered.iter().map(InstalledRuntime::in_words).collect());
-        offered.sort_by_key(|one| (one.manifest.name != RuntimeName::base(), one.manifest.size_bytes));
-        if let Some(name) = &declaration.runtime {
-            offered.retain(|runtime| runtime.manifest.name == *name);
-            if offered.is_empty() {
-                return Err(NoRuntime::Unknown { name: name.clone(), offered: in_words });
-            }
+        let offered: Vec<_> = self.list().into_iter().filter(|runtime| runtime.current).collect();
+        let in_words = || Offered(offered.iter().map(InstalledRuntime::in_words).collect());
+        let wanted = &declaration.runtime;
+        let is_wanted = |name: &RuntimeName| wanted.as_ref().is_none_or(|wanted| wanted == name);
+        let mut candidates: Vec<_> = offered.iter().filter(|runtime| is_wanted(&runtime.manifest.name)).collect();
+        if let Some(name) = wanted
+            && candidates.is_empty()
+        {
+            return Err(NoRuntime::Unknown { name: name.clone(), offered: in_words() });
         }
+        candidates.sort_by_key(|one| (one.manifest.name != RuntimeName::base(), one.manifest.size_bytes));
         let mut missing: Option<Vec<String>> = None;
-        for runtime in offered {
+        for runtime in candidates {
             let unmet = declaration.unmet_in(&runtime.manifest);
             if unmet.is_empty() {
-                return Ok(runtime);
+                return Ok(runtime.clone());
             }
             if missing.as_ref().is_none_or(|fewest| unmet.len() < fewest.len()) {
                 missing = Some(unmet);
             }
         }
         let missing = missing.unwrap_or_else(|| vec!["an interpreter".to_owned()]);
-        Err(NoRuntime::Unsatisfied { missing, offered: in_words })
+        Err(NoRuntime::Unsatisfied { missing, offered: in_words() })
     }
 }

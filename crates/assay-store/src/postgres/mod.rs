@@ -51,6 +51,7 @@ mod session;
 mod sessions;
 mod shards;
 mod signed_documents;
+mod site;
 mod store;
 mod submissions;
 mod webhooks;

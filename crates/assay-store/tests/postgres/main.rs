@@ -7,6 +7,7 @@ mod hints;
 mod import;
 mod locks;
 mod opening;
+mod site;
 
 use std::path::Path;
 use std::sync::OnceLock;

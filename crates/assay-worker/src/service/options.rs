@@ -5,7 +5,7 @@ use std::sync::Arc;
 use assay_judge::Judge;
 use assay_model::Clock;
 use assay_store::{
-    ArchiveFiles, Blobs, LiveProgress, ModelFiles, PolicyServerCredentialsStore, Queue, Records, StorageHealth,
+    ArchiveFiles, Blobs, LiveProgress, ModelFiles, PolicyServerCredentialsStore, Queue, Records, Site, StorageHealth,
 };
 use tokio::runtime::Handle;
 
@@ -33,7 +33,9 @@ pub struct ServiceOptions {
     /// Maximum size of a job's evidence in bytes; beyond it images are left out.
     pub max_evidence_bytes: u64,
     /// Receives the progress of episodes.
-    pub live: Arc<dyn LiveProgress>,
+    pub live: LiveProgress,
+    /// The servers that share the records, of which one does the upkeep.
+    pub site: Site,
     /// Credentials for the policy servers of jobs.
     pub servers: PolicyServerCredentialsStore,
     /// The files of models.

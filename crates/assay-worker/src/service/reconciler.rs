@@ -22,27 +22,35 @@ impl WorkerShared {
             Err(error) => error.log("could not read records"),
         }
         while !self.is_stopping() {
-            match self.wait(self.options.records.reconcile(self.options.clock.now())) {
-                Ok(done) => {
-                    for job in &done.failed {
-                        tracing::error!(job.id = %job, "job failed: its leases expired too often");
-                    }
-                    self.publish(done.requeued);
-                }
-                Err(error) => error.log("could not reconcile records"),
+            // Of several servers, one does the upkeep of the records.
+            if self.options.site.leads() {
+                self.reconcile();
+                self.unpin_jobs();
+                self.forget_servers(start);
+                self.close_seasons();
             }
             // A full disk, and its recovery, must appear in the log even if no request uses the disk.
             if let Err(error) = self.options.health.free_bytes() {
                 tracing::debug!(%error, "could not determine free disk space");
             }
-            self.unpin_jobs();
-            self.forget_servers(start);
-            self.close_seasons();
             self.sleep(RECONCILE);
         }
     }
 
-    /// Queues the episodes again of jobs whose machine is neither this one nor that of a worker on another host.
+    /// Queues the work of workers again whose leases have expired.
+    fn reconcile(&self) {
+        match self.wait(self.options.records.reconcile(self.options.clock.now())) {
+            Ok(done) => {
+                for job in &done.failed {
+                    tracing::error!(job.id = %job, "job failed: its leases expired too often");
+                }
+                self.publish(done.requeued);
+            }
+            Err(error) => error.log("could not reconcile records"),
+        }
+    }
+
+    /// Queues the episodes again of jobs whose machine is neither that of a server nor that of a worker on another host.
     fn unpin_jobs(&self) {
         let (records, now) = (&self.options.records, self.options.clock.now());
         let unpinned = self.wait(async {
@@ -54,7 +62,9 @@ impl WorkerShared {
             let admitted = workers.iter().filter(is_present);
             let machines = admitted.filter_map(|worker| Some(worker.registration.as_ref()?.machine.digest()));
             let here = self.options.engine.fingerprint().digest();
-            records.unpin_jobs(&machines.chain([here]).collect::<Vec<_>>(), now).await
+            let others = self.options.site.others();
+            let servers = others.iter().filter(|server| server.lanes > 0).filter_map(|server| server.machine);
+            records.unpin_jobs(&machines.chain([here]).chain(servers).collect::<Vec<_>>(), now).await
         });
         match unpinned {
             Ok(work) => self.publish(work),

@@ -11,8 +11,8 @@ use assay_store::RecordsCopy;
 use crate::backup::{BLOBS, BUCKET, MODELS, POLICIES};
 use crate::options::RUNTIMES;
 
-/// Files and folders that are not copied.
-const LEFT: [&str; 5] = [BLOBS, POLICIES, BUCKET, "assay.lock", "uploads"];
+/// Files and folders that are not copied: those that are migrated otherwise, and those of running servers.
+const LEFT: [&str; 7] = [BLOBS, POLICIES, BUCKET, "assay.lock", "locks", "site", "uploads"];
 /// Folders whose files never change once they are complete: they are linked if possible.
 const LINKED: [&str; 2] = [MODELS, RUNTIMES];
 /// Suffix of a model that is still being uploaded.

@@ -4,18 +4,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use assay_api::{AppState, OsEntropy, prepare_folders};
+use assay_api::{AppState, OsEntropy, prepare_folders, remove_partial_uploads};
 use assay_judge::Judge;
 use assay_model::{Clock, SystemClock};
-use assay_store::{LiveProgress, LocalLiveProgress, Records, ScenarioFiles};
+use assay_store::{LiveProgress, Records, ScenarioFiles};
 use assay_worker::{Cancel, Engine, Keyring, ServiceOptions, WorkerService};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::installed_versions;
+use super::service_records::ServiceRecords;
 use super::shutdown::{announce_stop, drain, stop_signal, stopped};
-use super::startup::{create_first_key, data_folder, open_records, raise_file_limit, warn_of_weak_isolation};
+use super::startup::{create_first_key, data_folder, raise_file_limit, warn_of_weak_isolation};
 use super::state::{ServiceParts, state};
 use super::wakeups::wake_workers;
 use crate::settings::Settings;
@@ -29,17 +30,21 @@ const SCENARIOS: &str = "scenarios";
 pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge>) -> anyhow::Result<()> {
     raise_file_limit();
     let data = data_folder(settings.server.data()?)?;
-    let opened = open_records(settings, &data).await?;
+    let mut opened = ServiceRecords::open(settings, &data).await?;
     let (records, storage) = (Arc::clone(&opened.records), opened.health.clone());
+    let is_alone = opened.has_folder_alone();
     prepare_folders(&data)?;
+    if is_alone {
+        remove_partial_uploads(&data)?;
+    }
     create_first_key(&*records, &data).await?;
     let listener = TcpListener::bind(settings.server.listen).await.with_context(|| {
         format!("can't listen on {}; is another server using this address?", settings.server.listen)
     })?;
     warn_of_weak_isolation(&engine);
-    let Versions { engine, files, keeping } = with_versions(engine, &records, &data).await?;
+    let Versions { engine, files, keeping } = with_versions(engine, &records, &data, is_alone).await?;
     let keyring = Keyring::open(&data.join(SIGNING), &OsEntropy, SystemClock.now())?;
-    let live: Arc<dyn LiveProgress> = Arc::new(LocalLiveProgress::default());
+    let live = LiveProgress::default();
     let stopping_preflights = Cancel::new();
     let state = state(ServiceParts {
         settings,
@@ -49,10 +54,16 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
         keyring: keyring.clone(),
         scenario_files: files,
         storage: storage.clone(),
-        live: Arc::clone(&live),
+        live: live.clone(),
+        site: opened.site.clone(),
+        locks: opened.locks.clone(),
         stopping_preflights: stopping_preflights.clone(),
         second_judge: judge.is_some(),
     })?;
+    if is_alone {
+        state.blobs.remove_unfinished().context("the folder of incoming evidence")?;
+    }
+    opened.share_folder(&data)?;
     let worker = WorkerService::start(ServiceOptions {
         engine,
         records: Arc::clone(&state.records),
@@ -65,12 +76,13 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
         archives: state.archives.clone(),
         keyring,
         live,
+        site: opened.site.clone(),
         health: storage,
         max_evidence_bytes: settings.server.max_evidence_mib << 20,
         runtime: tokio::runtime::Handle::current(),
     })?;
     state.readiness.set(Ok(()));
-    serve(listener, state, worker, (stopping_preflights, opened.are_shared)).await?;
+    serve(listener, state, worker, stopping_preflights).await?;
     keeping.await?;
     Ok(())
 }
@@ -83,10 +95,17 @@ struct Versions {
     keeping: JoinHandle<()>,
 }
 
-async fn with_versions(engine: Engine, records: &Arc<dyn Records>, data: &Path) -> anyhow::Result<Versions> {
+async fn with_versions(
+    engine: Engine,
+    records: &Arc<dyn Records>,
+    data: &Path,
+    is_alone: bool,
+) -> anyhow::Result<Versions> {
     let files = ScenarioFiles::folder(&data.join(SCENARIOS)).context("the folder of scenario versions")?;
     let kept = records.scenario_digests().await?.into_iter().collect();
-    files.sweep(&kept).context("the folder of scenario versions")?;
+    if is_alone {
+        files.sweep(&kept).context("the folder of scenario versions")?;
+    }
     let engine = Arc::new(engine.with_versions(files.clone()));
     let keeping = installed_versions::keep(Arc::clone(&engine), Arc::clone(records), files.clone(), kept);
     Ok(Versions { engine, files, keeping: tokio::spawn(keeping) })
@@ -97,7 +116,7 @@ async fn serve(
     listener: TcpListener,
     state: AppState,
     worker: WorkerService,
-    (stopping_preflights, are_records_shared): (Cancel, bool),
+    stopping_preflights: Cancel,
 ) -> anyhow::Result<()> {
     let address = listener.local_addr()?;
     let (stop, stopping) = watch::channel(false);
@@ -106,7 +125,8 @@ async fn serve(
     let maintenance = tokio::spawn(assay_api::run_maintenance(state.clone(), stopped(stopping.clone())));
     let webhooks = tokio::spawn(assay_api::deliver_webhooks(state.clone(), stopped(stopping.clone())));
     let counting = tokio::spawn(assay_api::count_workers(state.clone(), stopped(stopping.clone())));
-    let wakeups = are_records_shared.then(|| {
+    let meetings = tokio::spawn(assay_api::meet_other_servers(state.clone(), stopped(stopping.clone())));
+    let wakeups = state.site.is_shared().then(|| {
         let (records, queue) = (Arc::clone(&state.records), Arc::clone(&state.queue));
         tokio::spawn(wake_workers(records, queue, stopped(stopping.clone())))
     });
@@ -118,6 +138,7 @@ async fn serve(
     maintenance.await?;
     webhooks.await?;
     counting.await?;
+    meetings.await?;
     if let Some(wakeups) = wakeups {
         wakeups.await?;
     }

@@ -3,21 +3,14 @@
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::Context;
 use assay_api::OsEntropy;
 use assay_api::keys::{Bootstrap, bootstrap};
-use assay_model::{Clock, ErrorChain, SystemClock};
-use assay_store::sqlite::DataLock;
-use assay_store::{PostgresRecords, Records, RecordsCopy, SqliteRecords, StorageHealth};
+use assay_model::{Clock, SystemClock};
+use assay_store::Records;
 use assay_worker::Engine;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
-use crate::settings::Settings;
-
-/// The entry in the lock file of the data folder.
-const HOLDER: &str = "assay serve";
 
 /// Raises the limit on open files to the maximum allowed: every client needs a descriptor, and the default limit is
 /// low. Processes in jails have their own limit.
@@ -37,43 +30,6 @@ pub(super) fn warn_of_weak_isolation(engine: &Engine) {
         }
         (Ok(()), None) => {}
     }
-}
-
-/// The open records. The data folder stays locked for its other files until they are dropped.
-pub(super) struct ServiceRecords {
-    pub(super) records: Arc<dyn Records>,
-    pub(super) health: StorageHealth,
-    /// True if other processes may use them, too.
-    pub(super) are_shared: bool,
-    pub(super) _lock: Option<DataLock>,
-}
-
-/// Opens the records of the settings: on a server, or in the data folder, where it reserves the disk space that commits
-/// need.
-pub(super) async fn open_records(settings: &Settings, data: &Path) -> anyhow::Result<ServiceRecords> {
-    let opened = match settings.store.postgres()? {
-        Some(options) => {
-            let lock = DataLock::take(data, HOLDER)?;
-            let records = PostgresRecords::open(&options, data).await?;
-            if data.join(RecordsCopy::FILE_NAME).exists() {
-                let (file, server) = (RecordsCopy::FILE_NAME, records.server());
-                eprintln!("assay: warning: {file} in the data folder is not used; the records are those of {server}");
-            }
-            let health = records.health();
-            ServiceRecords { records: Arc::new(records), health, are_shared: true, _lock: Some(lock) }
-        }
-        None => {
-            let records = SqliteRecords::open(data, HOLDER)?;
-            if let Err(error) = records.hold_reserve(settings.limits.disk.records_reserve_mib << 20) {
-                let why = ErrorChain(&error);
-                eprintln!("assay: warning: {why}; this is tried again while the server runs");
-            }
-            let health = records.health();
-            ServiceRecords { records: Arc::new(records), health, are_shared: false, _lock: None }
-        }
-    };
-    opened.health.keep_free(settings.limits.disk.min_free_mib << 20);
-    Ok(opened)
 }
 
 /// Creates the data folder, accessible to this user only, and returns its absolute path.

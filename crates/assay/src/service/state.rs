@@ -6,15 +6,16 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use assay_api::{
-    AccountSlots, ApiSettings, AppState, ConnectionTokens, EventHub, ModelTransfers, OsEntropy, QueueForecast,
-    RateWindows, Readiness, SigningKeys, StaticCatalog, UploadSpace, UrlSigner, WakingQueue, WorkerFleet,
+    AccountSlots, ApiSettings, AppState, ConnectionTokens, EventHub, FolderLocks, ModelTransfers, OsEntropy,
+    QueueForecast, RateWindows, Readiness, SigningKeys, StaticCatalog, UploadSpace, UrlSigner, WakingQueue,
+    WorkerFleet,
 };
 use assay_model::SystemClock;
 use assay_policy::IntakeLimits;
 use assay_policy::remote::AddressGuard;
 use assay_report::attest::PublishedKeys;
 use assay_store::{
-    LiveProgress, LocalQueue, ModelFiles, PolicyServerCredentialsStore, Records, ScenarioFiles, StorageHealth,
+    LiveProgress, LocalQueue, ModelFiles, PolicyServerCredentialsStore, Records, ScenarioFiles, Site, StorageHealth,
 };
 use assay_worker::{Cancel, Engine, Keyring};
 use tokio::sync::Semaphore;
@@ -54,7 +55,9 @@ pub(super) struct ServiceParts<'a> {
     pub(super) keyring: Keyring,
     pub(super) scenario_files: ScenarioFiles,
     pub(super) storage: StorageHealth,
-    pub(super) live: Arc<dyn LiveProgress>,
+    pub(super) live: LiveProgress,
+    pub(super) site: Site,
+    pub(super) locks: FolderLocks,
     /// Ends running preflights.
     pub(super) stopping_preflights: Cancel,
     /// True if a second judge is configured.
@@ -63,7 +66,8 @@ pub(super) struct ServiceParts<'a> {
 
 /// Creates the API's state.
 pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
-    let ServiceParts { settings, engine, records, data, keyring, scenario_files, storage, live, .. } = parts;
+    let ServiceParts { settings, engine, records, data, keyring, scenario_files, storage, live, site, locks, .. } =
+        parts;
     let FileStorage { blobs, archives } = FileStorage::open(&settings.blobs, data)?;
     let servers = PolicyServerCredentialsStore::folder(&data.join(SERVERS));
     let limits = IntakeLimits::of_archive(settings.uploads.max_bytes);
@@ -72,7 +76,7 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
     let (lanes, uploads) = (settings.lanes, settings.runs_uploads);
     let worker_fleet = WorkerFleet::default();
     let forecast = QueueForecast::with_uploads(Arc::clone(&records), Arc::new(SystemClock), lanes, uploads)
-        .with(worker_fleet.clone());
+        .with(worker_fleet.clone(), site.clone());
     let stopping = parts.stopping_preflights;
     let model_files = ModelFiles::folder(&data.join(ModelFiles::FOLDER)).context("the folder of models")?;
     let preflights = EnginePreflights { engine: Arc::clone(engine), limits, models: model_files.clone(), stopping };
@@ -90,7 +94,13 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
         connection_tokens: ConnectionTokens::default(),
         webhook_sender: Arc::new(GuardedSender(AddressGuard::new(networks))),
         signer: UrlSigner::open(data, &OsEntropy)?,
-        events: EventHub::new(Arc::clone(&records), Arc::new(SystemClock), forecast.clone(), Arc::clone(&live)),
+        events: EventHub::new(
+            Arc::clone(&records),
+            Arc::new(SystemClock),
+            forecast.clone(),
+            live.clone(),
+            site.clone(),
+        ),
         live,
         auditor: Arc::new(EngineAuditor(Arc::clone(engine))),
         audit_slots: Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from))),
@@ -101,19 +111,20 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
         catalog: Arc::new(StaticCatalog::from(engine.library())),
         intake: Arc::new(EngineIntake { engine: Arc::clone(engine), limits, models: model_files.clone() }),
         preflights: Arc::new(preflights),
-        preflight_slots: AccountSlots::preflights(),
+        preflight_slots: AccountSlots::preflights(site.clone()),
         publisher: Arc::new(EnginePublisher(Arc::clone(engine))),
-        publishing_slots: AccountSlots::publications(),
+        publishing_slots: AccountSlots::publications(site.clone()),
         scenario_files,
-        policy_archives: assay_api::PolicyArchives::default(),
+        policy_archives: assay_api::PolicyArchives::new(locks.clone()),
         model_files,
-        model_transfers: ModelTransfers::default(),
-        upload_space: UploadSpace::default(),
-        rate: RateWindows::default(),
+        model_transfers: ModelTransfers::new(locks),
+        upload_space: UploadSpace::new(site.clone()),
+        rate: RateWindows::new(site.clone()),
         clock: Arc::new(SystemClock),
         entropy: Arc::new(OsEntropy),
         data: data.to_owned(),
         boards: assay_api::Boards::default(),
+        site,
         fingerprint: engine.fingerprint().clone(),
         settings,
         metrics: Some(Arc::new(metrics::install()?)),

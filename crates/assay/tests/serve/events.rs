@@ -22,13 +22,13 @@ const MAX_STREAM_KIB: usize = 24;
 type Event = (Option<u32>, Value);
 
 /// A stream read with `curl -N`.
-struct Curl {
+pub(crate) struct Curl {
     child: Child,
     lines: std::io::Lines<BufReader<ChildStdout>>,
 }
 
 impl Curl {
-    fn follow(server: &Server, key: &str, job: &str, last: Option<u32>) -> Self {
+    pub(crate) fn follow(server: &Server, key: &str, job: &str, last: Option<u32>) -> Self {
         let mut command = Command::new("curl");
         command.args(["--no-buffer", "--silent", "--max-time", "120"]);
         command.args(["--header", &format!("Authorization: Bearer {key}")]);
@@ -42,7 +42,7 @@ impl Curl {
     }
 
     /// Returns the next event; `None` if the stream is closed.
-    fn event(&mut self) -> Option<Event> {
+    pub(crate) fn event(&mut self) -> Option<Event> {
         let mut id = None;
         loop {
             let line = self.lines.next()?.unwrap();
@@ -55,7 +55,7 @@ impl Curl {
     }
 
     /// Returns all further events.
-    fn rest(&mut self) -> Vec<Event> {
+    pub(crate) fn rest(&mut self) -> Vec<Event> {
         std::iter::from_fn(|| self.event()).collect()
     }
 }

@@ -32,6 +32,7 @@ mod remote_operators;
 mod retention;
 mod servers;
 mod settings;
+mod several_servers;
 mod sleepers;
 mod spare;
 mod stopping;

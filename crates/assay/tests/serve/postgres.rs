@@ -58,8 +58,8 @@ fn a_job_runs_with_its_records_on_postgresql() {
     let backup = assay.run(&["backup", "copy", "--data", "data"]);
     assert!(backup.code == 2 && backup.stderr.contains("pg_dump"), "{backup:?}");
 
-    // A second server on the folder is refused, and the records are the same after a restart.
-    let second = assay.begin_serving(&assay.path("data"), &["--store", &url]).wait(STOP_LIMIT);
+    // A server with its records in the folder is refused, and the records are the same after a restart.
+    let second = assay.begin_serving(&assay.path("data"), &[]).wait(STOP_LIMIT);
     assert!(second.code != 0 && second.stderr.contains("in use by assay serve"), "{second:?}");
     assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
     let (server, client) = serve(&assay, &url);

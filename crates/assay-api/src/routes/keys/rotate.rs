@@ -38,10 +38,10 @@ pub(in crate::routes) async fn handle(
     let now = app.clock.now();
     let (key, record) = mint(&*app.entropy, now, account.clone(), name, scopes.clone(), *expires_at);
     let shown = KeyView::from(&record);
+    app.rate.carry_over(id, key.id(), now).await?;
     if !app.records.rotate_key(id, record, now).await? {
         return Err(ApiError::unauthorized("the API key was revoked"));
     }
-    app.rate.carry_over(id, key.id());
     tracing::info!(key.id = %id, key.new = %key.id(), "a key was rotated");
     app.events.recheck_streams();
     answer(&key, shown)

@@ -13,7 +13,7 @@ use crate::quota;
 use crate::routes::openapi::body::{never_null, schema_of};
 use crate::seasons::open_season;
 use crate::state::App;
-use crate::upload::{self, SubmissionRequest};
+use crate::upload::{self, SubmissionRequest, UploadForm};
 
 /// The parts of the form.
 #[derive(schemars::JsonSchema)]
@@ -40,8 +40,8 @@ pub(in crate::routes) struct SubmissionForm {
 
 /// An accepted submission.
 #[derive(Serialize, schemars::JsonSchema)]
-pub(in crate::routes) struct NewSubmission {
-    submission_id: JobId,
+pub(crate) struct NewSubmission {
+    pub(crate) submission_id: JobId,
     status: JobStatus,
     scenario_id: ScenarioId,
     created_at: Timestamp,
@@ -71,13 +71,26 @@ pub(in crate::routes) async fn handle(
 ) -> Result<AcceptedJob<NewSubmission>, ApiError> {
     let origin = JobOrigin::begin(&app, &caller, IdempotencyGuard::of(&request), &uri).await?;
     let form = upload::receive(&app, &caller, request, upload::SUBMISSION_PARTS).await?;
-    let request = SubmissionRequest::read(&app, &form).await?;
-    let (season, scenario) = open_season(&app, &request.scenario).await?;
+    submit_form(&app, &caller, &origin, form).await
+}
+
+/// Accepts a received form as a submission.
+///
+/// # Errors
+/// As `POST /submissions`.
+pub(crate) async fn submit_form(
+    app: &App,
+    caller: &Caller,
+    origin: &JobOrigin,
+    form: UploadForm,
+) -> Result<AcceptedJob<NewSubmission>, ApiError> {
+    let request = SubmissionRequest::read(app, &form).await?;
+    let (season, scenario) = open_season(app, &request.scenario).await?;
     upload::within_archive_budget(&form, &scenario)?;
     let request = SubmissionRequest { scenario, ..request };
-    require_cpu_budget(&app, &request, &season).await?;
-    let callback_url = upload::callback_url(&app, &caller.key.account, &form).await?;
-    let policy = upload::accept(&app, &caller, form).await?;
+    require_cpu_budget(app, &request, &season).await?;
+    let callback_url = upload::callback_url(app, &caller.key.account, &form).await?;
+    let policy = upload::accept(app, caller, form).await?;
     let new = SubmissionToAccept { request, season: &season, policy, callback_url };
     let response = |submission_id, created_at| NewSubmission {
         submission_id,
@@ -86,7 +99,7 @@ pub(in crate::routes) async fn handle(
         created_at,
         season: season.number,
     };
-    accept_submission(&app, &origin, new, response).await
+    accept_submission(app, origin, new, response).await
 }
 
 /// Returns an error if the episodes of the season and the showcase exceed the CPU time that a job may use.

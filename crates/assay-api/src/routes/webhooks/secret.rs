@@ -1,6 +1,6 @@
 //! `POST /webhooks/secret`: creates or rotates the secret that signs the messages to an account's webhooks.
 
-use assay_model::Scope;
+use assay_model::{Scope, Secret};
 use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -39,10 +39,30 @@ pub(in crate::routes) async fn handle(
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Result<(StatusCode, Extension<RedactedBody>, Json<NewWebhookSecret>), ApiError> {
+    may_have_webhooks(&caller)?;
+    no_body(request).await?;
+    let (secret, previous_until) = rotate_webhook_secret(&app, &caller).await?;
+    let hidden = NewWebhookSecret { secret: None, created_at: app.clock.now(), previous_until };
+    let kept = serde_json::to_vec(&hidden).map_err(|e| ApiError::internal("a new secret", &e))?;
+    let created = NewWebhookSecret { secret: Some(secret.reveal().to_owned()), ..hidden };
+    Ok((StatusCode::CREATED, Extension(RedactedBody(kept.into())), Json(created)))
+}
+
+/// Returns an error unless the caller may start jobs, which can have webhooks.
+fn may_have_webhooks(caller: &Caller) -> Result<(), ApiError> {
     if !caller.has(Scope::Verify) && !caller.has(Scope::Submit) {
         return Err(ApiError::new(ErrorCode::Forbidden, "the key needs the scope verify or submit"));
     }
-    no_body(request).await?;
+    Ok(())
+}
+
+/// Creates a webhook secret of the caller's account. Returns it, and the time until which the previous one, if any, still
+/// signs as well.
+///
+/// # Errors
+/// FORBIDDEN without the scope `verify` or `submit`.
+pub(crate) async fn rotate_webhook_secret(app: &App, caller: &Caller) -> Result<(Secret, Option<Timestamp>), ApiError> {
+    may_have_webhooks(caller)?;
     let (account, now) = (&caller.key.account, app.clock.now());
     let overlap = SignedDuration::try_from(app.settings.webhooks.overlap_s.get()).unwrap_or(SignedDuration::MAX);
     let until = now.saturating_add(overlap).unwrap_or(Timestamp::MAX);
@@ -50,8 +70,5 @@ pub(in crate::routes) async fn handle(
     let secret = new_secret(&*app.entropy);
     app.records.set_webhook_secret(account, secret.clone(), until, now).await?;
     tracing::info!(%account, key.id = %caller.key.id, "created a webhook secret");
-    let hidden = NewWebhookSecret { secret: None, created_at: now, previous_until: had_one.then_some(until) };
-    let kept = serde_json::to_vec(&hidden).map_err(|e| ApiError::internal("a new secret", &e))?;
-    let created = NewWebhookSecret { secret: Some(secret.reveal().to_owned()), ..hidden };
-    Ok((StatusCode::CREATED, Extension(RedactedBody(kept.into())), Json(created)))
+    Ok((secret, had_one.then_some(until)))
 }

@@ -1,7 +1,7 @@
 //! `POST /workers`: creates a worker. Only this response contains its token.
 
 use assay_model::Sha256Digest;
-use assay_store::{NewWorker, StoreError, WorkerName};
+use assay_store::{NewWorker, StoreError, WorkerName, WorkerRecord};
 use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -17,17 +17,17 @@ use crate::state::App;
 /// The worker to create.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::routes) struct NewWorkerRequest {
+pub(crate) struct NewWorkerRequest {
     /// Name of the worker: 1 to 63 of `a-z`, `0-9` and `-`. A name is given once.
     #[schemars(pattern("^[a-z0-9][a-z0-9-]{0,62}$"))]
-    name: String,
+    pub(crate) name: String,
     /// True if no participant controls its host: its machine may differ from the server's, and with the same
     /// fingerprint it may run the secret worlds of seasons.
     #[serde(default)]
-    trusted: bool,
+    pub(crate) trusted: bool,
     /// Time from which its token is refused; never if absent.
     #[serde(default)]
-    expires_at: Option<Timestamp>,
+    pub(crate) expires_at: Option<Timestamp>,
 }
 
 /// A new worker.
@@ -54,6 +54,25 @@ pub(in crate::routes) async fn handle(
     request: Request,
 ) -> Result<(StatusCode, Extension<RedactedBody>, Json<CreatedWorker>), ApiError> {
     let wish: NewWorkerRequest = read_body(&json_body(&app, request).await?, false)?;
+    let (token, record) = create_worker(&app, &caller, wish).await?;
+    let hidden = CreatedWorker { token: None, shown: WorkerView::new(&app, record) };
+    let kept = serde_json::to_vec(&hidden).map_err(|e| ApiError::internal("a new worker", &e))?;
+    Ok((
+        StatusCode::CREATED,
+        Extension(RedactedBody(kept.into())),
+        Json(CreatedWorker { token: Some(token), ..hidden }),
+    ))
+}
+
+/// Creates a worker. Returns its token and its record.
+///
+/// # Errors
+/// INVALID_REQUEST names the field; CONFLICT: the name was ever given.
+pub(crate) async fn create_worker(
+    app: &App,
+    caller: &Caller,
+    wish: NewWorkerRequest,
+) -> Result<(String, WorkerRecord), ApiError> {
     let now = app.clock.now();
     let name = WorkerName::parse(&wish.name).ok_or_else(|| {
         let message = "name must be 1 to 63 of a-z, 0-9 and -, and begin with a letter or a digit";
@@ -79,11 +98,5 @@ pub(in crate::routes) async fn handle(
     }
     tracing::info!(key.id = %caller.key.id, worker = %name, trusted = wish.trusted, "created a worker");
     let record = app.records.worker_named(&name).await?.ok_or_else(|| ApiError::not_found("worker"))?;
-    let hidden = CreatedWorker { token: None, shown: WorkerView::new(&app, record) };
-    let kept = serde_json::to_vec(&hidden).map_err(|e| ApiError::internal("a new worker", &e))?;
-    Ok((
-        StatusCode::CREATED,
-        Extension(RedactedBody(kept.into())),
-        Json(CreatedWorker { token: Some(token), ..hidden }),
-    ))
+    Ok((token, record))
 }

@@ -1,5 +1,6 @@
 //! `POST /workers/{name}/drain`: lets a worker finish what it runs and end, or claim again.
 
+use assay_store::WorkerRecord;
 use axum::Extension;
 use axum::extract::{Path, Request, State};
 use serde::Deserialize;
@@ -34,14 +35,28 @@ pub(in crate::routes) async fn handle(
     Path(name): Path<String>,
     request: Request,
 ) -> Result<Json<WorkerView>, ApiError> {
-    let name = existing(&name)?;
+    existing(&name)?;
     let wish: DrainRequest = read_body(&json_body(&app, request).await?, false)?;
-    let changed = app.records.drain_worker(&name, wish.drain, app.clock.now()).await?;
+    Ok(Json(WorkerView::new(&app, drain_worker(&app, &caller, &name, wish.drain).await?)))
+}
+
+/// Lets a worker end, or claim again. Returns its record.
+///
+/// # Errors
+/// NOT_FOUND; CONFLICT: its token is refused.
+pub(crate) async fn drain_worker(
+    app: &App,
+    caller: &Caller,
+    name: &str,
+    drain: bool,
+) -> Result<WorkerRecord, ApiError> {
+    let name = existing(name)?;
+    let changed = app.records.drain_worker(&name, drain, app.clock.now()).await?;
     let worker = app.records.worker_named(&name).await?.ok_or_else(|| ApiError::not_found("worker"))?;
     if !changed {
         let message = format!("the token of worker {name} is refused; create another worker");
         return Err(ApiError::new(ErrorCode::Conflict, message));
     }
-    tracing::info!(key.id = %caller.key.id, worker = %name, drain = wish.drain, "changed a worker");
-    Ok(Json(WorkerView::new(&app, worker)))
+    tracing::info!(key.id = %caller.key.id, worker = %name, drain, "changed a worker");
+    Ok(worker)
 }

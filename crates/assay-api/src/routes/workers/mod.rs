@@ -10,6 +10,6 @@ use assay_store::WorkerName;
 use crate::http::ApiError;
 
 /// Parses the name of an existing worker.
-fn existing(name: &str) -> Result<WorkerName, ApiError> {
+pub(crate) fn existing(name: &str) -> Result<WorkerName, ApiError> {
     WorkerName::parse(name).ok_or_else(|| ApiError::not_found("worker"))
 }

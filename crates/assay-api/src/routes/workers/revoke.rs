@@ -22,12 +22,21 @@ pub(in crate::routes) async fn handle(
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
 ) -> Result<StatusCode, ApiError> {
-    let name = existing(&name)?;
+    revoke_worker(&app, &caller, &name).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Revokes a worker.
+///
+/// # Errors
+/// NOT_FOUND.
+pub(crate) async fn revoke_worker(app: &App, caller: &Caller, name: &str) -> Result<(), ApiError> {
+    let name = existing(name)?;
     let removal = app.records.revoke_worker(&name, app.clock.now()).await?;
     let removal = removal.ok_or_else(|| ApiError::not_found("worker"))?;
     tracing::info!(key.id = %caller.key.id, worker = %name, requeued = removal.requeued.len(), "revoked a worker");
     for work in removal.requeued {
         app.queue.publish(work).await;
     }
-    Ok(StatusCode::NO_CONTENT)
+    Ok(())
 }

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use assay_model::{Clock, Entropy, EpisodeResult, JobId, Plan};
 use assay_store::testing::{at, job};
 use assay_store::{
-    ArchiveFiles, Blobs, Claim, JobRecords, JobState, LocalLiveProgress, LocalQueue, ModelFiles, NewJob,
-    PolicyServerCredentialsStore, Records, RecoveryRecords, ShardRecords, ShardRequest, SqliteRecords, StorageHealth,
+    ArchiveFiles, Blobs, Claim, JobRecords, JobState, LiveProgress, LocalQueue, ModelFiles, NewJob,
+    PolicyServerCredentialsStore, Records, RecoveryRecords, ShardRecords, ShardRequest, Site, SqliteRecords,
+    StorageHealth,
 };
 use jiff::{SignedDuration, Timestamp};
 use tempfile::TempDir;
@@ -178,7 +179,8 @@ fn options(folder: &Path, outside: &Outside) -> ServiceOptions {
         blobs: Blobs::folder(&folder.join(EVIDENCE)).unwrap(),
         judge: None,
         max_evidence_bytes: 1 << 30,
-        live: Arc::new(LocalLiveProgress::default()),
+        live: LiveProgress::default(),
+        site: Site::default(),
         servers: PolicyServerCredentialsStore::folder(&folder.join("servers")).unwrap(),
         models: ModelFiles::folder(&folder.join(ModelFiles::FOLDER)).unwrap(),
         health: StorageHealth::new(folder),

@@ -1,0 +1,96 @@
+//! The tables of the processes that share the records. Nothing waits for the disk here: these tables are not logged.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use uuid::Uuid;
+
+use super::PostgresRecords;
+use super::failure::PgResult;
+use super::row::{all, change, field, first, number, text, value};
+use super::session::PgSession;
+use crate::{Meeting, RequestCounter, SITE_LEASE, SiteRecords, StoreError};
+
+/// Time after which a process that told nothing is forgotten, in seconds.
+const FORGOTTEN_S: f64 = 60.0;
+
+#[async_trait]
+impl SiteRecords for PostgresRecords {
+    async fn site_id(&self) -> Result<Uuid, StoreError> {
+        self.engine.query("reading the site", async |db| value(&db, "SELECT id FROM site", &[]).await).await
+    }
+
+    async fn meet(&self, process: Uuid, bulletin: &str) -> Result<Meeting, StoreError> {
+        self.engine.write_lease("meeting the other servers", |db| meet(db, process, bulletin)).await
+    }
+
+    async fn leave_site(&self, process: Uuid) -> Result<(), StoreError> {
+        self.engine.write_lease("leaving the other servers", |db| leave(db, process)).await
+    }
+
+    async fn count_request(&self, counter: &RequestCounter, limit: u32) -> Result<Option<u32>, StoreError> {
+        self.engine.write_lease("counting a request", |db| count_request(db, counter, limit)).await
+    }
+
+    async fn add_requests(&self, counts: &[(RequestCounter, u32)]) -> Result<Vec<u32>, StoreError> {
+        self.engine.write_lease("counting requests", |db| add_requests(db, counts)).await
+    }
+}
+
+async fn meet(db: PgSession, process: Uuid, bulletin: &str) -> PgResult<Meeting> {
+    let sql = "INSERT INTO server_processes (process, bulletin, met_at) VALUES ($1, $2, clock_timestamp())
+               ON CONFLICT (process) DO UPDATE SET bulletin = excluded.bulletin, met_at = excluded.met_at";
+    change(&db, sql, &[&process, &bulletin]).await?;
+    let sql = "INSERT INTO site_leader AS leader (process, leads_until)
+               VALUES ($1, clock_timestamp() + make_interval(secs => $2))
+               ON CONFLICT (only_row) DO UPDATE SET process = excluded.process, leads_until = excluded.leads_until
+               WHERE leader.process = excluded.process OR leader.leads_until < clock_timestamp()";
+    let leads = change(&db, sql, &[&process, &SITE_LEASE.as_secs_f64()]).await? == 1;
+    if leads {
+        let sql = "DELETE FROM server_processes WHERE met_at < clock_timestamp() - make_interval(secs => $1)";
+        change(&db, sql, &[&FORGOTTEN_S]).await?;
+    }
+    let sql = "SELECT bulletin FROM server_processes
+               WHERE process <> $1 AND met_at > clock_timestamp() - make_interval(secs => $2) ORDER BY process";
+    let lease = SITE_LEASE.as_secs_f64();
+    let others = all(&db, sql, &[&process, &lease], |row| Ok(text(row, "bulletin")?.to_owned())).await?;
+    Ok(Meeting { leads, others })
+}
+
+async fn leave(db: PgSession, process: Uuid) -> PgResult<()> {
+    change(&db, "DELETE FROM server_processes WHERE process = $1", &[&process]).await?;
+    change(&db, "DELETE FROM site_leader WHERE process = $1", &[&process]).await.map(drop)
+}
+
+async fn count_request(db: PgSession, counter: &RequestCounter, limit: u32) -> PgResult<Option<u32>> {
+    if limit == 0 {
+        return Ok(None);
+    }
+    let sql = "INSERT INTO request_counts AS known (name, counted_window, requests) VALUES ($1, $2, 1)
+               ON CONFLICT (name, counted_window) DO UPDATE SET requests = known.requests + 1
+               WHERE known.requests < $3 RETURNING requests";
+    let name = counter.name.as_str();
+    first(&db, sql, &[&name, &counter.window, &i64::from(limit)], |row| number(row, "requests")).await
+}
+
+async fn add_requests(db: PgSession, counts: &[(RequestCounter, u32)]) -> PgResult<Vec<u32>> {
+    let names: Vec<&str> = counts.iter().map(|(counter, _)| counter.name.as_str()).collect();
+    let windows: Vec<i64> = counts.iter().map(|(counter, _)| counter.window).collect();
+    let added: Vec<i64> = counts.iter().map(|(_, requests)| i64::from(*requests)).collect();
+    let Some(oldest) = windows.iter().min() else { return Ok(Vec::new()) };
+    change(&db, "DELETE FROM request_counts WHERE counted_window < $1", &[oldest]).await?;
+    // Rows are locked in one order, so that processes never wait for each other in a circle.
+    let sql = "INSERT INTO request_counts AS known (name, counted_window, requests)
+               SELECT name, counted_window, requests
+               FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS added (name, counted_window, requests)
+               ORDER BY name, counted_window
+               ON CONFLICT (name, counted_window) DO UPDATE SET requests = known.requests + excluded.requests
+               RETURNING name, counted_window, requests";
+    let totals = all(&db, sql, &[&names, &windows, &added], |row| {
+        let counter = RequestCounter { name: text(row, "name")?.to_owned(), window: field(row, "counted_window")? };
+        Ok((counter, number(row, "requests")?))
+    })
+    .await?;
+    let totals: HashMap<RequestCounter, u32> = totals.into_iter().collect();
+    Ok(counts.iter().map(|(counter, _)| totals.get(counter).copied().unwrap_or(0)).collect())
+}

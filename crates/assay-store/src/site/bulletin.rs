@@ -1,0 +1,52 @@
+//! The state of a server process that the others of its site count in.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use assay_model::{AccountId, JobId, Sha256Digest};
+use serde::{Deserialize, Serialize};
+
+/// The state of a server process, as it last told the others.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Bulletin {
+    /// Number of its lanes.
+    pub lanes: u32,
+    /// Digest of the fingerprint of its lanes.
+    pub machine: Option<Sha256Digest>,
+    /// Number of open streams by account.
+    pub streams: BTreeMap<AccountId, usize>,
+    /// Accounts whose preflights run.
+    pub preflights: BTreeSet<AccountId>,
+    /// Accounts whose scenarios are being checked for publication.
+    pub publications: BTreeSet<AccountId>,
+    /// Uploads in progress by account.
+    pub uploads: BTreeMap<AccountId, UploadCount>,
+    /// Bytes announced by all uploads and not written yet.
+    pub pending_bytes: u64,
+    /// Running episodes whose progress was reported to it.
+    pub running: Vec<RunningEpisode>,
+    /// Episodes of which it heard lately that they no longer run.
+    pub ended: Vec<(JobId, u32)>,
+}
+
+/// The uploads of an account in progress.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UploadCount {
+    /// Number of requests.
+    pub bodies: u64,
+    /// Bytes announced by them, written or not.
+    pub bytes: u64,
+}
+
+/// Progress of a running episode of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunningEpisode {
+    /// The job.
+    pub job_id: JobId,
+    /// Index of the episode.
+    pub episode: u32,
+    /// Control steps done.
+    pub step: u32,
+    /// Maximum number of control steps.
+    pub max_steps: u32,
+}

@@ -1,0 +1,9 @@
+//! The server processes that share records, and what each knows of the others.
+
+mod bulletin;
+mod records;
+mod shared_site;
+
+pub use bulletin::{Bulletin, RunningEpisode, UploadCount};
+pub use records::{Meeting, RequestCounter, SITE_LEASE, SiteRecords};
+pub use shared_site::Site;

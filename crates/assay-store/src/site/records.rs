@@ -1,0 +1,53 @@
+//! What the server processes of a site share in the records.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use uuid::Uuid;
+
+use crate::StoreError;
+
+/// Time after its last [`SiteRecords::meet`] at which another process may lead.
+pub const SITE_LEASE: Duration = Duration::from_secs(10);
+
+/// What a process learns from [`SiteRecords::meet`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Meeting {
+    /// True if the process leads the site until [`SITE_LEASE`] has passed.
+    pub leads: bool,
+    /// The bulletins of the other processes that met within [`SITE_LEASE`].
+    pub others: Vec<String>,
+}
+
+/// A count of the requests of a key, of one kind, within one window of time.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RequestCounter {
+    /// The key and the kind.
+    pub name: String,
+    /// The number of the window.
+    pub window: i64,
+}
+
+/// Repository of what only matters while several processes share the records. A crash of the database may lose all of
+/// it. Times are measured by the clock of the database.
+///
+/// # Errors
+/// As [`crate::Records`].
+#[async_trait]
+pub trait SiteRecords: Send + Sync + std::fmt::Debug {
+    /// Returns the id of these records, which never changes.
+    async fn site_id(&self) -> Result<Uuid, StoreError>;
+
+    /// Tells the others the bulletin of `process`, keeps or takes the lead if it can, and returns what the others told.
+    async fn meet(&self, process: Uuid, bulletin: &str) -> Result<Meeting, StoreError>;
+
+    /// Withdraws the bulletin and the lead of `process`, which stops.
+    async fn leave_site(&self, process: Uuid) -> Result<(), StoreError>;
+
+    /// Counts a request unless there were `limit` already. Returns the new count, or `None` at the limit.
+    async fn count_request(&self, counter: &RequestCounter, limit: u32) -> Result<Option<u32>, StoreError>;
+
+    /// Adds requests that were counted elsewhere; returns the new count of each counter, in their order. Removes the
+    /// counters of windows before the first of these.
+    async fn add_requests(&self, counts: &[(RequestCounter, u32)]) -> Result<Vec<u32>, StoreError>;
+}

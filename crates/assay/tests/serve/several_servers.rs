@@ -1,0 +1,218 @@
+//! Several servers that share a database and a data folder, as behind a load balancer.
+
+use std::fs;
+use std::time::Duration;
+
+use assay_model::{JobStatus, Sha256Digest, Verdict};
+use assay_testkit::{Assay, Client, Postgres, Server, example, wait_for, zip_folder};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::events::Curl;
+use crate::{CARTPOLE, JOB_LIMIT, SLOW, STOP_LIMIT, assay};
+
+/// Maximum time until a server knows what another one told, on a busy machine.
+const TOLD: Duration = Duration::from_secs(20);
+/// Maximum time until the shards of a killed server run elsewhere: its lease, and the work itself.
+const TAKEN_OVER: Duration = Duration::from_secs(240);
+
+/// Settings with limits that tests reach.
+const LIMITS: &[&str] =
+    &["limits.rate.verify_per_minute=6", "limits.rate.get_per_minute=60", "limits.account.streams=2"];
+
+/// Two servers of a site.
+struct Site {
+    assay: Assay,
+    url: String,
+    key: String,
+    settings: &'static [&'static str],
+}
+
+impl Site {
+    fn new(settings: &'static [&'static str]) -> Self {
+        Self { assay: assay(), url: Postgres::shared().database(), key: String::new(), settings }
+    }
+
+    fn serve(&mut self, lanes: &str) -> (Server, Client) {
+        let mut more = vec!["--store", &self.url, "--lanes", lanes, "--log-level", "info"];
+        more.extend(self.settings.iter().flat_map(|setting| ["--set", setting]));
+        let server = self.assay.serve(&self.assay.path("data"), &more);
+        self.key = fs::read_to_string(self.assay.path("data/bootstrap-key")).unwrap().trim().to_owned();
+        let client = server.client(&self.key);
+        (server, client)
+    }
+
+    fn leader(&self) -> String {
+        let database = self.url.rsplit('/').next().unwrap();
+        Postgres::shared().sql(database, "SELECT process FROM site_leader")
+    }
+}
+
+fn cartpole(episodes: &str) -> [(&'static str, &str); 3] {
+    [("scenario", CARTPOLE), ("num_episodes", episodes), ("record", "none")]
+}
+
+fn slow() -> Vec<u8> {
+    assay_testkit::archive(&[("policy.py", SLOW)])
+}
+
+#[test]
+fn servers_of_a_site_answer_as_one() {
+    let mut site = Site::new(&[]);
+    let (first, a) = site.serve("1");
+    let (second, b) = site.serve("0");
+    let zip = zip_folder(&example(CARTPOLE, "reference"));
+    let post = |client: &Client| client.try_verify_once("same", &zip, &cartpole("4")).unwrap();
+    let (one, other) = (post(&a), post(&b));
+    assert_eq!((one.status, &one.body["job_id"]), (other.status, &other.body["job_id"]), "one job: {}", other.text);
+    let id = one.body["job_id"].as_str().unwrap();
+    // The lane is at the first server; its progress and its end are known at the second.
+    let job = b.ended_job(id, JOB_LIMIT);
+    assert_eq!((job.status, job.verdict), (JobStatus::Completed, Some(Verdict::Safe)), "{:?}", job.error_message);
+    let report = |client: &Client| client.get(&format!("/verify/{id}/report")).text;
+    assert_eq!(report(&a), report(&b));
+
+    let running = a.verify(&slow(), &cartpole("2"));
+    let waiting: Vec<_> = (0..3).map(|_| b.verify(&zip, &cartpole("4"))).collect();
+    let mut stream = Curl::follow(&second, &site.key, &running, None);
+    let told = std::iter::from_fn(|| stream.event())
+        .find(|(_, data)| data["message"].as_str().is_some_and(|text| text.contains("is at step")));
+    assert!(told.is_some(), "steps of an episode at the first server are told by the second");
+    for id in &waiting {
+        let position = |client: &Client| client.get(&format!("/verify/{id}")).body["queue_position"].clone();
+        wait_for("one position", TOLD, || (position(&a) == position(&b)).then_some(()));
+        assert!(position(&a).is_u64(), "{}", position(&a));
+    }
+    let connects = [("scenario", CARTPOLE), ("num_episodes", "1"), ("connect", "true")];
+    let refused = b.try_form("/verify", None, &connects).unwrap();
+    assert!(refused.status == 503 && refused.text.contains("several servers"), "{}", refused.text);
+    for id in waiting.iter().chain([&running]) {
+        assert_eq!(b.post(&format!("/verify/{id}/cancel")).status, 200);
+        assert_eq!(a.ended_job(id, JOB_LIMIT).status, JobStatus::Cancelled);
+    }
+    assert_eq!(second.stop(Signal::TERM, STOP_LIMIT).code, 0);
+    assert_eq!(first.stop(Signal::TERM, STOP_LIMIT).code, 0);
+    site.assay.assert_clean();
+}
+
+#[test]
+fn limits_hold_across_servers() {
+    let mut site = Site::new(LIMITS);
+    let (first, a) = site.serve("0");
+    let (second, b) = site.serve("0");
+    // Within one minute, so that one window is counted.
+    wait_for("a young minute", Duration::from_secs(60), || {
+        (assay_model::Clock::now(&assay_model::SystemClock).as_second() % 60 < 20).then_some(())
+    });
+    let zip = zip_folder(&example(CARTPOLE, "reference"));
+    let post = &|client: &Client| client.try_verify(&zip, &cartpole("1")).unwrap();
+    let servers = [&a, &b];
+    let answers: Vec<_> = std::thread::scope(|scope| {
+        let posts: Vec<_> = (0..10).map(|number| scope.spawn(move || post(servers[number % 2]))).collect();
+        posts.into_iter().map(|post| post.join().unwrap()).collect()
+    });
+    let accepted: Vec<_> = answers.iter().filter(|answer| answer.status == 201).collect();
+    let refused = answers.iter().filter(|answer| answer.status == 429).count();
+    assert_eq!((accepted.len(), refused), (6, 4), "POSTs are counted exactly");
+    let job = accepted[0].body["job_id"].as_str().unwrap();
+
+    let made = ["keys", "create", "--account", "lab", "--scopes", "read", "--data", "data", "--store", &site.url];
+    let key = site.assay.run(&made);
+    let reader = [first.client(key.stdout.trim()), second.client(key.stdout.trim())];
+    for _ in 0..40 {
+        assert_eq!(reader[0].get("/verify").status, 200);
+    }
+    // They tell each other every second.
+    std::thread::sleep(Duration::from_secs(3));
+    let mut served = 0;
+    wait_for("the limit of reads", TOLD, || {
+        served += 1;
+        (reader[1].get("/verify").status == 429).then_some(())
+    });
+    assert!(served <= 30, "the second server counts the reads of the first: {served} more were served");
+
+    let open = [Curl::follow(&first, &site.key, job, None), Curl::follow(&second, &site.key, job, None)];
+    std::thread::sleep(Duration::from_secs(3));
+    let third = a.get(&format!("/verify/{job}/events"));
+    assert!(third.text.contains("2 of 2 streams"), "{}", third.text);
+    drop(open);
+    assert_eq!(second.stop(Signal::TERM, STOP_LIMIT).code, 0);
+    assert_eq!(first.stop(Signal::TERM, STOP_LIMIT).code, 0);
+}
+
+#[test]
+fn a_killed_server_is_replaced_by_the_other() {
+    let mut site = Site::new(&[]);
+    let (first, a) = site.serve("1");
+    let led = wait_for("a leader", TOLD, || Some(site.leader()).filter(|leader| !leader.is_empty()));
+    let (second, b) = site.serve("1");
+    let zip = zip_folder(&example(CARTPOLE, "reference"));
+    let id = a.verify(&zip, &cartpole("60"));
+    let mut stream = Curl::follow(&first, &site.key, &id, None);
+    let mut had = Vec::new();
+    while had.len() < 6 {
+        had.extend(stream.event().unwrap().0);
+    }
+    let killed = first.into_running();
+    killed.signal(Signal::KILL);
+    drop(killed.wait(STOP_LIMIT));
+    // The follower reconnects to the other server with the number of its last event.
+    let mut stream = Curl::follow(&second, &site.key, &id, had.last().copied());
+    had.extend(stream.rest().into_iter().filter_map(|(number, _)| number));
+    let job = b.ended_job(&id, TAKEN_OVER);
+    assert_eq!((job.status, job.verdict), (JobStatus::Completed, Some(Verdict::Safe)), "{:?}", job.error_message);
+    assert_eq!(job.progress.episodes_done, 60);
+    had.dedup();
+    let first_number = had[0];
+    assert!(had.iter().copied().eq(first_number..=*had.last().unwrap()), "without gap or repetition: {had:?}");
+    assert!(wait_for("another leader", TOLD, || Some(site.leader()).filter(|leader| *leader != led)).len() > 8);
+
+    // A server that starts again joins without removing what the other one uses.
+    let slow = b.verify(&slow(), &cartpole("1"));
+    let (third, c) = site.serve("1");
+    assert_eq!(c.get(&format!("/verify/{id}/report")).status, 200);
+    assert_eq!(c.post(&format!("/verify/{slow}/cancel")).status, 200);
+    assert_eq!(second.stop(Signal::TERM, STOP_LIMIT).code, 0);
+    assert_eq!(third.stop(Signal::TERM, STOP_LIMIT).code, 0);
+
+    // The folder does not serve another database.
+    let other = Postgres::shared().database();
+    let refused = site.assay.begin_serving(&site.assay.path("data"), &["--store", &other]).wait(STOP_LIMIT);
+    assert!(refused.code != 0 && refused.stderr.contains("set store.url"), "{refused:?}");
+    site.assay.assert_clean();
+}
+
+#[test]
+fn a_model_is_uploaded_through_several_servers() {
+    let mut site = Site::new(&["models.min_chunk_bytes=4"]);
+    let (first, a) = site.serve("0");
+    let (second, b) = site.serve("0");
+    let content = b"0123456789";
+    let sha256 = Sha256Digest::of(content);
+    let announced = a.post_json("/models", &json!({"sha256": sha256, "size_bytes": content.len()}));
+    let upload = announced.body["upload_id"].as_str().unwrap();
+    let send = |server: &Server, offset: usize, piece: &[u8]| {
+        ureq::patch(format!("http://{}/models/{upload}", server.address()))
+            .config()
+            .http_status_as_error(false)
+            .build()
+            .header("Authorization", &format!("Bearer {}", site.key))
+            .header("Upload-Offset", offset.to_string())
+            .content_type("application/offset+octet-stream")
+            .send(piece)
+            .unwrap()
+            .status()
+            .as_u16()
+    };
+    assert_eq!(send(&first, 0, &content[..4]), 200, "{}", announced.text);
+    assert_eq!(send(&second, 4, &content[4..8]), 200);
+    assert_eq!(send(&first, 4, &content[4..8]), 409, "the offset is that of all servers");
+    assert_eq!(send(&first, 8, &content[8..]), 200);
+    let model = b.get(&format!("/models/{sha256}"));
+    assert_eq!((model.status, &model.body["state"]), (200, &Value::from("READY")), "{}", model.text);
+    let locks: Vec<_> =
+        fs::read_dir(site.assay.path("data/locks")).unwrap().map(|file| file.unwrap().file_name()).collect();
+    assert_eq!(locks, ["models"], "locks of uploads are deleted");
+    assert_eq!(second.stop(Signal::TERM, STOP_LIMIT).code, 0);
+    assert_eq!(first.stop(Signal::TERM, STOP_LIMIT).code, 0);
+}
