@@ -96,7 +96,9 @@ pub use object_storage::{
 };
 pub use pack::PackError;
 pub use policy_server_credentials::{PolicyServerAccess, PolicyServerCredentials, PolicyServerCredentialsStore};
-pub use postgres::{PostgresOpenError, PostgresOptions, PostgresRecords};
+pub use postgres::{
+    ImportedTable, PostgresOpenError, PostgresOptions, PostgresRecords, RecordsImport, RecordsImportError,
+};
 pub use queue::{Queue, Work};
 pub use queue_snapshot::{EpisodeDuration, HiddenSubmission, OpenShard, QueueReader, QueueSnapshot};
 pub use quotas::QuotaRecords;
