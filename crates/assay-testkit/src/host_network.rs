@@ -90,8 +90,14 @@ impl NetHost {
 
     /// Loses (or no longer loses) everything that it sends to `other`, while what `other` sends arrives.
     pub fn lose_to(&self, other: &Self, is_lost: bool) {
-        let action = if is_lost { "add" } else { "del" };
-        run("ip", &["-n", self.name, "route", action, "blackhole", &format!("{}/32", other.address)]);
+        let address = other.address.to_string();
+        if is_lost {
+            // The hardware address of no host.
+            let nobody = ["lladdr", "02:00:00:00:00:01", "nud", "permanent"];
+            run("ip", &[&["-n", self.name, "neigh", "replace", &address, "dev", "eth0"], &nobody[..]].concat());
+        } else {
+            run("ip", &["-n", self.name, "neigh", "del", &address, "dev", "eth0"]);
+        }
     }
 
     /// Resets its connections to `other`.

@@ -42,6 +42,7 @@ pub(in crate::routes) async fn handle(
         let message = format!("the token of worker {name} is refused; create another worker");
         return Err(ApiError::new(ErrorCode::Conflict, message));
     }
+    app.worker_fleet.wake_all();
     tracing::info!(key.id = %caller.key.id, worker = %name, drain = wish.drain, "changed a worker");
     Ok(Json(WorkerView::new(&app, worker)))
 }
