@@ -35,16 +35,20 @@ impl HostNetwork {
     /// as printed by the test harness), in namespaces with which the network disappears.
     ///
     /// # Panics
-    /// Panics if the test fails there, or this user cannot create network namespaces: only root can, since the jails of
-    /// the programs on the hosts need namespaces of their own.
+    /// Panics if the test fails there, or this user cannot create network namespaces, not even in a user namespace.
     #[track_caller]
     pub fn run(name: &str, body: impl FnOnce(&Self)) {
         if std::env::var_os(INSIDE).is_some() {
             return body(&Self { hosts: AtomicU8::new(1) });
         }
-        let works = allows(&["-m", "-n"], &format!("{BRIDGE} && ip netns add try && ss -K dst 10.77.0.9"));
-        assert!(works, "this test creates network namespaces: run it as root, with ip and ss (Debian's iproute2)");
-        run_again(name, &["-m", "-n"], BRIDGE, (INSIDE, Path::new("1")));
+        let works =
+            |namespaces: &[&str]| allows(namespaces, &format!("{BRIDGE} && ip netns add try && ss -K dst 10.77.0.9"));
+        // Without root, a user namespace is needed.
+        let namespaces = if works(&["-m", "-n"]) { &["-m", "-n"][..] } else { &["-r", "-m", "-n"] };
+        let needs =
+            "this test creates network namespaces: it needs ip and ss (Debian's iproute2), and root or user namespaces";
+        assert!(works(namespaces), "{needs}");
+        run_again(name, namespaces, BRIDGE, (INSIDE, Path::new("1")));
     }
 
     /// Adds a host.

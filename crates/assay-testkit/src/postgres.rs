@@ -1,5 +1,6 @@
 //! A PostgreSQL server for tests: in a folder of its own, on a free port, gone with the test program.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, TcpListener};
@@ -13,6 +14,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use crate::own_namespaces::ordinary_user;
 use crate::wait_for;
 
 /// The user of the databases, who needs no password.
@@ -209,7 +211,10 @@ impl Postgres {
     }
 
     fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(self.programs.join(program));
+        let program = self.programs.join(program);
+        let words: Vec<&OsStr> = ordinary_user().iter().map(OsStr::new).chain([program.as_os_str()]).collect();
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]);
         command.current_dir(&self.folder).stdin(Stdio::null()).env_remove("PGPASSWORD");
         if let Some((user, group)) = unprivileged() {
             command.uid(user).gid(group);
@@ -240,7 +245,7 @@ fn programs() -> PathBuf {
 
 /// Returns the user and group as which the server runs if this process is root, as which it refuses to run.
 fn unprivileged() -> Option<(u32, u32)> {
-    if !rustix::process::getuid().is_root() {
+    if !rustix::process::getuid().is_root() || !ordinary_user().is_empty() {
         return None;
     }
     let users = BufReader::new(fs::File::open("/etc/passwd").unwrap());

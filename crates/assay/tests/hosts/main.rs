@@ -38,7 +38,7 @@ fn assay() -> Assay {
 fn jobs_on_five_hosts_survive_faults_and_end_as_on_one() {
     HostNetwork::run("jobs_on_five_hosts_survive_faults_and_end_as_on_one", |network| {
         let is_long = std::env::var("ASSAY_HOST_FAULTS").is_ok_and(|list| list == "all");
-        let (faults, episodes, pause_ms) = if is_long { (Fault::ALL, 200, 15) } else { (Fault::FEW, 24, 5) };
+        let (faults, episodes, pause_ms) = if is_long { (Fault::ALL, 200, 10) } else { (Fault::FEW, 24, 5) };
         let mut site = Site::start(network);
         let offers = Offers::make(&site.client, episodes, Duration::from_millis(pause_ms));
         let began = Instant::now();
