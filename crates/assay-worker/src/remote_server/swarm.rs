@@ -198,7 +198,8 @@ fn a_swarm_of_workers_is_served_and_costs_little_while_idle() {
     let (polls, sent) = (AtomicU32::new(0), AtomicU32::new(0));
     thread::scope(|scope| {
         for worker in &workers {
-            let claim = |kind, wait| worker.dispatch.claim(kind, &[], wait).unwrap();
+            // A connection that the server closed meanwhile is opened again by the next claim.
+            let claim = |kind, wait| worker.dispatch.claim(kind, &[], wait).unwrap_or_default();
             let (polling, stopping, polls, sent, canned) = (&polling, &stopping, &polls, &sent, &canned);
             scope.spawn(move || {
                 while polling.load(Ordering::SeqCst) {
