@@ -64,7 +64,8 @@ pub(super) async fn handle(
         let is_woken = app.worker_fleet.wait(request.wanted == WantedShard::Server, left.min(LOOK)).await;
         // A claim writes, and a thousand idle workers look all the time.
         looks = is_woken || app.worker_fleet.sees_work(&*app.records).await?;
-        if looks || left <= LOOK {
+        // The worker's next request meets a change of its state otherwise.
+        if looks {
             record = worker.again(&app).await?;
         }
     }
