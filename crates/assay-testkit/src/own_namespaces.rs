@@ -26,8 +26,8 @@ pub(crate) fn run_again(name: &str, namespaces: &[&str], before: &str, (variable
     eprint!("{log}");
 }
 
-/// Returns the command that starts a program as an ordinary user, if this process is root only in a user namespace of its
-/// own: neither jails nor PostgreSQL run as such a root.
+/// Returns the command that starts a program as an ordinary user, if this process is root only in a user namespace of
+/// its own: neither jails nor PostgreSQL run as such a root.
 pub(crate) fn ordinary_user() -> &'static [&'static str] {
     let users = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let is_alone = users.split_whitespace().collect::<Vec<_>>()[..] != ["0", "0", "4294967295"];

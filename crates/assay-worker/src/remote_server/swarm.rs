@@ -48,7 +48,7 @@ const SWARM: u32 = 1000;
 /// Unit of times in `/proc`: the same on all Linux systems.
 const TICKS_PER_S: f64 = 100.0;
 
-/// What a real worker sent for a job of two episodes with the test's seed.
+/// The requests of a real worker for a job of two episodes with the test's seed.
 struct Canned {
     registration: Value,
     results: BTreeMap<u32, EpisodeResult>,

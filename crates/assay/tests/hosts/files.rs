@@ -11,9 +11,9 @@ use crate::audit::DATABASE;
 use crate::site::{PREFIX, Site};
 
 /// Files of a data folder whose records and files are elsewhere.
-const OWN: [&str; 4] = ["assay.lock", "artifact-secret", "bootstrap-key", "bucket"];
-/// Folders of the data folder that are not listed in the records: signing keys, and scenario versions.
-const UNLISTED: [&str; 2] = ["signing/", "scenarios/"];
+const OWN: [&str; 5] = ["assay.lock", "artifact-secret", "bootstrap-key", "bucket", "site"];
+/// Folders of the data folder that are not listed in the records: signing keys, scenario versions, and locks.
+const UNLISTED: [&str; 3] = ["signing/", "scenarios/", "locks/"];
 
 /// Returns the files in the bucket that no record names, and the names that no file has.
 pub(crate) fn in_bucket(site: &Site) -> Vec<String> {

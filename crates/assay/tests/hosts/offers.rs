@@ -63,7 +63,7 @@ pub(crate) struct Expected {
 impl From<&JobReport> for Expected {
     fn from(report: &JobReport) -> Self {
         let hashes = report.episode_details.iter().map(|episode| episode.trace_hash).collect();
-        Self { verdict: report.verdict, score: serde_json::to_value(&report.score).unwrap(), hashes }
+        Self { verdict: report.verdict, score: serde_json::to_value(report.score).unwrap(), hashes }
     }
 }
 
