@@ -102,7 +102,7 @@ impl WorkerFleet {
         }
     }
 
-    /// Waits until woken, at most for `limit`. Returns true if it was: there may be a shard, or a worker's state changed.
+    /// Waits until woken, at most for `limit`. Returns true if it was: for a shard, or a worker's new state.
     pub(crate) async fn wait(&self, is_server: bool, limit: Duration) -> bool {
         let notify = if is_server { &self.0.servers } else { &self.0.policies };
         tokio::time::timeout(limit, notify.notified()).await.is_ok()

@@ -40,10 +40,11 @@ const MEASURED_SHORTLY: Duration = Duration::from_secs(3);
 /// Interval of the pollers that idle workers are compared with.
 const POLL: Duration = Duration::from_secs(1);
 const LIMIT: Duration = Duration::from_secs(600);
-/// Maximum share of the processor time of as many pollers, and memory of the server for each worker, in KiB. Both hold
-/// only for a swarm: the fixed costs of a few workers are larger.
-const MAX_SHARE: f64 = 0.05;
-const MAX_KIB: f64 = 64.0;
+/// Maximum share of the processor time of as many pollers, and memory of the server for each worker, in KiB, with
+/// programs of the tests on a busy machine; the targets are in `docs/benchmarks.md`. The fixed costs of few workers are
+/// larger.
+const MAX_SHARE: f64 = 0.1;
+const MAX_KIB: f64 = 96.0;
 const SWARM: u32 = 1000;
 /// Unit of times in `/proc`: the same on all Linux systems.
 const TICKS_PER_S: f64 = 100.0;
