@@ -33,6 +33,8 @@ use crate::{Cancel, Engine, SessionError};
 /// Maximum length of an archive, and of a model whose length is not declared, in bytes; operators may allow less.
 const MAX_ARCHIVE: u64 = 16 << 30;
 const MAX_MODEL: u64 = 1 << 40;
+/// Time that the server may take to audit a result, besides that of any answer: it may step the whole episode again.
+const AUDIT_WAIT: Duration = Duration::from_secs(300);
 /// Maximum pause after a claim that failed; it doubles from a second.
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
@@ -139,14 +141,12 @@ impl HttpDispatch {
     }
 
     fn cached(&self, fence: Fence, (sha256, limit): (Sha256Digest, u64), path: &str) -> Result<PathBuf, SessionError> {
-        let needed = {
-            let mut needed = self.needed.lock().unwrap_or_else(PoisonError::into_inner);
-            needed.entry(fence).or_default().insert(sha256);
-            needed.values().flatten().copied().collect()
-        };
+        let all = || self.needed.lock().unwrap_or_else(PoisonError::into_inner);
+        all().entry(fence).or_default().insert(sha256);
+        let needed = || all().values().flatten().copied().collect();
         let lease = self.lease(fence).map_err(outage)?;
         let fetch = |file: &Path| self.client.fetch(&format!("/leases/{lease}/{path}"), (sha256, limit), file);
-        self.checked(self.cache.get(sha256, &needed, fetch)).map_err(outage)
+        self.checked(self.cache.get(sha256, needed, fetch)).map_err(outage)
     }
 }
 
@@ -258,7 +258,7 @@ impl Dispatch for HttpDispatch {
     fn record(&self, fence: Fence, result: &EpisodeResult) -> Result<RecordOutcome, DispatchError> {
         let leased = LeasedResult { lease: self.lease(fence)?, result: result.clone() };
         let request = ResultsRequest { results: vec![leased] };
-        let answer: ResultsAnswer = self.checked(self.client.post("/results", &request, Duration::ZERO))?;
+        let answer: ResultsAnswer = self.checked(self.client.post("/results", &request, AUDIT_WAIT))?;
         Ok(match answer.outcomes.first() {
             Some(ResultOutcome::New { left_in_shard, left_in_job }) => {
                 RecordOutcome::New { left_in_shard: *left_in_shard, left_in_job: *left_in_job }
