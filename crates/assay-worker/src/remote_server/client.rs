@@ -262,7 +262,7 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
     use std::io::{BufRead, BufReader};
-    use std::net::TcpListener;
+    use std::net::{TcpListener, TcpStream};
 
     use super::*;
 
@@ -275,23 +275,26 @@ mod tests {
         let server = format!("http://{}", listener.local_addr().unwrap());
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let mut stream = stream.unwrap();
-                let request = BufReader::new(stream.try_clone().unwrap()).lines();
-                request.map_while(Result::ok).take_while(|line| !line.is_empty()).for_each(drop);
-                write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {PROMISED}\r\n\r\n").unwrap();
-                stream.write_all(&vec![7; first]).unwrap();
-                for _ in first..PROMISED {
-                    thread::sleep(pause);
-                    if stream.write_all(&[7]).is_err() {
-                        break;
-                    }
-                }
+                thread::spawn(move || answer(stream.unwrap(), first, pause));
             }
         });
         let client = ProtocolClient::new(Agent::new_with_defaults(), &server, Secret::new("token".to_owned()));
         let (client, folder) = (client.with_piece_limit(limit), tempfile::tempdir().unwrap());
         let (path, sha256) = (folder.path().join("file"), Sha256Digest::of(vec![7; PROMISED]));
         client.fetch("/file", (sha256, PROMISED as u64), &path).map(|()| std::fs::read(path).unwrap())
+    }
+
+    fn answer(mut stream: TcpStream, first: usize, pause: Duration) {
+        let request = BufReader::new(stream.try_clone().unwrap()).lines();
+        request.map_while(Result::ok).take_while(|line| !line.is_empty()).for_each(drop);
+        write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {PROMISED}\r\n\r\n").unwrap();
+        stream.write_all(&vec![7; first]).unwrap();
+        for _ in first..PROMISED {
+            thread::sleep(pause);
+            if stream.write_all(&[7]).is_err() {
+                break;
+            }
+        }
     }
 
     #[test]
