@@ -65,9 +65,9 @@ impl WorkerFleet {
         self.0.lanes.load(Ordering::Relaxed)
     }
 
-    /// Returns true if there is another place than one worker to run episodes: this server's lanes, or other workers.
-    pub(crate) fn has_others(&self, local_lanes: u32) -> bool {
-        local_lanes > 0 || self.0.present.load(Ordering::Relaxed) > 1
+    /// Returns true if there is another place than one worker to run episodes: lanes of servers, or other workers.
+    pub(crate) fn has_others(&self, server_lanes: u32) -> bool {
+        server_lanes > 0 || self.0.present.load(Ordering::Relaxed) > 1
     }
 
     /// Returns what the workers that called lately lack to run a policy in `runtime`.

@@ -90,7 +90,7 @@ async fn next(app: &App, worker: &WorkerRecord, request: &ClaimRequest) -> Resul
         trust,
     };
     let now = app.clock.now();
-    let has_others = app.worker_fleet.has_others(app.settings.local_lanes);
+    let has_others = app.worker_fleet.has_others(app.server_lanes());
     let paused = || app.worker_fleet.pauses().excluded(&worker.name, worker.shards, now);
     let excluded_shards = if has_others { paused() } else { Vec::new() };
     let wanted = ShardRequest { capabilities, excluded_shards, ..ShardRequest::new(&worker.name.lease_holder()) };

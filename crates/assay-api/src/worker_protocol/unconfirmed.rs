@@ -27,7 +27,7 @@ pub(super) fn confirmation(app: &App, worker: &WorkerRecord, claim: &Claim, resu
     let reporters: Vec<&str> = reporters.collect();
     if reporters.iter().any(|reporter| *reporter != worker.name.as_str()) {
         Confirmation::Given
-    } else if reporters.is_empty() && app.worker_fleet.has_others(app.settings.local_lanes) {
+    } else if reporters.is_empty() && app.worker_fleet.has_others(app.server_lanes()) {
         Confirmation::Needed
     } else {
         Confirmation::Impossible
