@@ -166,6 +166,14 @@ class AsyncClient:
         """Lists seasons. API: seasons."""
         return await in_thread(self._client.seasons, scenario=scenario)
 
+    async def open_season(self, scenario: str) -> wire.Season:
+        """Opens the next season of a scenario. API: open_season."""
+        return await in_thread(self._client.open_season, scenario)
+
+    async def close_season(self, scenario: str, *, top: int=10) -> wire.Season:
+        """Closes the open season of a scenario; its first `top` entries run again. API: close_season."""
+        return await in_thread(self._client.close_season, scenario, top=top)
+
     async def submit_to_arena(self, policy: Archive, *, scenario_id: str, name: str | None=None, description: str | None=None, callback_url: str | None=None) -> wire.NewSubmission:
         """Submits a policy to the open season of a scenario. API: submit."""
         return await in_thread(self._client.submit_to_arena, policy, scenario_id=scenario_id, name=name, description=description, callback_url=callback_url)

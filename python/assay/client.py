@@ -317,6 +317,14 @@ class Client:
         """Lists seasons. API: seasons."""
         return wire.SeasonList.from_json(self._get("/seasons", scenario=scenario))
 
+    def open_season(self, scenario: str) -> wire.Season:
+        """Opens the next season of a scenario. API: open_season."""
+        return wire.Season.from_json(self._post("/seasons", {"scenario": scenario}))
+
+    def close_season(self, scenario: str, *, top: int = 10) -> wire.Season:
+        """Closes the open season of a scenario; its first `top` entries run again. API: close_season."""
+        return wire.Season.from_json(self._post("/seasons/close", {"scenario": scenario, "top": top}))
+
     def submit_to_arena(
         self, policy: Archive, *, scenario_id: str, name: str | None = None, description: str | None = None,
         callback_url: str | None = None,

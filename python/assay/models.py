@@ -1816,6 +1816,24 @@ class NewReview:
 
 
 @dataclass(frozen=True)
+class NewSeasonRequest:
+    """The season to open."""
+
+    scenario: str
+    """The scenario: a curated one, or a published one in its highest version."""
+    raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
+    """The JSON as the server sent it."""
+
+    @classmethod
+    def from_json(cls, data: Any) -> NewSeasonRequest:
+        """Creates the object from decoded JSON."""
+        return cls(
+            scenario=data.get("scenario"),
+            raw=data,
+        )
+
+
+@dataclass(frozen=True)
 class NewSubmission:
     """An accepted submission."""
 
@@ -2620,6 +2638,27 @@ class Season:
             scenario_version=data.get("scenario_version"),
             secret=data.get("secret"),
             state=data.get("state"),
+            raw=data,
+        )
+
+
+@dataclass(frozen=True)
+class SeasonEnd:
+    """Request to close a season."""
+
+    scenario: str
+    """The scenario whose open season is closed."""
+    top: int | None
+    """Number of entries, from the first rank on, that run again on fresh seeds; 10 if absent."""
+    raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
+    """The JSON as the server sent it."""
+
+    @classmethod
+    def from_json(cls, data: Any) -> SeasonEnd:
+        """Creates the object from decoded JSON."""
+        return cls(
+            scenario=data.get("scenario"),
+            top=data.get("top"),
             raw=data,
         )
 

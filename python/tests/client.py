@@ -181,6 +181,14 @@ class Refusals(unittest.TestCase):
         with self.assertRaises(assay.errors.Conflict):
             self.client.create_worker("rack-1")
 
+    def test_seasons_are_opened_and_closed(self) -> None:
+        scenario = "open_drawer"
+        opened = self.client.open_season(scenario)
+        self.assertEqual((opened.number, opened.state, opened.secret), (1, "OPEN", None))
+        with self.assertRaises(assay.errors.Conflict):
+            self.client.open_season(scenario)
+        self.assertEqual(self.client.close_season(scenario, top=0).state, "CLOSING")
+
     def test_a_rotated_key_is_used_from_then_on(self) -> None:
         key = self.client.create_key("rotated", ["read"])
         client = assay.Client(self.running.url, key.key)

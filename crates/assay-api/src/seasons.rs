@@ -78,19 +78,28 @@ pub(crate) fn season_not_open(season: &Season) -> ApiError {
 }
 
 async fn open_first_season(app: &App, scenario: &ScenarioCard) -> Result<Season, ApiError> {
-    let mut secret = [0; 32];
-    app.entropy.fill(&mut secret);
-    let season = NewSeason {
-        scenario: scenario.id.clone(),
-        pins: SeasonPins::of(scenario, app.fingerprint.clone()),
-        secret: SeasonSecret::new(secret),
-        opened_at: app.clock.now(),
-    };
-    match app.records.open_season(season).await? {
+    match app.records.open_season(new_season(app, scenario)).await? {
         OpenSeasonOutcome::New(season) => {
             tracing::info!(scenario.id = %scenario.id, season = season.number, "opened the first season");
             Ok(season)
         }
         OpenSeasonOutcome::Already(season) => Ok(season),
     }
+}
+
+/// Returns a season of the scenario that is to be opened now, on this server's machine.
+pub(crate) fn new_season(app: &App, scenario: &ScenarioCard) -> NewSeason {
+    NewSeason {
+        scenario: scenario.id.clone(),
+        pins: SeasonPins::of(scenario, app.fingerprint.clone()),
+        secret: random_secret(app),
+        opened_at: app.clock.now(),
+    }
+}
+
+/// Returns a fresh secret of a season.
+pub(crate) fn random_secret(app: &App) -> SeasonSecret {
+    let mut secret = [0; 32];
+    app.entropy.fill(&mut secret);
+    SeasonSecret::new(secret)
 }

@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use assay_model::{JobId, Sha256Digest};
+use assay_model::{JobId, Sha256Digest, Sha256Writer};
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{StreamExt, TryStreamExt};
@@ -103,6 +103,41 @@ impl Blobs {
     /// [`BlobError`] if the file cannot be read or stored.
     pub async fn put(&self, job: JobId, sha256: Sha256Digest, path: &Path) -> Result<(), BlobError> {
         self.backend.put(job, sha256, path).await
+    }
+
+    /// Stores an artifact of another folder of evidence in the form that it has there, unless it is stored already. The
+    /// file there must never change afterwards, since it is stored as a hard link if possible. Its content is not
+    /// checked; see [`Self::is_intact`].
+    ///
+    /// # Errors
+    /// [`BlobError::Missing`] if `folder` does not have it, or it cannot be stored.
+    pub async fn adopt(&self, folder: &Path, job: JobId, sha256: Sha256Digest) -> Result<(), BlobError> {
+        for name in names::both(job, sha256) {
+            let file = folder.join(&name);
+            if tokio::fs::try_exists(&file).await? {
+                return self.backend.adopt(&file, &name).await;
+            }
+        }
+        Err(BlobError::Missing)
+    }
+
+    /// Reads an artifact, and returns true if its content has this SHA-256.
+    ///
+    /// # Errors
+    /// [`BlobError::Missing`], or the place of the evidence failed.
+    pub async fn is_intact(&self, job: JobId, sha256: Sha256Digest) -> Result<bool, BlobError> {
+        let content = async {
+            let size = self.size(job, sha256).await?;
+            let (mut pieces, mut found) = (self.read(job, sha256, 0..size).await?, Sha256Writer::default());
+            while let Some(piece) = pieces.try_next().await? {
+                found.update(&piece);
+            }
+            Ok(found.finish())
+        };
+        match content.await {
+            Err(BlobError::Damaged(_)) => Ok(false),
+            found => Ok(found? == sha256),
+        }
     }
 
     /// Packs a stored artifact if that makes it smaller and was not done by [`Self::put`]; readers see the same bytes

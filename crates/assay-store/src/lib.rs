@@ -96,7 +96,9 @@ pub use object_storage::{
 };
 pub use pack::PackError;
 pub use policy_server_credentials::{PolicyServerAccess, PolicyServerCredentials, PolicyServerCredentialsStore};
-pub use postgres::{PostgresOpenError, PostgresOptions, PostgresRecords};
+pub use postgres::{
+    ImportedTable, PostgresOpenError, PostgresOptions, PostgresRecords, RecordsImport, RecordsImportError,
+};
 pub use queue::{Queue, Work};
 pub use queue_snapshot::{EpisodeDuration, HiddenSubmission, OpenShard, QueueReader, QueueSnapshot};
 pub use quotas::QuotaRecords;
@@ -118,7 +120,7 @@ pub use shard_request::{Confinement, ExcludedShards, JobDemands, ShardKind, Shar
 pub use shards::{
     Claim, Lease, MAX_ATTEMPT_NOTES, MAX_LAPSES, MAX_RETRIES, RecordOutcome, ReturnOutcome, ShardRecords,
 };
-pub use site::{Bulletin, Meeting, RequestCounter, RunningEpisode, SITE_LEASE, Site, SiteRecords, UploadCount};
+pub use site::{Bulletin, JobEpisodeProgress, Meeting, RequestCounter, SITE_LEASE, Site, SiteRecords, UploadCount};
 pub use sqlite::{OpenError, RecordCounts, RecordsCopy, SqliteRecords};
 pub use submissions::{ChooseOutcome, SubmissionRecords, SubmitOutcome};
 pub use webhooks::{

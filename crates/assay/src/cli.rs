@@ -6,8 +6,8 @@ use clap::{Parser, Subcommand};
 
 use crate::commands::{
     AttestCommand, BackupArgs, CheckArgs, CompletionsArgs, ConnectArgs, DatasetArgs, DemoArgs, DoctorArgs, InitArgs,
-    KeysCommand, ModelCommand, RenderArgs, ReplayArgs, ReportArgs, RestoreArgs, RuntimeCommand, ScenarioCommand,
-    SeasonCommand, ServeArgs, StlArgs, VerifyArgs, WorkerArgs, WorkersCommand,
+    KeysCommand, MigrateArgs, ModelCommand, RenderArgs, ReplayArgs, ReportArgs, RestoreArgs, RuntimeCommand,
+    ScenarioCommand, SeasonCommand, ServeArgs, StlArgs, VerifyArgs, WorkerArgs, WorkersCommand,
 };
 
 const STYLES: Styles = Styles::styled()
@@ -77,6 +77,8 @@ pub(crate) enum Command {
     Backup(BackupArgs),
     /// Restore a data folder from a backup
     Restore(RestoreArgs),
+    /// Migrate a data folder to PostgreSQL and S3
+    Migrate(Box<MigrateArgs>),
     /// Create, list and revoke a service's API keys
     #[command(subcommand)]
     Keys(KeysCommand),

@@ -11,6 +11,7 @@ mod interrupt;
 mod kept_policy;
 mod log;
 mod memory;
+mod migration;
 mod options;
 mod output;
 mod progress;

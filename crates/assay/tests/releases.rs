@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use assay_model::{JobReport, JobStatus, Sha256Digest};
-use assay_testkit::{Assay, Client, Server, home, wait_for};
+use assay_testkit::{Assay, Client, Postgres, Server, home, wait_for};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -203,5 +203,21 @@ fn board_stands(release: &Release, client: &Client) {
         for field in ["rank", "submission_id", "account", "verdict", "score", "success_rate", "episodes"] {
             assert_eq!(now[field], then[field], "{}: {field}", release.version);
         }
+    }
+}
+
+#[test]
+fn data_folders_of_earlier_releases_are_migrated_to_postgresql() {
+    for release in Release::all() {
+        let url = Postgres::shared().database();
+        let done = release.assay.run(&["migrate", "--from", "data", "--data", "site", "--store", &url, "--json"]);
+        assert_eq!(done.code, 0, "{}: {done:?}", release.version);
+        let about: Value = serde_json::from_str(&done.stdout).unwrap();
+        assert!(about["tables"]["jobs"]["rows"].as_u64() > Some(0), "{about}");
+        let server = release.assay.serve(&release.assay.path("site"), &["--store", &url, "--lanes", "1"]);
+        let client = server.client(&fs::read_to_string(release.assay.path("data/bootstrap-key")).unwrap());
+        assert_eq!(client.job(release.job("completed")).status, JobStatus::Completed, "{}", release.version);
+        assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
+        release.assay.assert_clean();
     }
 }

@@ -94,6 +94,8 @@ documented {
     post("/community/scenarios", community::publish::handle).scope(Scope::Publish);
     delete("/community/scenarios/{id}", community::delete::handle).scope(Scope::Publish);
     get("/seasons", arena::seasons::handle).scope(Scope::Read).cacheable();
+    post("/seasons", arena::open::handle).scope(Scope::Admin);
+    post("/seasons/close", arena::close::handle).scope(Scope::Admin);
     post("/submissions", submissions::create::handle).scope(Scope::Submit).rate(RateClass::Submit);
     get("/submissions/{id}", submissions::get::handle).scope(Scope::Read);
     get("/submissions/{id}/events", submissions::events::handle).scope(Scope::Read).not_json();

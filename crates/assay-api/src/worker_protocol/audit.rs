@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use assay_model::lane::files;
 use assay_model::{AttemptNote, EpisodeResult, ErrorChain, Fence, Termination, episode_share};
-use assay_store::{Claim, ReturnOutcome, Work, WorkerRecord, is_disk_full, seeds_of_job};
+use assay_store::{Claim, WorkerRecord, is_disk_full, seeds_of_job};
+use jiff::SignedDuration;
 use tempfile::TempDir;
 
 use crate::blob_error::blob_error;
@@ -15,9 +16,10 @@ use crate::{AuditFinding, EpisodeToAudit};
 
 /// Maximum number of files of an episode's evidence.
 const MAX_FILES: usize = 16;
-/// Message for the owner of a job whose results could not be audited.
-const NOT_AUDITED: &str =
-    "results of this job could not be checked; this server's log has the cause under the id of the job";
+/// Reason for postponing a shard whose results could not be audited.
+const NOT_AUDITED: &str = "its results could not be audited";
+/// Time until such a shard may be claimed again.
+const HANDED_BACK: SignedDuration = SignedDuration::from_secs(30);
 
 /// Checks the evidence that a result lists, and audits it. Returns `None` if the audit failed too often: the shard is
 /// handed back.
@@ -96,9 +98,8 @@ async fn not_audited(
     );
     let now = app.clock.now();
     app.worker_fleet.pauses().failed(&worker.name, fence.job_id, now);
-    if app.records.fail_shard(fence, NOT_AUDITED, now).await? == ReturnOutcome::Requeued {
-        app.queue.publish(Work::Shard { job_id: fence.job_id, shard: fence.shard }).await;
-    }
+    // Nothing is known about the episode, so it counts as no failure of the shard.
+    app.records.postpone_shard(fence, now.saturating_add(HANDED_BACK).unwrap_or(now), NOT_AUDITED).await?;
     Ok(())
 }
 

@@ -196,6 +196,8 @@ async fn every_post_is_executed_once() {
             "/community/scenarios" => {
                 form(keyed(&path, &key, endpoint.path), &[Part::File("scenario", "s.zip", b"once 1")])
             }
+            "/seasons" => json_request(&path, &key, endpoint.path, r#"{"scenario": "tabletop_reach"}"#),
+            "/seasons/close" => json_request(&path, &key, endpoint.path, r#"{"scenario": "tabletop_reach"}"#),
             "/workers" => json_request(&path, &key, endpoint.path, r#"{"name": "gpu-07"}"#),
             "/workers/{name}/drain" => json_request(&path, &key, endpoint.path, r#"{"drain": true}"#),
             "/keys" => json_request(&path, &key, endpoint.path, r#"{"name": "ci", "scopes": ["read"]}"#),

@@ -37,6 +37,8 @@ fn expected(endpoint: &EndpointInfo) -> u16 {
             | "/preflight"
             | "/community/scenarios"
             | "/keys"
+            | "/seasons"
+            | "/seasons/close"
             | "/workers"
             | "/workers/{name}/drain"
             | "/verify/{job_id}/review",

@@ -29,6 +29,7 @@ mod operator_pages;
 mod preflight;
 mod review;
 mod scenario_pages;
+mod seasons;
 mod serve;
 mod sessions;
 mod shape;

@@ -29,6 +29,10 @@ impl ArchiveBucket {
         Ok(self.storage.put_file(path, file).await?)
     }
 
+    pub(super) async fn adopt(&self, file: &Path, path: &str) -> Result<(), ArchiveFileError> {
+        Ok(self.storage.put_missing_file(path, file).await?)
+    }
+
     pub(super) async fn open(&self, path: &str) -> Result<Arc<FetchedArchive>, ArchiveFileError> {
         self.fetched.open(&self.storage, path).await
     }

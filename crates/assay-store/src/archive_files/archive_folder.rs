@@ -1,6 +1,6 @@
 //! Archives in the data folder, the default.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,6 +25,21 @@ impl ArchiveFolder {
     pub(super) async fn put(&self, file: NamedTempFile, path: String) -> io::Result<()> {
         let (path, folder) = (self.place(&path), self.place(FOLDER));
         tokio::task::spawn_blocking(move || persist(file, &path, &folder)).await.map_err(io::Error::other)?
+    }
+
+    pub(super) async fn adopt(&self, file: PathBuf, path: &str) -> io::Result<()> {
+        let (path, folder) = (self.place(path), self.place(FOLDER));
+        let store = move || match fs::hard_link(&file, &path) {
+            // On another file system, or on one without hard links.
+            Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists) => {
+                let mut copy = NamedTempFile::new_in(&folder)?;
+                io::copy(&mut File::open(&file)?, &mut copy)?;
+                persist(copy, &path, &folder)
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        };
+        tokio::task::spawn_blocking(store).await.map_err(io::Error::other)?
     }
 
     pub(super) async fn remove(&self, path: &str) -> io::Result<()> {

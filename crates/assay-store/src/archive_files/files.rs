@@ -1,9 +1,11 @@
 //! Access to archives, wherever they are.
 
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use assay_model::Sha256Digest;
+use assay_model::{Sha256Digest, Sha256Writer};
 use jiff::Timestamp;
 use tempfile::NamedTempFile;
 
@@ -72,6 +74,38 @@ impl ArchiveFiles {
             ArchivePlace::Bucket(bucket) => bucket.put(file.path(), &path).await?,
         }
         Ok(path)
+    }
+
+    /// Stores the archive with this path of the data folder `data`, unless it is stored already. The file there must
+    /// never change afterwards, since it is stored as a hard link if possible. Its content is not checked; see
+    /// [`Self::is_intact`].
+    ///
+    /// # Errors
+    /// [`ArchiveFileError::Missing`] if `data` does not have it, or it cannot be stored.
+    pub async fn adopt(&self, data: &Path, path: &str) -> Result<(), ArchiveFileError> {
+        let file = data.join(path);
+        match &self.0 {
+            ArchivePlace::Folder(folder) => Ok(folder.adopt(file, path).await?),
+            ArchivePlace::Bucket(bucket) => bucket.adopt(&file, path).await,
+        }
+    }
+
+    /// Reads the archive with this path, and returns true if its content has the digest in its name.
+    ///
+    /// # Errors
+    /// [`ArchiveFileError::Missing`], or it cannot be read.
+    pub async fn is_intact(&self, path: &str) -> Result<bool, ArchiveFileError> {
+        let stored = match self.open(path).await {
+            Err(ArchiveFileError::Damaged) => return Ok(false),
+            stored => stored?,
+        };
+        let hash = move || {
+            let mut hash = Sha256Writer::default();
+            io::copy(&mut File::open(stored.path())?, &mut hash)?;
+            Ok::<_, io::Error>(hash.finish())
+        };
+        let found = tokio::task::spawn_blocking(hash).await.map_err(io::Error::other)??;
+        Ok(Some(found) == Self::sha256_of(path))
     }
 
     /// Returns the archive with this path as a file of this machine.

@@ -22,6 +22,9 @@ pub(super) type Pieces = BoxStream<'static, Result<Bytes, BlobError>>;
 pub(super) trait BlobBackend: Debug + Send + Sync {
     async fn put(&self, job: JobId, sha256: Sha256Digest, path: &Path) -> Result<(), BlobError>;
 
+    /// Stores a file, plain or packed, under its name.
+    async fn adopt(&self, file: &Path, name: &str) -> Result<(), BlobError>;
+
     async fn pack(&self, job: JobId, sha256: Sha256Digest) -> Result<(), BlobError>;
 
     async fn settle(&self, job: JobId) -> Result<(), BlobError>;

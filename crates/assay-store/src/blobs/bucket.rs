@@ -63,6 +63,10 @@ impl BlobBackend for BlobBucket {
         }
     }
 
+    async fn adopt(&self, file: &Path, name: &str) -> Result<(), BlobError> {
+        Ok(self.storage.put_missing_file(name, file).await?)
+    }
+
     /// Does nothing: artifacts are packed before their upload.
     async fn pack(&self, _job: JobId, _sha256: Sha256Digest) -> Result<(), BlobError> {
         Ok(())

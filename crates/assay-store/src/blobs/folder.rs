@@ -60,6 +60,11 @@ impl BlobBackend for BlobFolder {
         run_blocking(move || folder_files::store(&from, &to, &incoming)).await
     }
 
+    async fn adopt(&self, file: &Path, name: &str) -> Result<(), BlobError> {
+        let (from, to, incoming) = (file.to_owned(), self.root.join(name), self.incoming.clone());
+        run_blocking(move || folder_files::store(&from, &to, &incoming)).await
+    }
+
     async fn pack(&self, job: JobId, sha256: Sha256Digest) -> Result<(), BlobError> {
         let ([stored, _], incoming) = (self.paths(job, sha256), self.incoming.clone());
         // The semaphore is never closed.

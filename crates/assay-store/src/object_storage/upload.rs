@@ -66,6 +66,16 @@ impl ObjectStorage {
         self.put_parts(key, PartSource::File(File::open(path).await?)).await
     }
 
+    /// Stores the content of a file, unless there is an object of its size with this key, which names the content.
+    pub(crate) async fn put_missing_file(&self, key: &str, path: &Path) -> Result<(), FileUploadError> {
+        let size = tokio::fs::metadata(path).await?.len();
+        match self.facts(key).await {
+            Ok(facts) if facts.size == size => Ok(()),
+            Err(error) if error.problem != ObjectStorageProblem::Missing => Err(error.into()),
+            _ => self.put_file(key, path).await,
+        }
+    }
+
     async fn put_parts(&self, key: &str, mut source: PartSource) -> Result<(), FileUploadError> {
         let _permit = self.uploads.acquire().await.map_err(|closed| failed(closed.to_string()))?;
         let (key, first) = (self.key(key), source.next().await?);

@@ -21,6 +21,7 @@ mod engine;
 mod events;
 mod failure;
 mod idempotency;
+mod import;
 mod job_lists;
 mod job_rows;
 mod jobs;
@@ -57,6 +58,7 @@ mod webhooks;
 mod worker_removal;
 mod workers;
 
+pub use import::{ImportedTable, RecordsImport, RecordsImportError};
 pub use open_error::PostgresOpenError;
 pub use options::PostgresOptions;
 pub use store::PostgresRecords;

@@ -66,13 +66,14 @@ impl PostgresRecords {
 }
 
 /// A server that can hold the records.
-struct Connected {
-    engine: Arc<PgEngine>,
-    session: PgSession,
-    listener: (Config, MakeRustlsConnect),
+pub(super) struct Connected {
+    pub(super) engine: Arc<PgEngine>,
+    pub(super) session: PgSession,
+    pub(super) listener: (Config, MakeRustlsConnect),
 }
 
-async fn connect(options: &PostgresOptions, health: StorageHealth) -> Result<Connected, PostgresOpenError> {
+/// Connects to a server, and checks that it can hold the records.
+pub(super) async fn connect(options: &PostgresOptions, health: StorageHealth) -> Result<Connected, PostgresOpenError> {
     let (config, tls) = options.parse()?;
     let tls = connector(&tls)?;
     let server = || options.server();

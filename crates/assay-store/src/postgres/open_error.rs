@@ -53,7 +53,7 @@ pub enum PostgresOpenError {
     /// The user or the password was refused.
     #[error(
         "the PostgreSQL server {server} refuses this user: correct the user in store.url, and the password in it, in the \
-         file that store.password_file names, or in PGPASSWORD"
+         file that store.password_file names, or in PGPASSWORD (PGPASSFILE and ~/.pgpass are not read)"
     )]
     Refused {
         /// Its address without password.

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use deadpool_postgres::Object;
-use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
+use tokio_postgres::binary_copy::BinaryCopyInWriter;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Row, RowStream};
 
 use super::failure::{PgFailure, PgResult};
 
@@ -81,6 +82,16 @@ impl PgSession {
         let client = self.client()?;
         let statement = client.prepare_cached(sql).await?;
         Ok(client.query(&statement, parameters).await?)
+    }
+
+    /// Runs a query whose rows are read one by one.
+    pub(super) async fn stream(&self, sql: &str) -> PgResult<RowStream> {
+        Ok(self.client()?.query_raw(sql, std::iter::empty::<&str>()).await?)
+    }
+
+    /// Begins a COPY statement that takes rows of columns of these types.
+    pub(super) async fn copy_in(&self, sql: &str, columns: &[Type]) -> PgResult<BinaryCopyInWriter> {
+        Ok(BinaryCopyInWriter::new(self.client()?.copy_in(sql).await?, columns))
     }
 
     /// Runs a change and returns the number of changed rows.

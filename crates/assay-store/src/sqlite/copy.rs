@@ -145,6 +145,22 @@ impl RecordsCopy {
         Ok(found)
     }
 
+    /// Returns the number of rows of a table.
+    pub(crate) fn count_rows(&self, table: &str) -> Result<u64, StoreError> {
+        let sql = format!("SELECT count(*) FROM {table}");
+        self.query("counting rows", |db| Ok(value::<i64>(db, &sql, [])?.unsigned_abs()))
+    }
+
+    /// Returns the connection, for queries of its owner.
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.0
+    }
+
+    /// Returns the error of a query on [`Self::connection`].
+    pub(crate) fn read_failed(error: rusqlite::Error) -> StoreError {
+        database("reading the records", error)
+    }
+
     fn query<T>(&self, doing: &'static str, query: impl FnOnce(&Connection) -> SqlResult<T>) -> Result<T, StoreError> {
         query(&self.0).map_err(|fail| fail.while_doing(doing))
     }

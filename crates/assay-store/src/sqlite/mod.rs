@@ -23,6 +23,7 @@ mod keys;
 mod lock;
 mod migrate;
 mod models;
+mod offline_copy;
 mod open;
 mod open_error;
 mod publication;

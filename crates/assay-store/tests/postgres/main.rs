@@ -4,6 +4,7 @@
 mod faults;
 mod full;
 mod hints;
+mod import;
 mod locks;
 mod opening;
 mod site;

@@ -33,8 +33,6 @@ use crate::{Cancel, Engine, SessionError};
 /// Maximum length of an archive, and of a model whose length is not declared, in bytes; operators may allow less.
 const MAX_ARCHIVE: u64 = 16 << 30;
 const MAX_MODEL: u64 = 1 << 40;
-/// Time that the server may take to audit a result, besides that of any answer: it may step the whole episode again.
-const AUDIT_WAIT: Duration = Duration::from_secs(300);
 /// Maximum pause after a claim that failed; it doubles from a second.
 const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
@@ -76,6 +74,12 @@ impl HttpDispatch {
             stopping,
             refusal: Mutex::default(),
         }
+    }
+
+    /// Ends waits for shards.
+    #[cfg(test)]
+    pub(super) fn stop(&self) {
+        self.stopping.cancel();
     }
 
     /// Returns the reason why the worker has to end.
@@ -258,7 +262,7 @@ impl Dispatch for HttpDispatch {
     fn record(&self, fence: Fence, result: &EpisodeResult) -> Result<RecordOutcome, DispatchError> {
         let leased = LeasedResult { lease: self.lease(fence)?, result: result.clone() };
         let request = ResultsRequest { results: vec![leased] };
-        let answer: ResultsAnswer = self.checked(self.client.post("/results", &request, AUDIT_WAIT))?;
+        let answer: ResultsAnswer = self.checked(self.client.report("/results", &request))?;
         Ok(match answer.outcomes.first() {
             Some(ResultOutcome::New { left_in_shard, left_in_job }) => {
                 RecordOutcome::New { left_in_shard: *left_in_shard, left_in_job: *left_in_job }

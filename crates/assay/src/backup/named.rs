@@ -11,7 +11,7 @@ use super::{BLOBS, BUCKET, MODELS, SCENARIOS, SERVERS};
 
 /// A file that the records name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Named {
+pub(crate) enum Named {
     /// A policy's archive, by its path in the data folder.
     Policy(String),
     /// Credentials of a job's policy server.
@@ -32,7 +32,7 @@ fn archive_digest(path: &str) -> Option<Sha256Digest> {
 
 impl Named {
     /// Returns all files in `folder`, a data folder or a backup, that the records name. Those in a bucket are left out.
-    pub(super) fn all(records: &RecordsCopy, folder: &Path) -> Result<BTreeSet<Self>, StoreError> {
+    pub(crate) fn all(records: &RecordsCopy, folder: &Path) -> Result<BTreeSet<Self>, StoreError> {
         let policies = records.policy_paths()?;
         if let Some(path) = policies.iter().find(|path| archive_digest(path).is_none()) {
             let what = std::io::Error::other(format!("{path:?} is not an archive of a data folder"));
@@ -51,7 +51,7 @@ impl Named {
 
     /// Returns the possible paths in a data folder, in the order in which to try them: a file moves from the first to
     /// the second.
-    pub(super) fn places(&self) -> Vec<String> {
+    pub(crate) fn places(&self) -> Vec<String> {
         match self {
             Self::Policy(path) => vec![path.clone()],
             Self::Call(job) => vec![format!("{SERVERS}/{job}.json")],

@@ -4,12 +4,13 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
-use assay_api::ReplayFailure;
+use assay_api::{ReplayFailure, Replayer};
 use assay_model::lane::files::TRACE;
 use assay_model::{EpisodeResult, JobId, JobStatus};
 use assay_report::ReplayReport;
-use assay_store::{Blobs, JobFilter, JobRecord, JobRecords, ModelFiles, ScenarioFiles, SqliteRecords, seeds_of_job};
+use assay_store::{Blobs, JobFilter, JobRecord, ModelFiles, Records, ScenarioFiles, SqliteRecords, seeds_of_job};
 use assay_worker::{Cancel, Engine};
+use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use super::{BLOBS, SCENARIOS};
@@ -27,6 +28,42 @@ pub(crate) struct Replayed {
     pub(crate) report: ReplayReport,
 }
 
+impl Replayed {
+    /// Returns the result in a line.
+    pub(crate) fn summary(&self) -> String {
+        let Self { job, report } = self;
+        if report.same {
+            return format!("episode {} of job {job}: bit-identical", report.episode);
+        }
+        let names: Vec<&str> = report.fingerprint_differences.iter().map(|part| part.name.as_str()).collect();
+        let why = if names.is_empty() {
+            String::new()
+        } else {
+            format!("; different from the recording machine: {}", names.join(", "))
+        };
+        format!("episode {} of job {job}: DIFFERENT{why}", report.episode)
+    }
+
+    /// Returns the result as JSON.
+    pub(crate) fn json(&self) -> Value {
+        json!({ "job_id": self.job, "episode": self.report.episode, "same": self.report.same })
+    }
+
+    /// Returns the problem if the replay contradicts the recording. A different result on a different machine is
+    /// expected, and not a problem.
+    pub(crate) fn contradiction(&self) -> Option<String> {
+        let unexplained = !self.report.same && self.report.fingerprint_differences.is_empty();
+        unexplained.then(|| format!("the replay of job {} differs from its recording", self.job))
+    }
+}
+
+fn error_of(failure: ReplayFailure) -> anyhow::Error {
+    match failure {
+        ReplayFailure::Refused(why) | ReplayFailure::Unavailable(why) => anyhow!(why),
+        broken @ ReplayFailure::Broken(_) => anyhow!(broken),
+    }
+}
+
 /// An episode that can be replayed.
 #[derive(Debug)]
 pub(crate) struct Replayable {
@@ -36,7 +73,7 @@ pub(crate) struct Replayable {
 
 impl Replayable {
     /// Returns an episode of the newest job whose policy and recording are kept, or `None` if there is no such job.
-    pub(crate) fn newest(records: &SqliteRecords, runtime: &Runtime) -> anyhow::Result<Option<Self>> {
+    pub(crate) fn newest(records: &dyn Records, runtime: &Runtime) -> anyhow::Result<Option<Self>> {
         let filter = JobFilter { status: Some(JobStatus::Completed), limit: MAX_JOBS, ..JobFilter::default() };
         let (jobs, _) = runtime.block_on(records.jobs(&filter))?;
         for job in jobs {
@@ -50,6 +87,13 @@ impl Replayable {
             }
         }
         Ok(None)
+    }
+
+    /// Replays the episode with the files of a service.
+    pub(crate) fn replay_with(self, replayer: &dyn Replayer, runtime: &Runtime) -> anyhow::Result<Replayed> {
+        let id = self.job.header.job_id;
+        let report = runtime.block_on(replayer.replay(self.job, self.episode)).map_err(error_of)?;
+        Ok(Replayed { job: id, report })
     }
 
     /// Replays the episode from the files of the backup in `folder`.
@@ -75,10 +119,7 @@ impl Replayable {
             let files = ReplayFiles { archive: &archive, models: &models, recording: &trace };
             replayer::replay_episode(&engine, &files, (&self.job, seeds), &self.episode, cancel)
         });
-        let report = again.map_err(|failure| match failure {
-            ReplayFailure::Refused(why) | ReplayFailure::Unavailable(why) => anyhow!(why),
-            broken @ ReplayFailure::Broken(_) => anyhow!(broken),
-        })?;
+        let report = again.map_err(error_of)?;
         Ok(Replayed { job: id, report })
     }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use assay_store::RecordsCopy;
 use clap::Args;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -10,7 +11,7 @@ use tokio::runtime::Runtime;
 use crate::backup::check::{Findings, check};
 use crate::backup::create::create;
 use crate::backup::replay::{Replayable, Replayed};
-use crate::backup::{BackupManifest, progress};
+use crate::backup::{ARTIFACT_SECRET, BackupManifest, progress};
 use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 use crate::options::IsolationArgs;
@@ -40,6 +41,9 @@ pub(crate) struct BackupArgs {
     /// The service's data folder
     #[arg(long, value_name = "DIR", env = "ASSAY_DATA")]
     data: Option<PathBuf>,
+    /// PostgreSQL database of the service's records: `pg_dump` copies it, and this command cannot
+    #[arg(long, value_name = "URL", env = "ASSAY_STORE_URL", hide_env_values = true)]
+    store: Option<String>,
     /// Check this backup: its records and the SHA-256 of every file, and replay one episode
     #[arg(long, value_name = "FOLDER", conflicts_with = "to")]
     check: Option<PathBuf>,
@@ -59,8 +63,16 @@ pub(crate) fn run(arguments: &BackupArgs) -> Result<ExitStatus, Failure> {
 }
 
 fn create_backup(arguments: &BackupArgs, data: &Path, to: &Path) -> Result<ExitStatus, Failure> {
+    let has_records = data.join(RecordsCopy::FILE_NAME).is_file();
+    if arguments.store.is_some() || (!has_records && data.join(ARTIFACT_SECRET).is_file()) {
+        let data = data.display();
+        return Err(Failure::Usage(anyhow!(
+            "the records of {data} are in PostgreSQL: copy the database with `pg_dump --format=custom` first, then {data} \
+             with any tool; see \"Backup\" in docs/operations.md"
+        )));
+    }
     let cancel = cancel_on_signal().or_internal()?;
-    let bar = progress("copying");
+    let bar = progress("copying", "files");
     let made = create(data, to, &bar, &cancel);
     bar.finish_and_clear();
     let manifest = made?;
@@ -76,7 +88,7 @@ fn create_backup(arguments: &BackupArgs, data: &Path, to: &Path) -> Result<ExitS
 
 fn check_backup(arguments: &BackupArgs, folder: &Path) -> Result<ExitStatus, Failure> {
     let cancel = cancel_on_signal().or_internal()?;
-    let bar = progress("checking");
+    let bar = progress("checking", "files");
     let found = check(folder, &bar, &cancel);
     bar.finish_and_clear();
     let mut found = found?;
@@ -89,22 +101,20 @@ fn check_backup(arguments: &BackupArgs, folder: &Path) -> Result<ExitStatus, Fai
             None
         }
     };
-    found.problems.extend(replayed.as_ref().and_then(contradiction));
+    found.problems.extend(replayed.as_ref().and_then(Replayed::contradiction));
     let sound = found.problems.is_empty() && found.manifest.missing.is_empty();
     if arguments.json {
         let mut about = about(&found.manifest);
         about["backup"] = json!(folder);
         about["sound"] = json!(sound);
         about["problems"] = json!(found.problems);
-        about["replay"] = replayed.as_ref().map_or(Value::Null, |replayed| {
-            json!({ "job_id": replayed.job, "episode": replayed.report.episode, "same": replayed.report.same })
-        });
+        about["replay"] = replayed.as_ref().map_or(Value::Null, Replayed::json);
         super::stdout::print(&serde_json::to_string_pretty(&about).or_internal()?);
     } else {
         let replay = replayed.as_ref().map_or_else(|| "none".to_owned(), Replayed::summary);
         let verdict = if sound { "no problems found" } else { "PROBLEMS FOUND" };
         let head = format!("{}{}", line("backup", &folder.display().to_string()), text(&found.manifest));
-        let tail = format!("{}{}{}", line("replay", &replay), problems(&found), line("result", verdict));
+        let tail = format!("{}{}{}", line("replay", &replay), problem_lines(&found.problems), line("result", verdict));
         super::stdout::print(&format!("{head}{tail}"));
     }
     Ok(if sound { ExitStatus::Success } else { ExitStatus::Unsafe })
@@ -132,30 +142,6 @@ fn replay(
     replayed.map(Some).or_internal()
 }
 
-/// Returns the problem if a replay contradicts the backup. A different result on a different machine is expected, and
-/// not a problem.
-fn contradiction(replayed: &Replayed) -> Option<String> {
-    let report = &replayed.report;
-    let unexplained = !report.same && report.fingerprint_differences.is_empty();
-    unexplained.then(|| format!("the replay of job {} differs from its recording", replayed.job))
-}
-
-impl Replayed {
-    fn summary(&self) -> String {
-        let Self { job, report } = self;
-        if report.same {
-            return format!("episode {} of job {job}: bit-identical", report.episode);
-        }
-        let names: Vec<&str> = report.fingerprint_differences.iter().map(|part| part.name.as_str()).collect();
-        let why = if names.is_empty() {
-            String::new()
-        } else {
-            format!("; different from the recording machine: {}", names.join(", "))
-        };
-        format!("episode {} of job {job}: DIFFERENT{why}", report.episode)
-    }
-}
-
 /// Returns the description of a backup as JSON.
 pub(super) fn about(manifest: &BackupManifest) -> Value {
     json!({
@@ -181,12 +167,12 @@ pub(super) fn text(manifest: &BackupManifest) -> String {
 }
 
 /// Returns the problems, one line each.
-pub(super) fn problems(found: &Findings) -> String {
+pub(super) fn problem_lines(problems: &[String]) -> String {
     let mut text = String::new();
-    for problem in found.problems.iter().take(SHOWN) {
+    for problem in problems.iter().take(SHOWN) {
         text.push_str(&line("problem", problem));
     }
-    more(&mut text, found.problems.len());
+    more(&mut text, problems.len());
     text
 }
 

@@ -3,8 +3,8 @@
 use clap::{ArgMatches, CommandFactory};
 
 use super::{
-    attest, backup, check, completions, connect, dataset, demo, doctor, init, keys, model, render, replay, report,
-    restore, runtime, scenario, season, serve, stl, verify, worker, workers,
+    attest, backup, check, completions, connect, dataset, demo, doctor, init, keys, migrate, model, render, replay,
+    report, restore, runtime, scenario, season, serve, stl, verify, worker, workers,
 };
 use crate::cli::{Cli, Command};
 use crate::exit::{ExitStatus, Failure};
@@ -25,17 +25,21 @@ pub(crate) fn run(command: Command, matches: &ArgMatches) -> Result<ExitStatus, 
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Init(arguments) => init::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
-        Command::Serve(arguments) => {
-            serve::run(&arguments, matches.subcommand().map_or(matches, |(_, matches)| matches))
-        }
+        Command::Serve(arguments) => serve::run(&arguments, own(matches)),
         Command::Worker(arguments) => worker::run(&arguments, matches.get_count("verbose")),
         Command::Workers(command) => workers::run(&command),
         Command::Backup(arguments) => backup::run(&arguments),
         Command::Restore(arguments) => restore::run(&arguments),
+        Command::Migrate(arguments) => migrate::run(&arguments, own(matches)),
         Command::Keys(command) => keys::run(&command),
         Command::Season(command) => season::run(&command),
         Command::Report(arguments) => report::run(&arguments),
         Command::Attest(command) => attest::run(&command),
         Command::Completions(arguments) => completions::run(&arguments, &mut Cli::command()),
     }
+}
+
+/// Returns the matches of the command's own arguments.
+fn own(matches: &ArgMatches) -> &ArgMatches {
+    matches.subcommand().map_or(matches, |(_, matches)| matches)
 }

@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use assay_model::{JobId, JobMode, Record, SeedSource};
 use assay_report::json;
-use assay_store::{RenderRecords, RenderRequestOutcome};
+use assay_store::RenderRequestOutcome;
 use assay_worker::STATEMENT_FILE;
 use clap::Args;
 
 use super::draw::{RenderEnd, ResultsFolder};
 use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
-use crate::options::{EvidenceArgs, SigningArgs, VideoArgs, lanes, open_records};
+use crate::options::{EvidenceArgs, SigningArgs, StoreArgs, VideoArgs, lanes};
 use crate::output::REPORT_JSON;
 
 #[derive(Debug, Args)]
 #[command(
     after_help = "Logs and videos get a signed statement of their own; report and verdict do not change. With --data \
-the episodes are queued, and the service renders them when its lanes are idle.
+or --store the episodes are queued, and the service renders them when its lanes are idle.
 
 Exit codes: 0 rendered (or queued), 1 a log or video could not be rendered, 2 wrong usage or input, 4 internal error, \
 130 interrupted.
@@ -30,12 +30,14 @@ Examples:
   assay render 019aa6f0-3c5e-7b21-9d4f-2b8c6e1a7f30 --data ./data"
 )]
 pub(crate) struct RenderArgs {
-    /// The folder of `assay verify --out`; with --data, the id of a job
+    /// The folder of `assay verify --out`; with --data or --store, the id of a job
     #[arg(value_name = "OUT|JOB")]
     what: String,
     /// The service's data folder
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+    #[command(flatten)]
+    store: StoreArgs,
     /// Episodes that get a log and a video: all, violations (and the first)
     #[arg(long, default_value = "violations")]
     record: Record,
@@ -52,11 +54,11 @@ pub(crate) struct RenderArgs {
 
 pub(crate) fn run(arguments: &RenderArgs) -> Result<ExitStatus, Failure> {
     match (&arguments.data, arguments.what.parse::<JobId>()) {
-        (Some(data), Ok(job)) => render_job(arguments, data, job),
+        (_, Ok(job)) if arguments.data.is_some() || arguments.store.store.is_some() => render_job(arguments, job),
         (Some(_), Err(_)) => {
             Err(Failure::Usage(anyhow!("{:?} is not the id of a job, which --data requires", arguments.what)))
         }
-        (None, _) => render_folder(arguments, Path::new(&arguments.what)),
+        _ => render_folder(arguments, Path::new(&arguments.what)),
     }
 }
 
@@ -105,19 +107,23 @@ fn render_folder(arguments: &RenderArgs, out: &Path) -> Result<ExitStatus, Failu
 }
 
 /// Queues the missing logs and videos; the service renders them when its lanes are idle.
-fn render_job(arguments: &RenderArgs, data: &Path, job: JobId) -> Result<ExitStatus, Failure> {
-    let records = open_records(data, "assay render")?;
+fn render_job(arguments: &RenderArgs, job: JobId) -> Result<ExitStatus, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_internal()?;
     let usage = |why: &str| Err(Failure::Usage(anyhow!("job {job} {why}")));
-    match runtime.block_on(records.request_renders(job, arguments.record)).or_internal()? {
+    let outcome = runtime.block_on(async {
+        let records = arguments.store.records(arguments.data.as_deref(), "assay render").await?;
+        let records = records.ok_or_else(|| Failure::Usage(anyhow!("give --data or --store")))?;
+        records.request_renders(job, arguments.record).await.or_internal()
+    });
+    match outcome? {
         RenderRequestOutcome::Queued(0) => super::stdout::print("nothing is missing, or it is already queued"),
         RenderRequestOutcome::Queued(count) => super::stdout::print(&format!(
-            "{count} {} queued: the service on this folder renders them when its lanes are idle",
+            "{count} {} queued: the service renders them when its lanes are idle",
             if count == 1 { "episode is" } else { "episodes are" }
         )),
         RenderRequestOutcome::NotCompleted => return usage("is not COMPLETED: videos are rendered after the verdict"),
         RenderRequestOutcome::NoEvidence => return usage("no longer has recordings"),
-        RenderRequestOutcome::NotFound => return usage("is not in this folder"),
+        RenderRequestOutcome::NotFound => return usage("is not a job of this service"),
     }
     Ok(ExitStatus::Success)
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::backup::{about, line, problems, text};
+use super::backup::{about, line, problem_lines, text};
 use crate::backup::progress;
 use crate::backup::restore::restore;
 use crate::exit::{ExitStatus, Failure, OrFail};
@@ -34,7 +34,7 @@ pub(crate) struct RestoreArgs {
 
 pub(crate) fn run(arguments: &RestoreArgs) -> Result<ExitStatus, Failure> {
     let cancel = cancel_on_signal().or_internal()?;
-    let bar = progress("restoring");
+    let bar = progress("restoring", "files");
     let restored = restore(&arguments.from, &arguments.data, &bar, &cancel);
     bar.finish_and_clear();
     let found = restored?;
@@ -46,7 +46,12 @@ pub(crate) fn run(arguments: &RestoreArgs) -> Result<ExitStatus, Failure> {
         super::stdout::print(&serde_json::to_string_pretty(&about).or_internal()?);
     } else {
         let result = if done { arguments.data.display().to_string() } else { "nothing: the backup is damaged".into() };
-        super::stdout::print(&format!("{}{}{}", text(&found.manifest), problems(&found), line("restored", &result)));
+        super::stdout::print(&format!(
+            "{}{}{}",
+            text(&found.manifest),
+            problem_lines(&found.problems),
+            line("restored", &result)
+        ));
     }
     Ok(if done { ExitStatus::Success } else { ExitStatus::Unsafe })
 }

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use self::place::PlaceArgs;
 use crate::exit::{ExitStatus, Failure, OrFail};
+use crate::options::StoreArgs;
 use crate::screen;
 
 #[derive(Debug, Subcommand)]
@@ -63,6 +64,8 @@ pub(crate) enum RuntimeCommand {
         runtime: String,
         #[command(flatten)]
         place: PlaceArgs,
+        #[command(flatten)]
+        store: StoreArgs,
     },
 }
 
@@ -74,7 +77,7 @@ pub(crate) fn run(command: &RuntimeCommand) -> Result<ExitStatus, Failure> {
             check::check(&place.installation()?.runtimes(), runtime, *json)
         }
         RuntimeCommand::Add(arguments) => add::add(arguments),
-        RuntimeCommand::Remove { runtime, place } => remove::remove(place, runtime),
+        RuntimeCommand::Remove { runtime, place, store } => remove::remove(place, store, runtime),
     }
 }
 

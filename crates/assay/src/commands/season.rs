@@ -1,4 +1,4 @@
-//! `assay season open|close|list`: accesses the data folder directly, even while the service runs.
+//! `assay season open|close|list`: by the service's records, even while it runs, or by its API.
 
 use anyhow::{Context, anyhow};
 use assay_api::OsEntropy;
@@ -9,21 +9,27 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use crate::exit::{ExitStatus, Failure, OrFail};
-use crate::options::DataArgs;
+use crate::options::ServicePlace;
 use crate::screen;
 
+/// The name under which the records are opened.
+const PROGRAM: &str = "assay season";
 /// Number of characters of a commitment that are shown.
 const COMMITMENT_SHOWN: usize = 16;
+/// Number of characters of a date.
+const DATE: usize = "2026-11-21".len();
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SeasonCommand {
     /// Open the next season of a scenario: it accepts submissions from now on
-    #[command(after_help = "Example: assay season open cartpole_keepin --data ./data")]
+    #[command(after_help = "Examples:
+  assay season open cartpole_keepin --data ./data
+  assay season open cartpole_keepin --server https://assay.example.org --key-file admin-key")]
     Open {
         /// The scenario's id
         scenario: String,
         #[command(flatten)]
-        data: DataArgs,
+        place: ServicePlace,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -34,7 +40,7 @@ pub(crate) enum SeasonCommand {
         /// The scenario's id
         scenario: String,
         #[command(flatten)]
-        data: DataArgs,
+        place: ServicePlace,
         /// Number of entries, from the first rank on, that are run again
         #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=1000))]
         top: u32,
@@ -47,7 +53,7 @@ pub(crate) enum SeasonCommand {
         /// Only the seasons of this scenario
         scenario: Option<String>,
         #[command(flatten)]
-        data: DataArgs,
+        place: ServicePlace,
         /// Print JSON, with the secrets of closed seasons
         #[arg(long)]
         json: bool,
@@ -55,18 +61,33 @@ pub(crate) enum SeasonCommand {
 }
 
 pub(crate) fn run(command: &SeasonCommand) -> Result<ExitStatus, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_internal()?;
-    runtime.block_on(async {
-        match command {
-            SeasonCommand::Open { data, scenario, json } => open(data, scenario, *json).await,
-            SeasonCommand::Close { data, scenario, top, json } => close(data, scenario, *top, *json).await,
-            SeasonCommand::List { data, scenario, json } => list(data, scenario.as_deref(), *json).await,
+    match command {
+        SeasonCommand::Open { place, scenario, json } => {
+            let season = open(place, &id_of(scenario)?)?;
+            let text = format!("opened {}: {} episodes per submission", name(&season), season["episodes"]);
+            show(&season, *json, &text)
         }
-    })
+        SeasonCommand::Close { place, scenario, top, json } => {
+            let season = close(place, &id_of(scenario)?, *top)?;
+            let text = format!(
+                "{} accepts no more submissions; the running service reruns its first {top} entries on fresh seeds, then \
+                 closes it",
+                name(&season)
+            );
+            show(&season, *json, &text)
+        }
+        SeasonCommand::List { place, scenario, json } => {
+            let seasons = list(place, scenario.as_deref().map(id_of).transpose()?.as_ref())?;
+            match json {
+                true => show(&json!({ "seasons": seasons }), true, ""),
+                false => show(&Value::Null, false, &table(&seasons)),
+            }
+        }
+    }
 }
 
-async fn records(data: &DataArgs) -> Result<Box<dyn Records>, Failure> {
-    data.records("assay season").await
+fn id_of(scenario: &str) -> Result<ScenarioId, Failure> {
+    scenario.parse().context("the scenario").or_usage()
 }
 
 fn random_secret() -> SeasonSecret {
@@ -75,31 +96,34 @@ fn random_secret() -> SeasonSecret {
     SeasonSecret::new(bytes)
 }
 
-async fn open(data: &DataArgs, scenario: &str, json: bool) -> Result<ExitStatus, Failure> {
-    let records = records(data).await?;
-    let engine = super::machine::engine(&super::machine::installation()?, Some(1), Isolation::Namespaces)?;
-    let id: ScenarioId = scenario.parse().context("the scenario").or_usage()?;
-    let scenario = card(&*records, &engine, &id).await?;
-    let season = NewSeason {
-        scenario: id,
-        pins: SeasonPins::of(&scenario, engine.fingerprint().clone()),
-        secret: random_secret(),
-        opened_at: SystemClock.now(),
-    };
-    match records.open_season(season).await.or_internal()? {
-        OpenSeasonOutcome::New(season) => {
-            let episodes = season.pins.episodes;
-            let text = format!("opened {}: {episodes} episodes per submission", name(&season));
-            show(&*records, &season, json, &text).await
+fn open(place: &ServicePlace, scenario: &ScenarioId) -> Result<Value, Failure> {
+    let local = place.with_records(PROGRAM, async |records| {
+        let engine = super::machine::engine(&super::machine::installation()?, Some(1), Isolation::Namespaces)?;
+        let card = card(&*records, &engine, scenario).await?;
+        let season = NewSeason {
+            scenario: scenario.clone(),
+            pins: SeasonPins::of(&card, engine.fingerprint().clone()),
+            secret: random_secret(),
+            opened_at: SystemClock.now(),
+        };
+        match records.open_season(season).await.or_internal()? {
+            OpenSeasonOutcome::New(season) => row(&*records, &season).await,
+            OpenSeasonOutcome::Already(season) => {
+                let advice = match season.state {
+                    SeasonState::Open => "close it first: assay season close",
+                    SeasonState::Closing { .. } | SeasonState::Closed { .. } => {
+                        "its reruns have not ended; see assay season list"
+                    }
+                };
+                let (number, state) = (season.number, season.state.as_str());
+                Err(Failure::Usage(anyhow!("season {number} of {scenario} is {state}; {advice}")))
+            }
         }
-        OpenSeasonOutcome::Already(season) => {
-            let advice = match season.state {
-                SeasonState::Open => "close it first: assay season close",
-                _ => "its reruns have not ended; see assay season list",
-            };
-            Err(Failure::Usage(anyhow!("{} is {}; {advice}", name(&season), season.state.as_str())))
-        }
+    });
+    if let Some(season) = local {
+        return season;
     }
+    place.client()?.post("/v1/seasons", &json!({ "scenario": scenario })).or_internal()?.success()
 }
 
 /// Returns the card of a built-in scenario, or of the newest version of a published one.
@@ -114,62 +138,73 @@ async fn card(records: &dyn Records, engine: &Engine, id: &ScenarioId) -> Result
     }
 }
 
-async fn close(data: &DataArgs, scenario: &str, top: u32, json: bool) -> Result<ExitStatus, Failure> {
-    let records = records(data).await?;
-    let id: ScenarioId = scenario.parse().context("the scenario").or_usage()?;
-    let closing = records.begin_closing_season(&id, top, random_secret(), SystemClock.now()).await.or_internal()?;
-    let Some(season) = closing else {
-        return Err(Failure::Usage(anyhow!("{id} has no open season; see assay season list")));
-    };
-    let text = format!(
-        "{} accepts no more submissions; the running service reruns its first {top} entries on fresh seeds, then closes it",
-        name(&season)
-    );
-    show(&*records, &season, json, &text).await
-}
-
-async fn list(data: &DataArgs, scenario: Option<&str>, json: bool) -> Result<ExitStatus, Failure> {
-    let records = records(data).await?;
-    let id: Option<ScenarioId> = scenario.map(str::parse).transpose().context("the scenario").or_usage()?;
-    let seasons = records.seasons(id.as_ref()).await.or_internal()?;
-    if json {
-        let mut rows = Vec::new();
-        for season in &seasons {
-            rows.push(row(&*records, season).await?);
+fn close(place: &ServicePlace, scenario: &ScenarioId, top: u32) -> Result<Value, Failure> {
+    let local = place.with_records(PROGRAM, async |records| {
+        let now = SystemClock.now();
+        match records.begin_closing_season(scenario, top, random_secret(), now).await.or_internal()? {
+            Some(season) => row(&*records, &season).await,
+            None => Err(Failure::Usage(anyhow!("{scenario} has no open season; see assay season list"))),
         }
-        super::stdout::print(&serde_json::to_string_pretty(&json!({ "seasons": rows })).or_internal()?);
-        return Ok(ExitStatus::Success);
+    });
+    if let Some(season) = local {
+        return season;
     }
-    let mut rows = Vec::new();
-    for season in &seasons {
-        rows.push(vec![
-            season.scenario.to_string(),
-            season.number.to_string(),
-            season.state.as_str().to_owned(),
-            season.opened_at.strftime("%Y-%m-%d").to_string(),
-            records.unfinished_season_jobs(&season.scenario, season.number).await.or_internal()?.to_string(),
-            format!("{:.COMMITMENT_SHOWN$}", season.commitment),
-        ]);
+    let body = json!({ "scenario": scenario, "top": top });
+    place.client()?.post("/v1/seasons/close", &body).or_internal()?.success()
+}
+
+fn list(place: &ServicePlace, scenario: Option<&ScenarioId>) -> Result<Vec<Value>, Failure> {
+    let local = place.with_records(PROGRAM, async |records| {
+        let mut rows = Vec::new();
+        for season in records.seasons(scenario).await.or_internal()? {
+            rows.push(row(&*records, &season).await?);
+        }
+        Ok(rows)
+    });
+    if let Some(seasons) = local {
+        return seasons;
     }
+    let query = scenario.map_or_else(String::new, |scenario| format!("?scenario={scenario}"));
+    let answer = place.client()?.get(&format!("/v1/seasons{query}")).or_internal()?.success()?;
+    Ok(answer["seasons"].as_array().cloned().unwrap_or_default())
+}
+
+fn show(value: &Value, json: bool, text: &str) -> Result<ExitStatus, Failure> {
+    match json {
+        true => super::stdout::print(&serde_json::to_string_pretty(value).or_internal()?),
+        false => super::stdout::print(text),
+    }
+    Ok(ExitStatus::Success)
+}
+
+fn table(seasons: &[Value]) -> String {
+    let text = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        // The API does not tell everyone how many submissions run.
+        Value::Null => "-".to_owned(),
+        other => other.to_string(),
+    };
+    let shortened = |value: &Value, length: usize| text(value).chars().take(length).collect::<String>();
+    let row = |season: &Value| {
+        vec![
+            text(&season["scenario"]),
+            text(&season["number"]),
+            text(&season["state"]),
+            shortened(&season["opened_at"], DATE),
+            text(&season["waiting"]),
+            shortened(&season["commitment"], COMMITMENT_SHOWN),
+        ]
+    };
+    let rows: Vec<_> = seasons.iter().map(row).collect();
     let header = ["scenario", "season", "state", "opened", "waiting", "commitment"];
-    super::stdout::print(&screen::layout().table(&header, &rows, 0));
-    Ok(ExitStatus::Success)
+    screen::layout().table(&header, &rows, 0)
 }
 
-async fn show(records: &dyn Records, season: &Season, json: bool, text: &str) -> Result<ExitStatus, Failure> {
-    if json {
-        super::stdout::print(&serde_json::to_string_pretty(&row(records, season).await?).or_internal()?);
-    } else {
-        super::stdout::print(text);
-    }
-    Ok(ExitStatus::Success)
+fn name(season: &Value) -> String {
+    format!("season {} of {}", season["number"], season["scenario"].as_str().unwrap_or_default())
 }
 
-fn name(season: &Season) -> String {
-    format!("season {} of {}", season.number, season.scenario)
-}
-
-/// Returns the JSON of a season, with its secrets once it is closed.
+/// Returns a season as the API shows it, with its secrets once it is closed, and with what only operators may know.
 async fn row(records: &dyn Records, season: &Season) -> Result<Value, Failure> {
     let secrets = match season.is_closed() {
         true => records.season_secrets(&season.scenario, season.number).await.or_internal()?,

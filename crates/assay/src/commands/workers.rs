@@ -1,16 +1,19 @@
-//! `assay workers create|list|drain|revoke`: workers on other hosts, by the service's data folder, even while it runs,
-//! or by its API.
+//! `assay workers create|list|drain|revoke`: workers on other hosts, by the service's records, even while it
+//! runs, or by its API.
 
 use anyhow::anyhow;
 use assay_model::{Clock, Sha256Digest, SystemClock};
-use assay_store::{NewWorker, SqliteRecords, WorkerName, WorkerRecord, WorkerRecords, WorkerState};
-use clap::{Args, Subcommand};
+use assay_store::{NewWorker, WorkerName, WorkerRecord, WorkerState};
+use clap::Subcommand;
 use jiff::ToSpan;
 use serde_json::{Value, json};
 
 use crate::exit::{ExitStatus, Failure, OrFail};
-use crate::options::{ServiceArgs, open_records};
+use crate::options::ServicePlace;
 use crate::screen;
+
+/// The name under which the records are opened.
+const PROGRAM: &str = "assay workers";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkersCommand {
@@ -25,7 +28,7 @@ pub(crate) enum WorkersCommand {
         #[arg(long, value_name = "DAYS")]
         expires_in: Option<u16>,
         #[command(flatten)]
-        place: WorkerPlace,
+        place: ServicePlace,
     },
     /// List all workers
     List {
@@ -33,7 +36,7 @@ pub(crate) enum WorkersCommand {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        place: WorkerPlace,
+        place: ServicePlace,
     },
     /// Let a worker finish what it runs and end
     Drain {
@@ -43,25 +46,15 @@ pub(crate) enum WorkersCommand {
         #[arg(long)]
         undo: bool,
         #[command(flatten)]
-        place: WorkerPlace,
+        place: ServicePlace,
     },
     /// Revoke a worker: its token is rejected from now on, and its shards are queued again
     Revoke {
         /// Name of the worker
         name: String,
         #[command(flatten)]
-        place: WorkerPlace,
+        place: ServicePlace,
     },
-}
-
-/// The service whose workers are meant: its data folder, or its address.
-#[derive(Debug, Args)]
-pub(crate) struct WorkerPlace {
-    /// The service's data folder, on its machine; otherwise its API is used (--server, --key-file)
-    #[arg(long, value_name = "DIR", env = "ASSAY_DATA")]
-    data: Option<std::path::PathBuf>,
-    #[command(flatten)]
-    service: ServiceArgs,
 }
 
 pub(crate) fn run(command: &WorkersCommand) -> Result<ExitStatus, Failure> {
@@ -69,12 +62,12 @@ pub(crate) fn run(command: &WorkersCommand) -> Result<ExitStatus, Failure> {
         WorkersCommand::Create { name, trusted, expires_in, place } => {
             let days = |days: u16| SystemClock.now().checked_add((i64::from(days) * 24).hours());
             let expires_at = expires_in.map(days).transpose().or_usage()?;
-            let token = place.create(&name_of(name)?, *trusted, expires_at)?;
+            let token = create(place, &name_of(name)?, *trusted, expires_at)?;
             eprintln!("assay: keep this token; it is not shown again");
             super::stdout::print(&token);
         }
         WorkersCommand::List { json, place } => {
-            let workers = place.list()?;
+            let workers = list(place)?;
             match json {
                 true => {
                     super::stdout::print(&serde_json::to_string_pretty(&json!({ "workers": workers })).or_internal()?)
@@ -83,11 +76,11 @@ pub(crate) fn run(command: &WorkersCommand) -> Result<ExitStatus, Failure> {
             }
         }
         WorkersCommand::Drain { name, undo, place } => {
-            place.drain(&name_of(name)?, !*undo)?;
+            drain(place, &name_of(name)?, !*undo)?;
             super::stdout::print(&format!("{} {name}", if *undo { "resumed" } else { "draining" }));
         }
         WorkersCommand::Revoke { name, place } => {
-            place.revoke(&name_of(name)?)?;
+            revoke(place, &name_of(name)?)?;
             super::stdout::print(&format!("revoked {name}"));
         }
     }
@@ -103,76 +96,68 @@ fn unknown(name: &WorkerName) -> Failure {
     Failure::Usage(anyhow!("there is no worker {name} whose token is accepted; see assay workers list"))
 }
 
-impl WorkerPlace {
-    /// Runs `operation` on the records of the data folder, if one is given.
-    fn records<T>(
-        &self,
-        operation: impl AsyncFnOnce(SqliteRecords) -> Result<T, Failure>,
-    ) -> Option<Result<T, Failure>> {
-        let data = self.data.as_ref()?;
-        let run = || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().or_internal()?;
-            runtime.block_on(operation(open_records(data, "assay workers")?))
-        };
-        Some(run())
-    }
-
-    fn create(&self, name: &WorkerName, trusted: bool, expires_at: Option<jiff::Timestamp>) -> Result<String, Failure> {
-        let local = self.records(async |records| {
-            let token = assay_api::keys::worker_token(&assay_api::OsEntropy);
-            let (token_hash, created_at) = (Sha256Digest::of(&token), SystemClock.now());
-            let worker = NewWorker { name: name.clone(), token_hash, trusted, created_at, expires_at };
-            records.create_worker(worker).await.map_err(|error| match error {
-                assay_store::StoreError::Exists { .. } => {
-                    Failure::Usage(anyhow!("there is, or was, a worker named {name}; choose another name"))
-                }
-                error => Failure::Internal(error.into()),
-            })?;
-            Ok(token)
-        });
-        if let Some(token) = local {
-            return token;
-        }
-        let body = json!({ "name": name.as_str(), "trusted": trusted, "expires_at": expires_at });
-        let created = self.service.client()?.post("/v1/workers", &body).or_internal()?.success()?;
-        Ok(created["token"].as_str().unwrap_or_default().to_owned())
-    }
-
-    fn list(&self) -> Result<Vec<Value>, Failure> {
-        let local = self
-            .records(async |records| Ok(records.workers().await.or_internal()?.iter().map(row).collect::<Vec<_>>()));
-        if let Some(workers) = local {
-            return workers;
-        }
-        let answer = self.service.client()?.get("/v1/workers").or_internal()?.success()?;
-        Ok(answer["workers"].as_array().cloned().unwrap_or_default())
-    }
-
-    fn drain(&self, name: &WorkerName, drain: bool) -> Result<(), Failure> {
-        let local = self.records(async |records| {
-            match records.drain_worker(name, drain, SystemClock.now()).await.or_internal()? {
-                true => Ok(()),
-                false => Err(unknown(name)),
+fn create(
+    place: &ServicePlace,
+    name: &WorkerName,
+    trusted: bool,
+    expires_at: Option<jiff::Timestamp>,
+) -> Result<String, Failure> {
+    let local = place.with_records(PROGRAM, async |records| {
+        let token = assay_api::keys::worker_token(&assay_api::OsEntropy);
+        let (token_hash, created_at) = (Sha256Digest::of(&token), SystemClock.now());
+        let worker = NewWorker { name: name.clone(), token_hash, trusted, created_at, expires_at };
+        records.create_worker(worker).await.map_err(|error| match error {
+            assay_store::StoreError::Exists { .. } => {
+                Failure::Usage(anyhow!("there is, or was, a worker named {name}; choose another name"))
             }
-        });
-        if let Some(done) = local {
-            return done;
-        }
-        let path = format!("/v1/workers/{name}/drain");
-        self.service.client()?.post(&path, &json!({ "drain": drain })).or_internal()?.success().map(drop)
+            error => Failure::Internal(error.into()),
+        })?;
+        Ok(token)
+    });
+    if let Some(token) = local {
+        return token;
     }
+    let body = json!({ "name": name.as_str(), "trusted": trusted, "expires_at": expires_at });
+    let created = place.client()?.post("/v1/workers", &body).or_internal()?.success()?;
+    Ok(created["token"].as_str().unwrap_or_default().to_owned())
+}
 
-    fn revoke(&self, name: &WorkerName) -> Result<(), Failure> {
-        let local =
-            self.records(async |records| match records.revoke_worker(name, SystemClock.now()).await.or_internal()? {
-                Some(_) => Ok(()),
-                None => Err(unknown(name)),
-            });
-        if let Some(done) = local {
-            return done;
-        }
-        self.service.client()?.delete(&format!("/v1/workers/{name}")).or_internal()?.success().map(drop)
+fn list(place: &ServicePlace) -> Result<Vec<Value>, Failure> {
+    let local = place.with_records(PROGRAM, async |records| {
+        Ok(records.workers().await.or_internal()?.iter().map(row).collect::<Vec<_>>())
+    });
+    if let Some(workers) = local {
+        return workers;
     }
+    let answer = place.client()?.get("/v1/workers").or_internal()?.success()?;
+    Ok(answer["workers"].as_array().cloned().unwrap_or_default())
+}
+
+fn drain(place: &ServicePlace, name: &WorkerName, drain: bool) -> Result<(), Failure> {
+    let local = place.with_records(PROGRAM, async |records| {
+        match records.drain_worker(name, drain, SystemClock.now()).await.or_internal()? {
+            true => Ok(()),
+            false => Err(unknown(name)),
+        }
+    });
+    if let Some(done) = local {
+        return done;
+    }
+    let path = format!("/v1/workers/{name}/drain");
+    place.client()?.post(&path, &json!({ "drain": drain })).or_internal()?.success().map(drop)
+}
+
+fn revoke(place: &ServicePlace, name: &WorkerName) -> Result<(), Failure> {
+    let local = place.with_records(PROGRAM, async |records| {
+        match records.revoke_worker(name, SystemClock.now()).await.or_internal()? {
+            Some(_) => Ok(()),
+            None => Err(unknown(name)),
+        }
+    });
+    if let Some(done) = local {
+        return done;
+    }
+    place.client()?.delete(&format!("/v1/workers/{name}")).or_internal()?.success().map(drop)
 }
 
 /// Returns a worker as the API shows it.

@@ -7,7 +7,7 @@ use anyhow::anyhow;
 /// Environment variable with the folder of a user's own runtimes.
 const VARIABLE: &str = "ASSAY_RUNTIMES";
 /// Name of the folder in the data folder of a service.
-const IN_DATA: &str = "runtimes";
+pub(crate) const RUNTIMES: &str = "runtimes";
 
 /// Returns the folder of added runtimes: of the service with the data folder `data`, or else the user's own.
 ///
@@ -23,7 +23,7 @@ pub(crate) fn runtimes_of(data: Option<&Path>) -> anyhow::Result<PathBuf> {
 
 /// Returns the folder of the runtimes of the service with the data folder `data`, which may not exist yet.
 pub(crate) fn runtimes_in(data: &Path) -> PathBuf {
-    data.join(IN_DATA)
+    data.join(RUNTIMES)
 }
 
 /// Returns the folder of the user's own runtimes.

@@ -23,14 +23,14 @@ const COPIES: &str = "incoming";
 pub(crate) const BUCKET_FILE: &str = "bucket";
 
 /// The evidence and the archives.
-pub(super) struct FileStorage {
-    pub(super) blobs: Blobs,
-    pub(super) archives: ArchiveFiles,
+pub(crate) struct FileStorage {
+    pub(crate) blobs: Blobs,
+    pub(crate) archives: ArchiveFiles,
 }
 
 impl FileStorage {
     /// Opens what the settings name.
-    pub(super) fn open(settings: &BlobSettings, data: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn open(settings: &BlobSettings, data: &Path) -> anyhow::Result<Self> {
         let folder = data.join(BLOBS);
         let bucket = settings.bucket().context("blobs.url")?;
         let address = bucket.as_ref().map(|bucket| bucket.address().to_string());

@@ -23,7 +23,7 @@ fn zip(files: &[(&str, String)]) -> Vec<u8> {
 }
 
 /// The cart-pole under another id and version.
-fn cartpole(id: &str, version: &str) -> Vec<u8> {
+pub(crate) fn cartpole(id: &str, version: &str) -> Vec<u8> {
     let mut parts = files(&(TOML, "", "", "", None, ""));
     for (name, text) in &mut parts {
         if *name == TOML {
@@ -40,7 +40,7 @@ fn cartpole(id: &str, version: &str) -> Vec<u8> {
 }
 
 #[track_caller]
-fn publish(client: &Client, zip: &[u8]) -> Value {
+pub(crate) fn publish(client: &Client, zip: &[u8]) -> Value {
     wait_for("a machine that is not too busy", JOB_LIMIT, || {
         let answer = client.try_publish(zip, &[("tags", "mine")]).unwrap();
         assert!([201, 503].contains(&answer.status), "{}", answer.body);

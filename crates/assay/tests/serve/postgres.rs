@@ -50,6 +50,14 @@ fn a_job_runs_with_its_records_on_postgresql() {
     assert_eq!(of_keys(&["revoke", text.split('_').nth(1).unwrap()]).code, 0);
     wait_for("the refusal of a revoked key", REVOKED, || (reader.get("/verify").status == 401).then_some(()));
 
+    // So are other commands that need no folder; a backup of the folder alone would be useless.
+    for command in [&["render", &id][..], &["workers", "create", "first"], &["season", "list"]] {
+        let done = assay.run(&[command, &["--store", &url]].concat());
+        assert_eq!(done.code, 0, "{command:?}: {done:?}");
+    }
+    let backup = assay.run(&["backup", "copy", "--data", "data"]);
+    assert!(backup.code == 2 && backup.stderr.contains("pg_dump"), "{backup:?}");
+
     // A server with its records in the folder is refused, and the records are the same after a restart.
     let second = assay.begin_serving(&assay.path("data"), &[]).wait(STOP_LIMIT);
     assert!(second.code != 0 && second.stderr.contains("in use by assay serve"), "{second:?}");

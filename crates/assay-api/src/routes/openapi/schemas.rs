@@ -50,6 +50,8 @@ macro_rules! bodies {
 
 bodies! {
     requests {
+        arena::close::SeasonEnd,
+        arena::open::NewSeasonRequest,
         community::publish::PublishForm,
         keys::create::NewKey,
         models::create::ModelAnnouncement,
@@ -64,6 +66,7 @@ bodies! {
     responses {
         arena::leaderboard::Leaderboard,
         arena::seasons::SeasonList,
+        arena::view::SeasonView,
         collections::list::CollectionList,
         collections::list::CollectionView,
         runtimes::list::RuntimeList,
