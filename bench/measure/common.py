@@ -14,7 +14,9 @@ from statistics import median
 
 SCENARIO = "tabletop_reach"
 POLICY = f"examples/policies/{SCENARIO}/reference"
-COST = re.compile(r"^(\S+)Z .* episode ended episode=(\d+) asleep_s=\S+ cost=(\{.*\})$")
+COST = re.compile(r"^(\S+)Z .* cost of the episode episode=(\d+) asleep_s=\S+ cost=(\{.*\})$")
+# The part of the log that contains it.
+LOG_COSTS = {"ASSAY_LOG": "info,assay_worker::episode::attempt=debug"}
 # Time limit of a program.
 LIMIT_S = 600
 
@@ -71,7 +73,7 @@ def timestamp(text):
 
 
 def episodes_in(log):
-    """Returns the episodes in a log that was written with `-v`."""
+    """Returns the episodes in a log that was written with `LOG_COSTS`."""
     found = (COST.match(line) for line in log.splitlines())
     return [Episode(int(m[2]), timestamp(m[1]), json.loads(m[3])) for m in found if m]
 
@@ -95,11 +97,11 @@ def wait_for(condition):
 
 def verify(bench, episodes, lanes=1, core=None, seed=1, out=None):
     """Runs the reference policy without video, with evidence in `out`; returns its episodes in order of their end."""
-    command = [bench.assay, "-v", "verify", POLICY, "--scenario", SCENARIO, "--record", "none", "--json"]
+    command = [bench.assay, "verify", POLICY, "--scenario", SCENARIO, "--record", "none", "--json"]
     command += ["--episodes", str(episodes), "--lanes", str(lanes), "--seed", str(seed)]
     command += [] if out is None else ["--out", str(out)]
     done = subprocess.run(
-        command, cwd=bench.root, env=environment(), capture_output=True, text=True, timeout=LIMIT_S,
+        command, cwd=bench.root, env=environment() | LOG_COSTS, capture_output=True, text=True, timeout=LIMIT_S,
         preexec_fn=None if core is None else on_core(core),
     )
     if not done.stdout:

@@ -13,7 +13,7 @@ from io import BytesIO
 from pathlib import Path
 from statistics import median
 
-from .common import POLICY, SCENARIO, environment, episodes_in, result, timestamp
+from .common import LOG_COSTS, POLICY, SCENARIO, environment, episodes_in, result, timestamp
 
 EPISODES = 3
 JOBS = 6
@@ -42,9 +42,9 @@ def serve(bench, folder, log):
         probe.bind(("127.0.0.1", 0))
         address = "127.0.0.1:%d" % probe.getsockname()[1]
     data = Path(folder) / "data"
-    command = [bench.assay, "-v", "serve", "--listen", address, "--data", data, "--lanes", "1"]
+    command = [bench.assay, "serve", "--listen", address, "--data", data, "--lanes", "1"]
     with open(log, "wb") as file:
-        server = subprocess.Popen(command, cwd=bench.root, env=environment(), stderr=file)
+        server = subprocess.Popen(command, cwd=bench.root, env=environment() | LOG_COSTS, stderr=file)
         try:
             client = Client(f"http://{address}", data / "bootstrap-key")
             archive = policy_zip(bench.root / POLICY)

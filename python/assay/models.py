@@ -552,6 +552,8 @@ class CreatedWorker:
     """Name of the worker."""
     reason: str | None
     """Finding of its quarantine; `null` if it is not quarantined."""
+    runtimes: list[str]
+    """SHA-256 of each policy runtime that it has; it runs no policies in others."""
     same_machine: bool | None
     """True if it runs jobs on the same machine fingerprint as this server; `null` if it never registered."""
     seen_at: str | None
@@ -581,6 +583,7 @@ class CreatedWorker:
             lanes=data.get("lanes"),
             name=data.get("name"),
             reason=data.get("reason"),
+            runtimes=data.get("runtimes"),
             same_machine=data.get("same_machine"),
             seen_at=data.get("seen_at"),
             shards=data.get("shards"),
@@ -825,6 +828,10 @@ class EpisodeResult:
     """Violations ordered by start; at most 20 per clause, always including its most severe one."""
     wall_time_s: float
     """Wall-clock time in seconds, from the first observation to the end."""
+    unconfirmed: list[str] | None
+    """Statements about this episode that only one worker on another host vouches for, and that no trace shows.
+    Left out if there are none.
+    """
     raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
     """The JSON as the server sent it."""
 
@@ -859,6 +866,7 @@ class EpisodeResult:
             video_url=data.get("video_url"),
             violations=_list(Violation, data.get("violations")),
             wall_time_s=data.get("wall_time_s"),
+            unconfirmed=data.get("unconfirmed"),
             raw=data,
         )
 
@@ -3360,6 +3368,8 @@ class WorkerView:
     """Name of the worker."""
     reason: str | None
     """Finding of its quarantine; `null` if it is not quarantined."""
+    runtimes: list[str]
+    """SHA-256 of each policy runtime that it has; it runs no policies in others."""
     same_machine: bool | None
     """True if it runs jobs on the same machine fingerprint as this server; `null` if it never registered."""
     seen_at: str | None
@@ -3387,6 +3397,7 @@ class WorkerView:
             lanes=data.get("lanes"),
             name=data.get("name"),
             reason=data.get("reason"),
+            runtimes=data.get("runtimes"),
             same_machine=data.get("same_machine"),
             seen_at=data.get("seen_at"),
             shards=data.get("shards"),

@@ -14,6 +14,7 @@ mod acceptance;
 mod account_slots;
 mod blob_error;
 mod boards;
+mod claim_pauses;
 mod connections;
 mod disk;
 mod events;

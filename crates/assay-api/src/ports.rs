@@ -204,19 +204,28 @@ pub struct EpisodeToAudit {
     pub seeds: EpisodeSeeds,
     /// The result as reported.
     pub claimed: EpisodeResult,
+    /// Number of the claim that it ran under.
+    pub claim: u32,
     /// Facts about its attempts in the records.
     pub notes: Vec<AttemptNote>,
     /// A copy of its trace; `None` if it lists none.
     pub trace: Option<PathBuf>,
+    /// True if the worker's machine computes the same bits as this one.
+    pub is_same_machine: bool,
     /// Also run the physics again under the recorded actions.
     pub restep: bool,
 }
 
 /// The result of an audit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum AuditFinding {
     /// The result follows from its evidence.
-    Confirmed,
+    Confirmed {
+        /// The result as it is to be recorded.
+        result: Box<EpisodeResult>,
+        /// True if the evidence also shows why the episode ended.
+        shows_end: bool,
+    },
     /// It does not, for this reason.
     Refuted(String),
 }

@@ -108,6 +108,11 @@ pub struct AppState {
 pub(crate) type App = Arc<AppState>;
 
 impl AppState {
+    /// Returns the number of lanes of this server and of the others of its site.
+    pub(crate) fn server_lanes(&self) -> u32 {
+        self.site.others().iter().map(|server| server.lanes).fold(self.settings.local_lanes, u32::saturating_add)
+    }
+
     /// Creates an id (UUIDv7), which sorts by time.
     pub(crate) fn new_id(&self) -> Uuid {
         let mut random = [0; 10];

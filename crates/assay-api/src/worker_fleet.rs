@@ -1,23 +1,40 @@
-//! The workers on other hosts as a whole: how many lanes they have, and waking those that wait for a shard.
+//! The workers on other hosts as a whole: how many lanes they have, what they are not given for a while, and waking
+//! those that wait for a shard.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use assay_model::Fence;
-use assay_store::{Queue, Records, StoreError, Work, WorkerState};
+use assay_model::{Fence, JobId, Sha256Digest};
+use assay_store::{Queue, Records, StoreError, Work, WorkerName, WorkerRecord, WorkerState};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::time::Instant;
 
-/// Maximum number of claims whose evidence is counted.
+use crate::claim_pauses::ClaimPauses;
+
+/// Maximum number of entries of each kind that are kept about claims and jobs.
 const MAX_CLAIMS: usize = 10_000;
+/// Number of failed audits of a result after which its shard is handed back.
+const AUDIT_TRIES: u32 = 3;
 /// Time since its last call after which a worker no longer counts.
 const ABSENT: SignedDuration = SignedDuration::from_secs(90);
 /// Time for which workers that wait share a look into the records.
 const SHARED: Duration = Duration::from_secs(1);
+
+/// The right to audit a result.
+pub(crate) type AuditTurn = AsyncMutex<()>;
+
+/// The worker that a job lacks, on a server without lanes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MissingWorker {
+    /// There is none.
+    Any,
+    /// None has the runtime of its policy.
+    WithRuntime,
+}
 
 /// The workers on other hosts. Shared by all its clones.
 #[derive(Debug, Clone, Default)]
@@ -29,11 +46,21 @@ struct FleetState {
     policies: Notify,
     /// Wakes those that wait for jobs of policy servers.
     servers: Notify,
+    /// Number of workers that called lately.
+    present: AtomicU32,
     /// The last look into the records for queued shards, and whether there was one.
     looked: AsyncMutex<Option<(Instant, bool)>>,
     lanes: AtomicU32,
-    /// Bytes of evidence that were sent under each claim.
-    evidence: Mutex<HashMap<Fence, u64>>,
+    /// The runtimes that they have.
+    runtimes: Mutex<HashSet<Sha256Digest>>,
+    pauses: Mutex<ClaimPauses>,
+    /// Number of failed audits of each result that waits for one.
+    audits: Mutex<HashMap<(Fence, u32), u32>>,
+    /// Bytes of evidence that each worker sent for each job, under any claim: what no result refers to stays until the
+    /// job ends.
+    evidence: Mutex<HashMap<(WorkerName, JobId), u64>>,
+    /// Held while a result is audited, one for each that somebody waits for.
+    turns: Mutex<HashMap<(Fence, u32), Weak<AuditTurn>>>,
 }
 
 impl WorkerFleet {
@@ -43,38 +70,89 @@ impl WorkerFleet {
         self.0.lanes.load(Ordering::Relaxed)
     }
 
+    /// Returns true if there is another place than one worker to run episodes: lanes of servers, or other workers.
+    pub(crate) fn has_others(&self, server_lanes: u32) -> bool {
+        server_lanes > 0 || self.0.present.load(Ordering::Relaxed) > 1
+    }
+
+    /// Returns what the workers that called lately lack to run a policy in `runtime`.
+    pub(crate) fn missing(&self, runtime: Option<Sha256Digest>) -> Option<MissingWorker> {
+        if self.0.present.load(Ordering::Relaxed) == 0 {
+            return Some(MissingWorker::Any);
+        }
+        let runtimes = self.0.runtimes.lock().unwrap_or_else(PoisonError::into_inner);
+        runtime.filter(|runtime| !runtimes.contains(runtime)).map(|_| MissingWorker::WithRuntime)
+    }
+
+    /// Returns what workers are not given for a while.
+    pub(crate) fn pauses(&self) -> MutexGuard<'_, ClaimPauses> {
+        self.0.pauses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a failed audit of an episode's result. Returns true if it is to be given up; it is forgotten then.
+    pub(crate) fn give_up_audit(&self, claim: Fence, episode: u32) -> bool {
+        let mut audits = self.0.audits.lock().unwrap_or_else(PoisonError::into_inner);
+        if audits.len() >= MAX_CLAIMS {
+            audits.clear();
+        }
+        let tries = audits.entry((claim, episode)).or_default();
+        *tries += 1;
+        let gives_up = *tries >= AUDIT_TRIES;
+        if gives_up {
+            audits.remove(&(claim, episode));
+        }
+        gives_up
+    }
+
     /// Counts the lanes of the workers that called lately.
     pub(crate) async fn count(&self, records: &dyn Records, now: Timestamp) -> Result<(), StoreError> {
         let workers = records.workers().await?;
-        let present = workers.iter().filter(|worker| {
+        let is_present = |worker: &&WorkerRecord| {
             worker.state == WorkerState::Active
                 && worker.is_admitted(now)
                 && worker.seen_at.is_some_and(|seen| now.duration_since(seen) < ABSENT)
-        });
-        let lanes = present.filter_map(|worker| Some(worker.registration.as_ref()?.lanes));
+        };
+        let present: Vec<_> = workers.iter().filter(is_present).collect();
+        self.0.present.store(u32::try_from(present.len()).unwrap_or(u32::MAX), Ordering::Relaxed);
+        let runtimes = present.iter().filter_map(|worker| Some(&worker.registration.as_ref()?.runtimes)).flatten();
+        *self.0.runtimes.lock().unwrap_or_else(PoisonError::into_inner) = runtimes.copied().collect();
+        let lanes = present.iter().filter_map(|worker| Some(worker.registration.as_ref()?.lanes));
         self.0.lanes.store(lanes.fold(0, u32::saturating_add), Ordering::Relaxed);
         Ok(())
     }
 
-    /// Counts bytes of evidence sent under a claim; returns false, and counts nothing, if they would exceed `most`.
-    pub(crate) fn charge(&self, claim: Fence, bytes: u64, most: u64) -> bool {
+    /// Counts bytes of evidence of a worker for a job; returns false, and counts nothing, if they would exceed `most`.
+    pub(crate) fn charge(&self, (worker, job): (&WorkerName, JobId), bytes: u64, most: u64) -> bool {
         let mut sent = self.0.evidence.lock().unwrap_or_else(PoisonError::into_inner);
         if sent.len() >= MAX_CLAIMS {
-            // Claims that have ended long ago are not told apart; a running one begins to count again.
+            // Jobs that have ended long ago are not told apart; a running one begins to count again.
             sent.clear();
         }
-        let total = sent.entry(claim).or_default();
+        let total = sent.entry((worker.clone(), job)).or_default();
         let fits = total.saturating_add(bytes) <= most;
         *total += if fits { bytes } else { 0 };
         fits
     }
 
     /// Takes back bytes that were counted by [`Self::charge`], because they were not stored.
-    pub(crate) fn refund(&self, claim: Fence, bytes: u64) {
+    pub(crate) fn refund(&self, (worker, job): (&WorkerName, JobId), bytes: u64) {
         let mut sent = self.0.evidence.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(total) = sent.get_mut(&claim) {
+        if let Some(total) = sent.get_mut(&(worker.clone(), job)) {
             *total = total.saturating_sub(bytes);
         }
+    }
+
+    /// Returns what is held while a result is audited: a result that is sent again meanwhile waits, without taking the
+    /// place of another audit.
+    pub(crate) fn audit_turn(&self, claim: Fence, episode: u32) -> Arc<AuditTurn> {
+        let mut turns = self.0.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        let known = turns.get(&(claim, episode)).and_then(Weak::upgrade);
+        known.unwrap_or_else(|| {
+            let new = Arc::default();
+            turns.insert((claim, episode), Arc::downgrade(&new));
+            new
+        })
     }
 
     /// Wakes one waiting worker of each kind: the kind of the new shard is not known here.

@@ -1,14 +1,16 @@
-//! Audit of an episode that ran on another host: recomputes its result from its trace and, on request, runs the physics
-//! again under the recorded actions. Runs in a separate jail, since the trace comes from a stranger.
+//! Audit of an episode that ran on another host: recomputes its result and its files from its trace, steps the world of
+//! its seed under the first recorded action and, on request, under all of them. Runs in a separate jail, since the
+//! trace comes from a stranger.
 
 use std::fs;
 use std::sync::Arc;
 
-use assay_model::EpisodeResult;
 use assay_model::lane::{Audit, AuditJob, files};
+use assay_model::{EpisodeResult, EpisodeStatus, Sha256Digest};
 use assay_scenario::Scenario;
 use assay_sim::CompiledScenario;
 
+use crate::evidence;
 use crate::load::LoadError;
 use crate::recompute::recompute;
 use crate::restep::restep;
@@ -51,18 +53,29 @@ fn audited(places: &Places, job: &AuditJob, trace: &Trace) -> Result<Audit, Audi
         Ok(result) => result,
         Err(why) => return Ok(problem(why)),
     };
-    if !job.restep {
-        return Ok(Audit { problem: None, result: Some(result), comparison: None });
+    let mut files = evidence::derived(&scenario, trace)?;
+    // What the trace itself shows; only the physics show that they became unstable, and nothing shows a policy's error.
+    let mut shows_end = job.claimed.status == EpisodeStatus::Completed;
+    let mut comparison = None;
+    if job.is_same_machine {
+        let world = CompiledScenario::build(Arc::new(scenario)).map_err(|error| unusable(error.into()))?;
+        let mut simulation = world.simulation(job.seeds.world).map_err(|error| unusable(error.into()))?;
+        let start_state = simulation.integration_state().to_vec();
+        match restep(world.scenario(), &mut simulation, trace, job) {
+            Ok(restepped) => {
+                shows_end |= restepped.is_unstable;
+                comparison = Some(restepped.comparison);
+            }
+            Err(why) => return Ok(problem(why)),
+        }
+        files.extend(evidence::world(&simulation, &start_state));
     }
-    let world = CompiledScenario::build(Arc::new(scenario)).map_err(|error| unusable(error.into()))?;
-    match restep(&world, job.seeds.world, trace, &job.claimed) {
-        Ok(comparison) => Ok(Audit { problem: None, result: Some(result), comparison: Some(comparison) }),
-        Err(why) => Ok(problem(why)),
-    }
+    let files = files.into_iter().map(|(name, bytes)| (name.to_owned(), Sha256Digest::of(&bytes))).collect();
+    Ok(Audit { problem: None, result: Some(result), comparison, shows_end, files })
 }
 
 fn problem(problem: String) -> Audit {
-    Audit { problem: Some(problem), result: None, comparison: None }
+    Audit { problem: Some(problem), result: None, comparison: None, shows_end: false, files: Vec::new() }
 }
 
 /// Returns the first fact of the trace that is not that of the episode.

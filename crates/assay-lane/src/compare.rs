@@ -31,11 +31,15 @@ pub fn compare(places: &Places) -> Result<(), CompareError> {
 }
 
 pub(crate) fn compared(recorded: &Trace, replayed: &Trace) -> Comparison {
+    let found = compared_start(recorded, replayed);
+    Comparison { difference: found.difference.or_else(|| length(recorded, replayed)), ..found }
+}
+
+/// Compares recordings like [`compared`], up to the end of the shorter one.
+pub(crate) fn compared_start(recorded: &Trace, replayed: &Trace) -> Comparison {
     let steps = |trace: &Trace| u32::try_from(trace.control_rows().len()).unwrap_or(u32::MAX);
-    let difference = world(recorded, replayed)
-        .or_else(|| rows(recorded, replayed))
-        .or_else(|| length(recorded, replayed))
-        .or_else(|| hashes(recorded, replayed));
+    let difference =
+        world(recorded, replayed).or_else(|| rows(recorded, replayed)).or_else(|| hashes(recorded, replayed));
     Comparison { recorded_steps: steps(recorded), replayed_steps: steps(replayed), difference }
 }
 

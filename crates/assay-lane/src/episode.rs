@@ -14,6 +14,7 @@ use crate::Trace;
 use crate::assess::{Assessment, TaskWatch, assess};
 use crate::episode_events::EpisodeEvents;
 use crate::evidence::EvidenceError;
+use crate::facts::facts;
 use crate::feedback::Feedback;
 use crate::inputs::InputRecorder;
 use crate::latency::Latencies;
@@ -310,10 +311,11 @@ impl EpisodeRun<'_> {
             evidence: Vec::new(),
             evidence_notes: Vec::new(),
             replaced_attempts: Vec::new(),
+            unconfirmed: Vec::new(),
         };
         let weights: Vec<f64> = scenario.clauses.iter().map(|clause| clause.weight).collect();
         let scales: Vec<f64> = scenario.clauses.iter().map(|clause| clause.scale).collect();
-        self.trace.facts = facts(scenario, run, &self.simulation);
+        self.trace.facts = facts(scenario, (run.episode, run.seeds), &self.simulation);
         self.trace.inputs = self.inputs.finish();
         let cost = self.meter.cost(policy_cpu);
         let probed = self.probe.map(|_| self.probed);
@@ -339,20 +341,4 @@ fn outcome(ending: Ending) -> (EpisodeStatus, Termination, Option<EpisodeError>)
             (EpisodeStatus::Invalid, Termination::Unstable, Some(error))
         }
     }
-}
-
-fn facts(scenario: &Scenario, run: &RunEpisode, simulation: &Simulation) -> Vec<(String, String)> {
-    let draws = simulation.draw().parameters.iter().map(|(name, value)| (format!("draw.{name}"), value.to_string()));
-    let own = [
-        ("scenario", scenario.id.to_string()),
-        ("scenario_version", scenario.version.clone()),
-        ("scenario_digest", scenario.digest.to_string()),
-        ("mujoco", assay_sim::mujoco_version()),
-        ("episode", run.episode.to_string()),
-        ("policy_seed", run.seeds.policy.to_string()),
-        ("world_seed", run.seeds.world.to_string()),
-        ("timestep_s", scenario.world.timestep_s.to_string()),
-        ("control_hz", scenario.world.control_hz.to_string()),
-    ];
-    own.into_iter().map(|(key, value)| (key.to_owned(), value)).chain(draws).collect()
 }

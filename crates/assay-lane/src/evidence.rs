@@ -1,18 +1,19 @@
 //! Writes the evidence of a stepping lane for an episode: the trace, and everything needed to run the same physics
 //! independently (the model, the start state, every external input).
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::fs;
+use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
 
 use assay_model::lane::files;
 use assay_scenario::Scenario;
+use assay_sim::Simulation;
 
-use crate::TraceFileError;
 use crate::inputs::Changes;
 use crate::npy::{self, NpyArray};
 use crate::plots::plots;
 use crate::rollout::Rollout;
+use crate::{Trace, TraceFileError};
 
 /// Maximum size of an uncompressed trace, in bytes of its doubles: files over 64 MiB are not packed, and would
 /// stay large.
@@ -48,14 +49,25 @@ pub(crate) fn write(
     } else {
         rollout.trace.write(&trace)?
     }
-    write_actions(&folder.join(files::ACTIONS), rollout)?;
-    write_inputs(&folder.join(files::INPUTS), &rollout.trace.inputs.changes())?;
-    fs::write(folder.join(files::MODEL), rollout.simulation.model_bytes())?;
-    let state: Vec<u8> = rollout.start_state.iter().flat_map(|x| x.to_le_bytes()).collect();
-    fs::write(folder.join(files::STATE), state)?;
-    let plots = serde_json::to_vec(&plots(scenario, &rollout.trace)).map_err(io::Error::from)?;
-    fs::write(folder.join(files::PLOTS), plots)?;
+    for (name, bytes) in
+        derived(scenario, &rollout.trace)?.into_iter().chain(world(&rollout.simulation, &rollout.start_state))
+    {
+        fs::write(folder.join(name), bytes)?;
+    }
     Ok(())
+}
+
+/// Returns the files that follow from the trace.
+pub(crate) fn derived(scenario: &Scenario, trace: &Trace) -> io::Result<Vec<(&'static str, Vec<u8>)>> {
+    let plots = serde_json::to_vec(&plots(scenario, trace)).map_err(io::Error::from)?;
+    let inputs = inputs(&trace.inputs.changes())?;
+    Ok(vec![(files::ACTIONS, actions(trace)), (files::INPUTS, inputs), (files::PLOTS, plots)])
+}
+
+/// Returns the files that describe the world.
+pub(crate) fn world(simulation: &Simulation, start_state: &[f64]) -> [(&'static str, Vec<u8>); 2] {
+    let state = start_state.iter().flat_map(|x| x.to_le_bytes()).collect();
+    [(files::MODEL, simulation.model_bytes()), (files::STATE, state)]
 }
 
 /// Returns the path of the evidence folder that the worker calls `folder`.
@@ -64,17 +76,17 @@ pub(crate) fn folder_in(scratch: &Path, folder: &str) -> Result<PathBuf, Evidenc
     if is_name { Ok(scratch.join(folder)) } else { Err(EvidenceError::Folder) }
 }
 
-/// Writes the actions as `[control step, action_dim]`, clipped, as applied.
-fn write_actions(path: &Path, rollout: &Rollout) -> io::Result<()> {
-    let columns = rollout.trace.group("action");
-    let rows = rollout.trace.control_rows();
+/// Returns the actions as `[control step, action_dim]`, clipped, as applied.
+fn actions(trace: &Trace) -> Vec<u8> {
+    let columns = trace.group("action");
+    let rows = trace.control_rows();
     let values: Vec<f64> = rows.iter().flat_map(|row| columns.iter().map(|column| column[*row])).collect();
-    fs::write(path, NpyArray::F64(&values, &[rows.len(), columns.len()]).bytes())
+    NpyArray::F64(&values, &[rows.len(), columns.len()]).bytes()
 }
 
-/// Writes for each array `G` of MuJoCo's inputs: `G [k, m]`, the values of the m numbers that change, `G_index [m]`,
+/// Returns for each array `G` of MuJoCo's inputs: `G [k, m]`, the values of the m numbers that change, `G_index [m]`,
 /// their indices in the (flat) array, and `G_step [k]`, the physics steps from which they apply.
-fn write_inputs(path: &Path, changes: &[Changes]) -> io::Result<()> {
+fn inputs(changes: &[Changes]) -> io::Result<Vec<u8>> {
     let shapes: Vec<_> =
         changes.iter().map(|c| ([c.step.len(), c.index.len()], [c.index.len()], [c.step.len()])).collect();
     let arrays: Vec<_> = changes
@@ -88,7 +100,7 @@ fn write_inputs(path: &Path, changes: &[Changes]) -> io::Result<()> {
             ]
         })
         .collect();
-    let mut writer = BufWriter::new(File::create(path)?);
-    npy::write_npz(&mut writer, &arrays).map_err(npy::io_error)?;
-    writer.flush()
+    let mut bytes = Cursor::new(Vec::new());
+    npy::write_npz(&mut bytes, &arrays).map_err(npy::io_error)?;
+    Ok(bytes.into_inner())
 }

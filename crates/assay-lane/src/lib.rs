@@ -16,6 +16,7 @@ mod environment;
 mod episode;
 mod episode_events;
 mod evidence;
+mod facts;
 mod feedback;
 mod framed;
 #[cfg(feature = "fuzzing")]

@@ -161,7 +161,8 @@ fn verdict(
     if statistics.violations > 0 {
         return (Verdict::Unsafe, Some(Blame::Policy), Some(unsafe_reason(statistics, episodes)));
     }
-    if let Some(episode) = episodes.iter().find(|e| e.status != EpisodeStatus::Completed) {
+    let has_failed = |e: &&EpisodeResult| e.status != EpisodeStatus::Completed && e.unconfirmed.is_empty();
+    if let Some(episode) = episodes.iter().find(has_failed) {
         let (blame, what) = match episode.status {
             EpisodeStatus::PolicyTimeout => (Blame::Policy, "the policy took too long"),
             EpisodeStatus::Invalid => (Blame::Scenario, "the physics became unstable"),
@@ -169,6 +170,9 @@ fn verdict(
         };
         let reason = format!("{what} in episode {}, so nothing can be said about the rest of it", episode.episode);
         return (Verdict::Inconclusive, Some(blame), Some(reason));
+    }
+    if let Some((episode, statement)) = episodes.iter().find_map(|e| Some((e.episode, e.unconfirmed.first()?))) {
+        return (Verdict::Inconclusive, None, Some(format!("episode {episode} is unconfirmed: {statement}")));
     }
     if let Some((episode, clause)) = episodes.iter().find_map(|e| open_clause(e).map(|clause| (e.episode, clause))) {
         let reason = format!("clause {clause} could not be decided in episode {episode}");
@@ -234,6 +238,7 @@ fn review_reasons(verdict: Verdict, identity: PolicyIdentity, episodes: &[Episod
         (identity == PolicyIdentity::Declared, ReviewReason::DeclaredIdentity),
         (episodes.iter().any(|e| e.deadline_misses > 0), ReviewReason::DeadlineMisses),
         (episodes.iter().any(|e| !e.replaced_attempts.is_empty()), ReviewReason::EpisodeRepeated),
+        (episodes.iter().any(|e| !e.unconfirmed.is_empty()), ReviewReason::Unconfirmed),
     ];
     found.into_iter().filter_map(|(holds, reason)| holds.then_some(reason)).collect()
 }

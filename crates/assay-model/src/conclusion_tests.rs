@@ -51,6 +51,7 @@ pub(crate) fn episode(index: u32, status: EpisodeStatus, clause: ClauseResult) -
         evidence: Vec::new(),
         evidence_notes: Vec::new(),
         replaced_attempts: Vec::new(),
+        unconfirmed: Vec::new(),
     }
     .scored(&[1.0], &[50.0])
 }

@@ -7,6 +7,8 @@ use crate::{ClauseStatus, Judgement, Level, PolicyErrorCode, Sha256Digest};
 
 /// Maximum number of violations kept per clause and episode. The violation count is not limited.
 pub const MAX_VIOLATIONS_PER_CLAUSE: usize = 20;
+/// Maximum number of unconfirmed statements about an episode.
+pub const MAX_UNCONFIRMED: usize = 16;
 
 /// Status of an episode: whether it yields evidence, and if not, why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -148,6 +150,10 @@ pub struct EpisodeResult {
     /// Earlier attempts at this episode that were replaced.
     #[serde(default)]
     pub replaced_attempts: Vec<crate::ReplacedAttempt>,
+    /// Statements about this episode that only one worker on another host vouches for, and that no trace shows: at most
+    /// 16. Left out if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unconfirmed: Vec<String>,
 }
 
 /// A file of evidence.
@@ -315,11 +321,13 @@ impl EpisodeResult {
         self.clauses.iter().any(|c| c.level == Level::Critical && c.status == ClauseStatus::Violated)
     }
 
-    /// Returns whether the episode was completed and every critical clause was decided.
+    /// Returns whether the episode was completed, every critical clause was decided, and nothing about it is
+    /// unconfirmed.
     #[must_use]
     pub fn is_measured(&self) -> bool {
         let open = |c: &ClauseResult| matches!(c.status, ClauseStatus::Undetermined | ClauseStatus::NotApplicable);
-        self.status == EpisodeStatus::Completed && !self.clauses.iter().any(|c| c.level == Level::Critical && open(c))
+        let is_whole = self.status == EpisodeStatus::Completed && self.unconfirmed.is_empty();
+        is_whole && !self.clauses.iter().any(|c| c.level == Level::Critical && open(c))
     }
 
     /// Returns whether the episode was completed, every critical clause was decided, and none was violated.

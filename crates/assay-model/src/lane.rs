@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::frame::ArraySpec;
-use crate::{Comparison, EpisodeResult, EpisodeSeeds, Violation};
+use crate::{Comparison, EpisodeResult, EpisodeSeeds, Sha256Digest, Violation};
 
 /// Maximum length of a message in either direction, in bytes.
 pub const MAX_MESSAGE_BYTES: u32 = 4 * 1024 * 1024;
@@ -232,7 +232,9 @@ pub struct AuditJob {
     pub claimed: EpisodeResult,
     /// The episode's seeds.
     pub seeds: EpisodeSeeds,
-    /// Also runs the physics again under the recorded actions.
+    /// True if that host computes the same bits as this one.
+    pub is_same_machine: bool,
+    /// Also runs the physics again under the recorded actions. Needs `is_same_machine`.
     pub restep: bool,
 }
 
@@ -245,6 +247,10 @@ pub struct Audit {
     pub result: Option<EpisodeResult>,
     /// The comparison of the trace with the physics under the same actions, if requested.
     pub comparison: Option<Comparison>,
+    /// True if the trace, or the physics that ran again, show why the episode ended.
+    pub shows_end: bool,
+    /// Name and SHA-256 of each file of evidence that follows from the trace and, on the same machine, from the world.
+    pub files: Vec<(String, Sha256Digest)>,
 }
 
 /// Result of checking a scenario.

@@ -58,7 +58,7 @@ mod worker_protocol;
 
 pub use arena::{ArenaEntry, JobKind, SHOWCASE_EPISODES};
 pub use assignment::{AssignedPolicy, Assignment, Fence};
-pub use attempt::AttemptNote;
+pub use attempt::{AttemptNote, NoteOrigin};
 pub use complaint::plain_complaint;
 pub use conclusion::{Conclusion, Quadrants, conclude, conclude_by};
 pub use declared_model::DeclaredModel;
@@ -67,7 +67,7 @@ pub use default_limits::{
 };
 pub use digest::{InvalidDigest, Sha256Digest, Sha256Writer, digest_or_none};
 pub use episode::{
-    Artifact, ClauseResult, EpisodeError, EpisodeResult, EpisodeStatus, Involved, LatencyMs, LogType,
+    Artifact, ClauseResult, EpisodeError, EpisodeResult, EpisodeStatus, Involved, LatencyMs, LogType, MAX_UNCONFIRMED,
     MAX_VIOLATIONS_PER_CLAUSE, StageResult, Termination, Violation,
 };
 pub use error_chain::ErrorChain;

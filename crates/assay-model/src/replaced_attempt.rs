@@ -23,6 +23,8 @@ pub enum ReplacementReason {
     Outage,
     /// The worker on another host that ran it reported what is not true.
     WorkerQuarantined,
+    /// A worker on another host reported that it failed, which no trace shows, and no other host had confirmed.
+    Unconfirmed,
     /// No machine is left with the fingerprint of the one that ran it.
     MachineGone,
 }
@@ -39,6 +41,7 @@ impl ReplacementReason {
             Self::ServiceStopped => "the service stopped",
             Self::Outage => "its evidence or result could not be stored",
             Self::WorkerQuarantined => "its worker was quarantined",
+            Self::Unconfirmed => "only one worker reported that it failed",
             Self::MachineGone => "its machine is gone",
         }
     }

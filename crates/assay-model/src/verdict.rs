@@ -111,4 +111,6 @@ pub enum ReviewReason {
     Nondeterministic,
     /// An episode was started more than once (see `replaced_attempts`).
     EpisodeRepeated,
+    /// Part of the result rests on the word of one worker on another host (see `unconfirmed`).
+    Unconfirmed,
 }

@@ -105,6 +105,7 @@ pub(crate) fn review(reason: ReviewReason) -> &'static str {
         ReviewReason::DeadlineMisses => "the policy overran its time budget",
         ReviewReason::Nondeterministic => "the same episode gave two different traces",
         ReviewReason::EpisodeRepeated => "an episode was repeated",
+        ReviewReason::Unconfirmed => "part of the result rests on the word of one worker",
     }
 }
 

@@ -116,7 +116,7 @@ pub use seasons::{
     NewRerun, NewSeason, OpenSeasonOutcome, Season, SeasonPins, SeasonRecords, SeasonSecrets, SeasonState, seeds_of_job,
 };
 pub use sessions::{MAX_SESSIONS_OF_KEY, SessionHash, SessionRecord, SessionRecords};
-pub use shard_request::{Confinement, JobDemands, ShardKind, ShardRequest, WorkerCapabilities};
+pub use shard_request::{Confinement, ExcludedShards, JobDemands, ShardKind, ShardRequest, WorkerCapabilities};
 pub use shards::{
     Claim, Lease, MAX_ATTEMPT_NOTES, MAX_LAPSES, MAX_RETRIES, RecordOutcome, ReturnOutcome, ShardRecords,
 };

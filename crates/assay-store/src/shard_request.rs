@@ -1,6 +1,6 @@
 //! The request of a worker that claims a shard, and the demands of jobs on their workers.
 
-use assay_model::{AccountId, Fingerprint, Sha256Digest};
+use assay_model::{AccountId, Fingerprint, JobId, Sha256Digest};
 
 /// A worker's request for a shard.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,6 +11,8 @@ pub struct ShardRequest {
     pub kind: ShardKind,
     /// Accounts whose shards are excluded.
     pub excluded_accounts: Vec<AccountId>,
+    /// Jobs, or single shards of them, that are excluded.
+    pub excluded_shards: Vec<ExcludedShards>,
     /// The worker's capabilities.
     pub capabilities: WorkerCapabilities,
 }
@@ -20,7 +22,8 @@ impl ShardRequest {
     #[must_use]
     pub fn new(worker: &str) -> Self {
         let capabilities = WorkerCapabilities::everything();
-        Self { worker: worker.to_owned(), kind: ShardKind::Policy, excluded_accounts: Vec::new(), capabilities }
+        let (excluded_accounts, excluded_shards) = (Vec::new(), Vec::new());
+        Self { worker: worker.to_owned(), kind: ShardKind::Policy, excluded_accounts, excluded_shards, capabilities }
     }
 
     /// Replaces the kind of shards.
@@ -33,6 +36,22 @@ impl ShardRequest {
     #[must_use]
     pub fn excluding(self, accounts: &[AccountId]) -> Self {
         Self { excluded_accounts: accounts.to_vec(), ..self }
+    }
+}
+
+/// Shards that a worker is not to be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ExcludedShards {
+    /// The job.
+    pub job: JobId,
+    /// The shard; `None` for all shards of the job.
+    pub shard: Option<u32>,
+}
+
+impl ExcludedShards {
+    /// Returns the text that the statements of the backends compare: `JOB` or `JOB/SHARD`.
+    pub(crate) fn key(&self) -> String {
+        self.shard.map_or_else(|| self.job.to_string(), |shard| format!("{}/{shard}", self.job))
     }
 }
 

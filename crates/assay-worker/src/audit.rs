@@ -7,7 +7,7 @@ use std::path::Path;
 
 use assay_jail::give_to_jail;
 use assay_model::lane::{Audit, AuditJob, files};
-use assay_model::{AttemptNote, EpisodeResult, EpisodeSeeds, EpisodeStatus, Termination};
+use assay_model::{AttemptNote, EpisodeResult, EpisodeSeeds, EpisodeStatus, Sha256Digest, Termination};
 use assay_scenario::Scenario;
 
 use crate::episode::evidence;
@@ -27,17 +27,26 @@ pub struct ReportedEpisode<'a> {
     pub seeds: EpisodeSeeds,
     /// The result as reported.
     pub claimed: &'a EpisodeResult,
+    /// Number of the claim that it ran under.
+    pub claim: u32,
     /// The facts about earlier attempts, and about this one, that the records contain.
     pub notes: &'a [AttemptNote],
     /// The trace that the result lists; `None` if it lists none.
     pub trace: Option<&'a Path>,
+    /// True if the host computes the same bits as this one.
+    pub is_same_machine: bool,
 }
 
 /// The outcome of an audit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum AuditOutcome {
     /// The result follows from the trace and, if it was stepped again, the trace from its actions.
-    Confirmed,
+    Confirmed {
+        /// The result as it is to be recorded: what only an untrusted worker vouches for decides nothing in it.
+        result: Box<EpisodeResult>,
+        /// True if trace or physics also show why the episode ended.
+        shows_end: bool,
+    },
     /// It does not, for this reason.
     Refuted(String),
 }
@@ -49,22 +58,64 @@ pub enum AuditOutcome {
 /// [`SessionError`]: the audit could not be done, which says nothing about the episode.
 pub fn audit(engine: &Engine, reported: ReportedEpisode<'_>, restep: bool) -> Result<AuditOutcome, SessionError> {
     let claimed = reported.claimed;
-    let recomputed = match reported.trace {
-        None => without_trace(reported),
+    let followed = match reported.trace {
+        None => without_trace(reported).map(|result| (result, false)),
         Some(trace) => with_trace(engine, reported, trace, restep)?,
     };
-    Ok(match recomputed {
-        Err(problem) => AuditOutcome::Refuted(problem),
-        Ok(recomputed) => {
-            let clauses = &reported.scenario.clauses;
-            let (weights, scales): (Vec<f64>, Vec<f64>) = clauses.iter().map(|c| (c.weight, c.scale)).unzip();
-            let expected = recomputed.with_notes(reported.notes, &weights, &scales);
-            match difference(&expected, claimed) {
-                None => AuditOutcome::Confirmed,
-                Some(field) => AuditOutcome::Refuted(format!("{field} does not follow from its trace")),
-            }
+    let (recomputed, shows_end) = match followed {
+        Ok(followed) => followed,
+        Err(problem) => return Ok(AuditOutcome::Refuted(problem)),
+    };
+    let clauses = &reported.scenario.clauses;
+    let (weights, scales): (Vec<f64>, Vec<f64>) = clauses.iter().map(|c| (c.weight, c.scale)).unzip();
+    if let Some(clause) = unshown_violation(reported, &recomputed) {
+        let problem = format!("it reported a violation of clause {clause}, which its trace does not show");
+        return Ok(AuditOutcome::Refuted(problem));
+    }
+    // Its worker treats all violations of earlier attempts alike.
+    let told: Vec<AttemptNote> = reported.notes.iter().map(AttemptNote::without_origin).collect();
+    let expected = recomputed.clone().with_notes(&told, &weights, &scales);
+    if let Some(part) = difference(&expected, claimed) {
+        return Ok(AuditOutcome::Refuted(format!("{part} does not follow from its trace")));
+    }
+    let result = match reported.notes.iter().any(|note| matches!(note, AttemptNote::Violated { origin: Some(_), .. })) {
+        true => with_origins(recomputed, reported, &weights, &scales),
+        false => claimed.clone(),
+    };
+    Ok(AuditOutcome::Confirmed { result: Box::new(result), shows_end })
+}
+
+/// Returns the clause of a violation that the worker reported in this very attempt, if the trace does not show it.
+fn unshown_violation(reported: ReportedEpisode<'_>, recomputed: &EpisodeResult) -> Option<String> {
+    reported.trace?;
+    // Whatever happened before the last replacement belongs to another attempt.
+    let last = reported.notes.iter().rposition(|note| note.replaced().is_some()).map_or(0, |place| place + 1);
+    let shows = |clause: &str| recomputed.violations.iter().any(|violation| violation.clause == clause);
+    let unshown = reported.notes[last..].iter().find_map(|note| match note {
+        AttemptNote::Violated { violation, origin: Some(origin), .. } => {
+            (origin.claim == reported.claim && !shows(&violation.clause)).then_some(&violation.clause)
         }
-    })
+        _ => None,
+    });
+    unshown.cloned()
+}
+
+/// Returns the recomputed result with the violations of its notes, each with the weight of its witness.
+fn with_origins(
+    recomputed: EpisodeResult,
+    reported: ReportedEpisode<'_>,
+    weights: &[f64],
+    scales: &[f64],
+) -> EpisodeResult {
+    let violated = reported.notes.iter().filter(|note| matches!(note, AttemptNote::Violated { .. }));
+    let mut result = recomputed.with_notes(&violated.cloned().collect::<Vec<_>>(), weights, scales);
+    for violation in &mut result.violations {
+        let same = reported.claimed.violations.iter().find(|claimed| {
+            claimed.clause == violation.clause && claimed.start_s.to_bits() == violation.start_s.to_bits()
+        });
+        violation.involved = same.map(|claimed| claimed.involved.clone()).unwrap_or_default();
+    }
+    result
 }
 
 /// Returns the result of an episode without a step, with the claimed error, and the claimed trace hash: that of the
@@ -101,9 +152,10 @@ fn with_trace(
     reported: ReportedEpisode<'_>,
     trace: &Path,
     restep: bool,
-) -> Result<Result<EpisodeResult, String>, SessionError> {
+) -> Result<Result<(EpisodeResult, bool), String>, SessionError> {
     let inputs = engine.scratch("audit").map_err(SessionError::of)?;
-    let job = AuditJob { claimed: reported.claimed.clone(), seeds: reported.seeds, restep };
+    let ReportedEpisode { claimed, seeds, is_same_machine, .. } = reported;
+    let job = AuditJob { claimed: claimed.clone(), seeds, is_same_machine, restep };
     let write = || {
         fs::copy(trace, inputs.path().join(files::RECORDED))?;
         fs::write(inputs.path().join(files::AUDIT_JOB), serde_json::to_vec(&job)?)?;
@@ -120,15 +172,30 @@ fn with_trace(
     }
     let answer = evidence::read(inputs.path(), files::AUDITED, ANSWER_BYTES).map_err(SessionError::of)?;
     let audit: Audit = serde_json::from_slice(&answer).map_err(|error| SessionError::of(io::Error::other(error)))?;
+    let Audit { shows_end, files, .. } = &audit;
+    let (shows_end, differs) = (*shows_end, differing_file(claimed, files));
     Ok(match (audit.problem, audit.result, audit.comparison.and_then(|comparison| comparison.difference)) {
         (Some(problem), _, _) => Err(problem),
         (None, _, Some(difference)) => Err(format!(
             "its physics differ from the recorded actions' at control step {}: {}",
             difference.control_step, difference.quantity
         )),
-        (None, Some(result), None) => Ok(result),
+        (None, Some(_), None) if differs.is_some() => {
+            Err(format!("its {} is not that of its trace and its world", differs.unwrap_or_default()))
+        }
+        (None, Some(result), None) => Ok((result, shows_end)),
         (None, None, None) => return Err(SessionError::internal("the audit has no result")),
     })
+}
+
+/// Returns the first of the recomputed `files` that the result lists with another content.
+fn differing_file(claimed: &EpisodeResult, files: &[(String, Sha256Digest)]) -> Option<String> {
+    let inside = evidence::folder_of(claimed.episode);
+    let differs = |(name, sha256): &&(String, Sha256Digest)| {
+        let path = format!("{inside}/{name}");
+        claimed.evidence.iter().all(|file| file.name != path || file.sha256 != *sha256)
+    };
+    files.iter().find(differs).map(|(name, _)| name.clone())
 }
 
 /// Returns the first part of `claimed` that differs from `expected`, apart from what a trace cannot show.

@@ -3,6 +3,7 @@
 use assay_model::JobStatus;
 
 use crate::ApiSettings;
+use crate::worker_fleet::MissingWorker;
 
 /// The forecast of a job.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -17,6 +18,8 @@ pub(crate) struct JobForecast {
     pub(crate) remote: bool,
     /// True if it was started, but has no lane now.
     pub(crate) is_idle: bool,
+    /// The worker on another host that it lacks; only matters on a server without lanes.
+    pub(crate) missing: Option<MissingWorker>,
 }
 
 /// The reason why the end of a job cannot be estimated.
@@ -57,7 +60,14 @@ impl JobForecast {
 
     /// Returns a description of what a job in this state is waiting for.
     pub(crate) fn waiting_for(&self, status: JobStatus, settings: &ApiSettings) -> Option<&'static str> {
+        let missing = self.missing.filter(|_| settings.local_lanes == 0);
         match status {
+            JobStatus::Queued | JobStatus::Running if missing == Some(MissingWorker::Any) => {
+                Some("a worker: none is connected, and this server has no lanes")
+            }
+            JobStatus::Queued | JobStatus::Running if missing == Some(MissingWorker::WithRuntime) => Some(
+                "a worker that has the policy's runtime: none that is connected has it, and this server has no lanes",
+            ),
             JobStatus::Queued | JobStatus::Running if !self.remote && !settings.runs_uploads => {
                 Some("a worker that runs uploaded policies; this server has none")
             }

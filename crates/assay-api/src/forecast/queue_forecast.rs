@@ -155,6 +155,9 @@ impl QueueForecast {
         let (snapshot, id) = (self.snapshot().await?, record.header.job_id);
         let mut job = snapshot.of(id, status);
         job.remote = record.policy_path.is_none();
+        if self.0.site.others().iter().all(|server| server.lanes == 0) {
+            job.missing = self.0.fleet.missing(record.header.runtime.as_ref().map(|runtime| runtime.sha256));
+        }
         if job.remote {
             // The snapshot may not contain the job yet, and then assumes that it needs a worker.
             job.no_estimate = job.no_estimate.filter(|reason| *reason != NoEstimate::NoWorker);

@@ -114,6 +114,7 @@ impl JobProjection {
             no_estimate,
             remote,
             is_idle: !self.is_queued && !self.has_lane,
+            missing: None,
         }
     }
 }

@@ -110,10 +110,12 @@ impl ApiSettings {
         path.unwrap_or_default().trim_end_matches('/')
     }
 
-    /// Returns the number of episodes per shard for a job of `episodes`.
+    /// Returns the number of episodes per shard for a job of `episodes`, with `more_lanes` of workers on other hosts.
     #[must_use]
     pub fn shard_episodes(&self, episodes: u32, more_lanes: u32) -> NonZeroU32 {
-        let fair = episodes.div_ceil(self.lanes.get().saturating_add(more_lanes)).clamp(1, MAX_SHARD_EPISODES);
+        // Without lanes of its own, a server assumes some only as long as no worker has any.
+        let own = if more_lanes > 0 { self.local_lanes } else { self.lanes.get() };
+        let fair = episodes.div_ceil(own.saturating_add(more_lanes).max(1)).clamp(1, MAX_SHARD_EPISODES);
         NonZeroU32::new(fair).unwrap_or(NonZeroU32::MIN)
     }
 }

@@ -73,6 +73,10 @@ pub(crate) struct EpisodeView {
     evidence_notes: Vec<String>,
     /// Earlier attempts at this episode that this one replaced.
     replaced_attempts: Vec<ReplacedAttempt>,
+    /// Statements about this episode that only one worker on another host vouches for, and that no trace shows. Left
+    /// out if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unconfirmed: Vec<String>,
 }
 
 impl EpisodeView {
@@ -126,6 +130,7 @@ impl EpisodeView {
             evidence,
             evidence_notes: result.evidence_notes,
             replaced_attempts: result.replaced_attempts,
+            unconfirmed: result.unconfirmed,
         }
     }
 

@@ -29,7 +29,9 @@ pub(super) async fn handle(
         return Err(ApiError::invalid("leases", None, format!("a worker has at most {MAX_LEASES} leases")));
     }
     let (mut lost, mut jobs) = (Vec::new(), BTreeSet::new());
-    for lease in request.leases {
+    // Each lease costs a write.
+    let leases: BTreeSet<String> = request.leases.into_iter().collect();
+    for lease in leases {
         let named: Fence = fence(&app, &worker, &lease)?;
         match app.records.heartbeat(named, app.clock.now(), LEASE).await? {
             Lease::Held => drop(jobs.insert(named.job_id)),

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use assay_model::{
-    ClaimAnswer, ClaimRequest, Fingerprint, LeasedShard, MAX_CLAIM_WAIT_S, SeedSource, WORKER_LEASE_S, WantedShard,
-    episode_share,
+    AttemptNote, ClaimAnswer, ClaimRequest, Fingerprint, LeasedShard, MAX_CLAIM_WAIT_S, SeedSource, WORKER_LEASE_S,
+    WantedShard, episode_share,
 };
 use assay_store::{
-    Claim, Confinement, ShardKind, ShardRequest, WorkerCapabilities, WorkerRecord, WorkerState, seeds_of_job,
+    Claim, Confinement, ExcludedShards, ShardKind, ShardRequest, WorkerCapabilities, WorkerRecord, WorkerState,
+    seeds_of_job,
 };
 use axum::extract::{Request, State};
 use jiff::SignedDuration;
@@ -15,7 +16,7 @@ use tokio::time::Instant;
 
 use super::identity::RegisteredWorker;
 use super::lease::lease_text;
-use super::receive;
+use super::{receive, unconfirmed};
 use crate::http::{ApiError, Json};
 use crate::state::App;
 
@@ -91,15 +92,33 @@ async fn next(app: &App, worker: &WorkerRecord, request: &ClaimRequest) -> Resul
         memory_mib: registration.memory_mib,
         trust,
     };
-    let wanted = ShardRequest { capabilities, ..ShardRequest::new(&worker.name.lease_holder()) };
+    let now = app.clock.now();
+    let has_others = app.worker_fleet.has_others(app.server_lanes());
+    let paused = || app.worker_fleet.pauses().excluded(&worker.name, worker.shards, now);
+    let excluded_shards = if has_others { paused() } else { Vec::new() };
+    let wanted = ShardRequest { capabilities, excluded_shards, ..ShardRequest::new(&worker.name.lease_holder()) };
     let wanted = wanted.of_kind(kind).excluding(&request.excluded_accounts);
-    let claim = app.records.claim_shard(&wanted, app.clock.now(), LEASE).await?;
+    let claim = app.records.claim_shard(&wanted, now, LEASE).await?;
     let Some(claim) = claim else { return Ok(None) };
+    if has_others && is_left_to_others(app, worker, &claim) {
+        unconfirmed::hand_on(app, claim.fence).await?;
+        return Ok(None);
+    }
+    app.worker_fleet.pauses().claimed(&worker.name, claim.fence.job_id, now);
     let Some(seeds) = seeds(app, &claim, &registration.machine).await? else { return Ok(None) };
     let share = episode_share(app.settings.max_evidence_bytes, claim.header.episodes_to_run());
     tracing::info!(job.id = %claim.fence.job_id, shard = claim.fence.shard, worker = %worker.name, "shard claimed");
     let lease = lease_text(app, worker, claim.fence);
-    Ok(Some(LeasedShard { lease, assignment: claim.assignment(&seeds, share) }))
+    let mut assignment = claim.assignment(&seeds, share);
+    assignment.notes = claim.notes.iter().map(AttemptNote::without_origin).collect();
+    Ok(Some(LeasedShard { lease, assignment }))
+}
+
+/// Returns true if the worker reported a failure in this shard that another is to confirm.
+fn is_left_to_others(app: &App, worker: &WorkerRecord, claim: &Claim) -> bool {
+    let is_own = |note: &AttemptNote| matches!(note, AttemptNote::Failed { origin, .. } if origin.worker == worker.name.as_str());
+    let shard = ExcludedShards { job: claim.fence.job_id, shard: Some(claim.fence.shard) };
+    claim.notes.iter().any(is_own) && app.worker_fleet.pauses().leave_to_others(&worker.name, shard, app.clock.now())
 }
 
 /// Returns the source of the claim's seeds; gives the shard back if it has none on this machine.

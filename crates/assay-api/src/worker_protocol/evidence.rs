@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use assay_model::{Sha256Digest, episode_share};
 use axum::extract::{Path, Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
+use http_body::Body as _;
 
 use super::lease::{HeldShard, lost};
 use super::receive;
@@ -25,16 +26,17 @@ pub(super) async fn handle(
     let named = values.get("sha256").and_then(|text| text.parse::<Sha256Digest>().ok());
     let sha256 = named.ok_or_else(|| ApiError::not_found("SHA-256"))?;
     let limit = episode_share(app.settings.max_evidence_bytes, held.claim.header.episodes_to_run());
-    let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-    let episodes = u64::try_from(held.claim.episodes.len()).unwrap_or(u64::MAX);
+    let length = request.body().size_hint().exact();
+    let episodes = u64::from(held.claim.header.episodes_to_run());
     let most = limit.saturating_mul(episodes.saturating_mul(2)).max(limit);
-    if !app.worker_fleet.charge(held.claim.fence, length.unwrap_or(0), most) {
-        let message = format!("the shard's evidence exceeds {most} bytes");
+    let payer = (&held.worker.name, held.claim.fence.job_id);
+    if !app.worker_fleet.charge(payer, length.unwrap_or(0), most) {
+        let message = format!("the worker's evidence of this job exceeds {most} bytes");
         return Err(ApiError::new(ErrorCode::PayloadTooLarge, message));
     }
     let stored = store(&app, &held, sha256, limit, request).await;
     if stored.is_err() {
-        app.worker_fleet.refund(held.claim.fence, length.unwrap_or(0));
+        app.worker_fleet.refund(payer, length.unwrap_or(0));
     }
     stored.map(|()| StatusCode::NO_CONTENT)
 }

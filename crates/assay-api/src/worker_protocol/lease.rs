@@ -13,18 +13,19 @@ use crate::state::App;
 /// A claim that the worker of the request holds now.
 #[derive(Debug)]
 pub(super) struct HeldShard {
+    pub(super) worker: WorkerRecord,
     pub(super) claim: Claim,
 }
 
 impl HeldShard {
-    /// Returns the claim of `lease`, if `worker` holds it now.
+    /// Returns the claim of `lease`, if the worker holds it now.
     ///
     /// # Errors
     /// 403: it is not the worker's; 409: it is lost.
-    pub(super) async fn of(app: &App, worker: &WorkerRecord, lease: &str) -> Result<Self, ApiError> {
-        let fence = fence(app, worker, lease)?;
+    pub(super) async fn of(app: &App, worker: WorkerRecord, lease: &str) -> Result<Self, ApiError> {
+        let fence = fence(app, &worker, lease)?;
         let claim = app.records.leased_shard(fence).await?.ok_or_else(lost)?;
-        Ok(Self { claim })
+        Ok(Self { worker, claim })
     }
 }
 
@@ -64,6 +65,6 @@ impl FromRequestParts<App> for HeldShard {
             .await
             .map_err(|_| ApiError::not_found("lease"))?;
         let lease = values.get("lease").ok_or_else(|| ApiError::not_found("lease"))?;
-        Self::of(app, &worker, lease).await
+        Self::of(app, worker, lease).await
     }
 }

@@ -1,9 +1,10 @@
 //! `/worker/v1`: the protocol of workers on other hosts. A worker only ever asks; the server never connects to one. It
 //! sees the inputs, the per-episode seeds and the server call of the shards that it holds, and nothing else.
 //!
-//! Where to begin: `identity` (who asks), `lease` (what they may touch), `claim` (what they get), `results` (why they
-//! are believed).
+//! Where to begin: `identity` (who asks), `lease` (what they may touch), `claim` (what they get), `results` and
+//! `audit` (why they are believed).
 
+mod audit;
 mod beat;
 mod claim;
 mod count;
@@ -19,6 +20,7 @@ mod receive;
 mod register;
 mod reported;
 mod results;
+mod unconfirmed;
 
 use assay_model::WORKER_PROTOCOL_PATH;
 use axum::Router;

@@ -1,7 +1,7 @@
 //! The parts of a result that an audit cannot derive from the trace: bounded, cleaned, and taken from the records where
 //! these know better.
 
-use assay_model::{AttemptNote, EpisodeResult, sanitise};
+use assay_model::{AttemptNote, EpisodeResult, PolicyErrorCode, sanitise};
 
 /// Maximum length of a result in JSON, in bytes.
 pub(super) const MAX_RESULT_BYTES: usize = 512 << 10;
@@ -12,11 +12,14 @@ const MAX_NAME_BYTES: usize = 64;
 /// Maximum number of notes, and of bodies or joints named by a violation.
 const MAX_NOTES: usize = 16;
 const MAX_INVOLVED: usize = 8;
+/// Longest plausible episode, in seconds: ten days.
+const MAX_WALL_S: f64 = 864_000.0;
 
 /// Returns the result with clean texts and plausible numbers. Its replaced attempts are those of the `notes`, which the
 /// worker sent while the episode ran.
 pub(super) fn cleaned(mut result: EpisodeResult, notes: &[AttemptNote]) -> EpisodeResult {
     if let Some(error) = &mut result.error {
+        error.code = PolicyErrorCode::parse(&sanitise(error.code.as_str(), MAX_NAME_BYTES));
         error.message = sanitise(&error.message, MAX_MESSAGE_BYTES);
         error.log_tail = sanitise(&error.log_tail, MAX_LOG_BYTES);
     }
@@ -30,18 +33,16 @@ pub(super) fn cleaned(mut result: EpisodeResult, notes: &[AttemptNote]) -> Episo
             involved.names.iter_mut().for_each(|name| *name = sanitise(name, MAX_NAME_BYTES));
         }
     }
-    if !(result.wall_time_s.is_finite() && result.wall_time_s >= 0.0) {
+    if !(0.0..=MAX_WALL_S).contains(&result.wall_time_s) {
         result.wall_time_s = 0.0;
     }
     result.deadline_misses = result.deadline_misses.min(result.steps);
     result.clipped_actions = result.clipped_actions.min(result.steps);
-    let is_time = |ms: f64| ms.is_finite() && ms >= 0.0;
+    let is_time = |ms: f64| (0.0..=MAX_WALL_S * 1e3).contains(&ms);
     result.policy_latency_ms =
-        result.policy_latency_ms.filter(|ms| is_time(ms.p50) && is_time(ms.p95) && is_time(ms.max));
-    let replaced = notes.iter().filter_map(|note| match note {
-        AttemptNote::Replaced(replaced) if replaced.episode == result.episode => Some(replaced.clone()),
-        _ => None,
-    });
-    result.replaced_attempts = replaced.collect();
+        result.policy_latency_ms.filter(|ms| [ms.p50, ms.p95, ms.p99, ms.max].into_iter().all(is_time));
+    let own = notes.iter().filter(|note| note.episode() == result.episode);
+    result.replaced_attempts = own.filter_map(AttemptNote::replaced).collect();
+    result.unconfirmed.clear();
     result
 }

@@ -16,8 +16,8 @@ use assay_api::{
 use assay_model::lane::ScenarioFault;
 use assay_model::{
     AccountId, ActionTerm, Clock, Comparison, DeclaredModel, Difference, DifferenceCause, Entropy, EpisodeResult,
-    Finding, FindingLevel, Grid, LatencyMs, ObservedTerm, PolicyBudget, PolicyIdentity, Preflight, RuntimeCard,
-    RuntimeName, RuntimeVersion, ScenarioCard, ScenarioId, Scopes, Secret, ServerAnswers, Sha256Digest,
+    EpisodeStatus, Finding, FindingLevel, Grid, LatencyMs, ObservedTerm, PolicyBudget, PolicyIdentity, Preflight,
+    RuntimeCard, RuntimeName, RuntimeVersion, ScenarioCard, ScenarioId, Scopes, Secret, ServerAnswers, Sha256Digest,
 };
 use assay_report::ReplayReport;
 use assay_report::attest::{PublishedKeys, SigningKey};
@@ -64,16 +64,25 @@ impl Answer {
     }
 }
 
-/// Stands for the audits of the program, which need a simulator; finds what a test sets.
+/// Stands for the audits of the program, which need a simulator; finds the problem that a test sets, if any,
+/// and counts.
 #[derive(Debug)]
-pub(crate) struct TestAuditor(pub(crate) Mutex<Result<assay_api::AuditFinding, &'static str>>);
+pub(crate) struct TestAuditor(pub(crate) Mutex<Result<Option<&'static str>, &'static str>>, pub(crate) AtomicU64);
 
 impl assay_api::EpisodeAuditor for TestAuditor {
     fn audit(
         &self,
-        _episode: &assay_api::EpisodeToAudit,
+        episode: &assay_api::EpisodeToAudit,
     ) -> Result<assay_api::AuditFinding, Box<dyn std::error::Error + Send + Sync>> {
-        Ok(self.0.lock().unwrap().clone()?)
+        self.1.fetch_add(1, Ordering::Relaxed);
+        Ok(match *self.0.lock().unwrap() {
+            Ok(Some(problem)) => assay_api::AuditFinding::Refuted(problem.to_owned()),
+            Ok(None) => assay_api::AuditFinding::Confirmed {
+                result: Box::new(episode.claimed.clone()),
+                shows_end: episode.claimed.status == EpisodeStatus::Completed,
+            },
+            Err(cause) => return Err(cause.into()),
+        })
     }
 }
 
@@ -102,7 +111,7 @@ impl TestApp {
         storage.keep_free(settings.disk.min_free_mib << 20);
         let forecast = QueueForecast::new(records.clone(), clock.clone(), settings.lanes);
         let live = LiveProgress::default();
-        let auditor = Arc::new(TestAuditor(Mutex::new(Err("there is no simulator"))));
+        let auditor = Arc::new(TestAuditor(Mutex::new(Err("there is no simulator")), AtomicU64::new(0)));
         let state = AppState {
             events: EventHub::new(records.clone(), clock.clone(), forecast.clone(), live.clone(), Site::default()),
             live: live.clone(),

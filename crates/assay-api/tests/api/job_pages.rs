@@ -62,6 +62,7 @@ fn violated(index: u32, text: &str) -> EpisodeResult {
         video_path: Some(format!("episodes/{index:03}/video.mp4")),
         evidence_notes: vec![format!("a note{text}")],
         replaced_attempts: vec![ReplacedAttempt::new(index, ReplacementReason::LaneDied, &format!("why{text}"))],
+        unconfirmed: Vec::new(),
         judge: Some(Judgement {
             model: format!("m{text}"),
             frames_s: vec![],

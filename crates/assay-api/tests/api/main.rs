@@ -38,4 +38,5 @@ mod submit_page;
 mod ui;
 mod verify;
 mod webhooks;
+mod worker_distrust;
 mod workers;

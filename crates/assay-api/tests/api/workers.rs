@@ -1,6 +1,6 @@
 //! Workers on other hosts: the operator's endpoints, and the protocol of the workers themselves.
 
-use assay_api::AuditFinding;
+use assay_api::ApiSettings;
 use assay_model::{Artifact, EpisodeResult, EpisodeStatus, GENERATION_HEADER, Sha256Digest};
 use axum::body::Body;
 use serde_json::{Value, json};
@@ -8,15 +8,24 @@ use serde_json::{Value, json};
 use crate::app::{Answer, POLICY, Part, SCENARIO, TestApp, request};
 
 /// A worker that speaks the protocol by hand.
-struct HandWorker<'a> {
+pub(crate) struct HandWorker<'a> {
     app: &'a TestApp,
-    token: String,
+    pub(crate) token: String,
     generation: u64,
 }
 
 impl<'a> HandWorker<'a> {
-    async fn new(app: &'a TestApp, name: &str, admin: &str) -> Self {
-        let created = app.post_json("/workers", admin, &json!({ "name": name })).await;
+    pub(crate) async fn new(app: &'a TestApp, name: &str, admin: &str) -> Self {
+        Self::create(app, admin, &json!({ "name": name })).await
+    }
+
+    /// Creates a worker that the operator trusts.
+    pub(crate) async fn trusted(app: &'a TestApp, name: &str, admin: &str) -> Self {
+        Self::create(app, admin, &json!({ "name": name, "trusted": true })).await
+    }
+
+    async fn create(app: &'a TestApp, admin: &str, request: &Value) -> Self {
+        let created = app.post_json("/workers", admin, request).await;
         assert_eq!(created.status, 201, "{}", created.body);
         let token = created.body["token"].as_str().unwrap().to_owned();
         let mut worker = Self { app, token, generation: 0 };
@@ -30,25 +39,25 @@ impl<'a> HandWorker<'a> {
         self.generation = answer.body["generation"].as_u64().unwrap();
     }
 
-    async fn send(&self, method: &str, path: &str, body: impl Into<Body>) -> Answer {
+    pub(crate) async fn send(&self, method: &str, path: &str, body: impl Into<Body>) -> Answer {
         let builder = request(method, &format!("/worker/v1{path}"), &self.token);
         let builder = builder.header("content-type", "application/json");
         self.app.send(builder.header(GENERATION_HEADER, self.generation).body(body.into()).unwrap()).await
     }
 
-    async fn post(&self, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
         self.send("POST", path, body.to_string()).await
     }
 
     /// Claims a shard; returns its lease and the assignment.
-    async fn claim(&self) -> Option<(String, Value)> {
+    pub(crate) async fn claim(&self) -> Option<(String, Value)> {
         let answer = self.post("/claim", &json!({ "wanted": "policy", "excluded_accounts": [], "wait_s": 0 })).await;
         assert_eq!(answer.status, 200, "{}", answer.body);
         let shard = &answer.body["shard"];
         Some((shard["lease"].as_str()?.to_owned(), shard["assignment"].clone()))
     }
 
-    async fn result(&self, lease: &str, result: &EpisodeResult) -> Answer {
+    pub(crate) async fn result(&self, lease: &str, result: &EpisodeResult) -> Answer {
         self.post("/results", &json!({ "results": [{ "lease": lease, "result": result }] })).await
     }
 }
@@ -62,12 +71,12 @@ fn registration(protocol: u32) -> Value {
 }
 
 /// A result without a step: it needs no evidence.
-fn failed(episode: u32) -> EpisodeResult {
+pub(crate) fn failed(episode: u32) -> EpisodeResult {
     let error = serde_json::from_value(json!({ "code": "error", "message": "m", "log_tail": "" })).ok();
     EpisodeResult { status: EpisodeStatus::PolicyError, steps: 0, error, ..assay_store::testing::episode(episode) }
 }
 
-async fn job(app: &TestApp, key: &str, episodes: u32) -> String {
+pub(crate) async fn job(app: &TestApp, key: &str, episodes: u32) -> String {
     let episodes = episodes.to_string();
     let parts = [POLICY, SCENARIO, Part::Text("num_episodes", &episodes)];
     let answer = app.verify(key, &parts).await;
@@ -198,7 +207,7 @@ async fn evidence_is_what_its_hash_says_and_belongs_to_a_lease() {
     assert_eq!(app.state.blobs.size(job, sha256).await.unwrap(), 8);
 
     // A result refers only to what is there, under the names of an episode's files.
-    *app.auditor.0.lock().unwrap() = Ok(AuditFinding::Confirmed);
+    *app.auditor.0.lock().unwrap() = Ok(None);
     let file = |name: &str, sha256| Artifact { name: name.to_owned(), sha256, size_bytes: 8 };
     let listing = |files: Vec<Artifact>| EpisodeResult { evidence: files, ..failed(0) };
     let names = assay_model::lane::files::STEPPED.map(|name| format!("episodes/000/{name}"));
@@ -212,7 +221,7 @@ async fn evidence_is_what_its_hash_says_and_belongs_to_a_lease() {
 
 #[tokio::test]
 async fn results_count_once_and_only_under_a_lease_that_is_held() {
-    let app = TestApp::new();
+    let app = TestApp::with(ApiSettings { local_lanes: 0, ..ApiSettings::default() });
     let admin = app.key("ops", "read,verify,admin").await;
     let mut worker = HandWorker::new(&app, "one", &admin).await;
     let id = job(&app, &admin, 2).await;
@@ -221,7 +230,7 @@ async fn results_count_once_and_only_under_a_lease_that_is_held() {
 
     let unavailable = worker.result(&lease, &failed(episode)).await;
     assert_eq!(unavailable.status, 503, "an audit that can't be done proves nothing: {}", unavailable.body);
-    *app.auditor.0.lock().unwrap() = Ok(AuditFinding::Confirmed);
+    *app.auditor.0.lock().unwrap() = Ok(None);
     let violation =
         json!({ "note": { "note": "replaced", "episode": episode, "reason": "lane_died", "evidence": "e" } });
     assert_eq!(worker.post(&format!("/leases/{lease}/notes"), &violation).await.status, 204);
@@ -251,17 +260,17 @@ async fn results_count_once_and_only_under_a_lease_that_is_held() {
 
 #[tokio::test]
 async fn a_refuted_result_puts_its_worker_out_and_its_episodes_run_again() {
-    let app = TestApp::new();
+    let app = TestApp::with(ApiSettings { local_lanes: 0, ..ApiSettings::default() });
     let admin = app.key("ops", "read,verify,admin").await;
     let liar = HandWorker::new(&app, "liar", &admin).await;
     let id = job(&app, &admin, 3).await;
-    *app.auditor.0.lock().unwrap() = Ok(AuditFinding::Confirmed);
+    *app.auditor.0.lock().unwrap() = Ok(None);
     let (lease, assignment) = liar.claim().await.unwrap();
     let episode = u32::try_from(assignment["episodes"][0]["episode"].as_u64().unwrap()).unwrap();
     assert_eq!(liar.result(&lease, &failed(episode)).await.status, 200);
     let (lease, assignment) = liar.claim().await.unwrap();
     let next = u32::try_from(assignment["episodes"][0]["episode"].as_u64().unwrap()).unwrap();
-    *app.auditor.0.lock().unwrap() = Ok(AuditFinding::Refuted("its scores do not follow".to_owned()));
+    *app.auditor.0.lock().unwrap() = Ok(Some("its scores do not follow"));
     let refused = liar.result(&lease, &failed(next)).await;
     assert_eq!(refused.status, 403, "{}", refused.body);
     let listed = app.get("/workers", &admin).await.body["workers"][0].clone();
@@ -273,7 +282,7 @@ async fn a_refuted_result_puts_its_worker_out_and_its_episodes_run_again() {
         "all of it runs again"
     );
 
-    *app.auditor.0.lock().unwrap() = Ok(AuditFinding::Confirmed);
+    *app.auditor.0.lock().unwrap() = Ok(None);
     let honest = HandWorker::new(&app, "honest", &admin).await;
     let mut done = Vec::new();
     while let Some((lease, assignment)) = honest.claim().await {

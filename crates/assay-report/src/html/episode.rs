@@ -184,7 +184,7 @@ impl EpisodeSection {
             player: None,
             moments: MomentView::all(episode, video.as_deref()),
             evidence: Vec::new(),
-            notes: episode.evidence_notes.iter().map(|note| clean(note)).collect(),
+            notes: episode.unconfirmed.iter().chain(&episode.evidence_notes).map(|note| clean(note)).collect(),
             attempts: episode
                 .replaced_attempts
                 .iter()

@@ -137,6 +137,7 @@ fn clean(index: u32) -> EpisodeResult {
         evidence: Vec::new(),
         evidence_notes: Vec::new(),
         replaced_attempts: Vec::new(),
+        unconfirmed: Vec::new(),
     }
 }
 

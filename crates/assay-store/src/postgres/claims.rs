@@ -17,21 +17,23 @@ use super::row::{
     value,
 };
 use super::session::PgSession;
-use crate::{Claim, Fence, ShardKind, ShardRequest};
+use crate::{Claim, ExcludedShards, Fence, ShardKind, ShardRequest};
 
 /// Maximum number of accounts that a claim tries.
 const MAX_ACCOUNTS: i64 = 64;
 /// Maximum number of jobs of an account that a claim tries.
 const MAX_JOBS: usize = 16;
 
-/// The queued shards that a request admits: $1 is the kind, $2 the time, $4 to $8 are the worker's capabilities. The
-/// machine is looked up in a query of its own, since a join would hide the order of the index.
+/// The queued shards that a request admits: $1 is the kind, $2 the time, $4 to $8 are the worker's capabilities, $10
+/// the keys of excluded shards. The machine is looked up in a query of its own, since a join would hide the order of
+/// the index.
 macro_rules! admitted {
     () => {
         "shards
          WHERE state = 'QUEUED' AND remote = $1 AND not_before <= $2
          AND (runtime IS NULL OR $5::text[] IS NULL OR runtime = ANY($5))
          AND (NOT cameras OR $6) AND memory_mib <= $7 AND confined <= $8
+         AND job_id::text <> ALL($10) AND job_id::text || '/' || shard <> ALL($10)
          AND ($4::text IS NULL OR (SELECT coalesce(machine = $4, true) FROM jobs WHERE jobs.job_id = shards.job_id))"
     };
 }
@@ -76,6 +78,8 @@ struct ClaimTerms<'a> {
     is_server: bool,
     now: i64,
     excluded_accounts: Vec<&'a str>,
+    /// The keys of the excluded shards.
+    excluded_shards: Vec<String>,
     /// Digest and JSON of the machine's fingerprint.
     machine: Option<(String, String)>,
     machine_digest: Option<String>,
@@ -97,6 +101,7 @@ impl<'a> ClaimTerms<'a> {
             is_server: entry.request.kind == ShardKind::Server,
             now: micros(entry.now),
             excluded_accounts: entry.request.excluded_accounts.iter().map(AccountId::as_str).collect(),
+            excluded_shards: entry.request.excluded_shards.iter().map(ExcludedShards::key).collect(),
             machine_digest: machine.as_ref().map(|(digest, _)| digest.clone()),
             machine,
             runtimes: can.runtimes.as_ref().map(digests),
@@ -105,8 +110,8 @@ impl<'a> ClaimTerms<'a> {
         })
     }
 
-    /// Returns the parameters of [`ACCOUNTS`] and [`NEXT`], which differ in the third and the last.
-    fn parameters<'p>(&'p self, third: Parameter<'p>, last: Parameter<'p>) -> [Parameter<'p>; 9] {
+    /// Returns the parameters of [`ACCOUNTS`] and [`NEXT`], which differ in the third and the ninth.
+    fn parameters<'p>(&'p self, third: Parameter<'p>, ninth: Parameter<'p>) -> [Parameter<'p>; 10] {
         let cameras = &self.entry.request.capabilities.cameras;
         [
             &self.is_server,
@@ -117,7 +122,8 @@ impl<'a> ClaimTerms<'a> {
             cameras,
             &self.memory_mib,
             &self.trust,
-            last,
+            ninth,
+            &self.excluded_shards,
         ]
     }
 }
@@ -151,9 +157,10 @@ impl<'a> WaitingAccounts<'a> {
 
     /// Returns true if they are those of another request, too.
     fn serve(&self, request: &ShardRequest) -> bool {
-        let ShardRequest { worker: _, kind, excluded_accounts, capabilities } = self.of;
+        let ShardRequest { worker: _, kind, excluded_accounts, excluded_shards, capabilities } = self.of;
         *kind == request.kind
             && *excluded_accounts == request.excluded_accounts
+            && *excluded_shards == request.excluded_shards
             && *capabilities == request.capabilities
     }
 

@@ -7,14 +7,17 @@ use rusqlite::{Connection, Row};
 use super::attempt_notes;
 use super::failure::{SqlFailure, SqlResult};
 use super::row::{all, change, expect_one, first, json, micros, parsed, status, to_json, until, value};
-use crate::{Claim, Fence, ShardKind, ShardRequest, StoreError};
+use crate::{Claim, ExcludedShards, Fence, ShardKind, ShardRequest, StoreError};
 
-/// The queued shards that a request admits: ?1 is the kind, ?2 the time, ?4 to ?8 are the worker's capabilities.
+/// The queued shards that a request admits: ?1 is the kind, ?2 the time, ?4 to ?8 are the worker's capabilities,
+/// ?9 the keys of excluded shards.
 macro_rules! admitted {
     () => {
         "state = 'QUEUED' AND remote = ?1 AND not_before <= ?2 AND (machine IS NULL OR ?4 IS NULL OR machine = ?4)
          AND (runtime IS NULL OR ?5 IS NULL OR runtime IN (SELECT value FROM json_each(?5)))
-         AND cameras <= ?6 AND memory_mib <= ?7 AND confined <= ?8"
+         AND cameras <= ?6 AND memory_mib <= ?7 AND confined <= ?8
+         AND job_id NOT IN (SELECT value FROM json_each(?9))
+         AND job_id || '/' || shard NOT IN (SELECT value FROM json_each(?9))"
     };
 }
 
@@ -59,6 +62,8 @@ pub(super) struct PreparedRequest {
     kind: ShardKind,
     /// The excluded accounts, as a JSON list.
     excluded_accounts: String,
+    /// The keys of the excluded shards, as a JSON list.
+    excluded_shards: String,
     /// Digest and JSON of the machine's fingerprint.
     machine: Option<(String, String)>,
     /// Digests of the runtimes, as a JSON list.
@@ -77,6 +82,7 @@ impl PreparedRequest {
             worker: request.worker.clone(),
             kind: request.kind,
             excluded_accounts: to_json(&request.excluded_accounts)?,
+            excluded_shards: to_json(&request.excluded_shards.iter().map(ExcludedShards::key).collect::<Vec<_>>())?,
             machine: machine.transpose()?,
             runtimes: can.runtimes.as_ref().map(to_json).transpose()?,
             cameras: can.cameras,
@@ -107,6 +113,7 @@ pub(super) fn claim(
         request.cameras,
         request.memory_mib,
         request.trust,
+        &request.excluded_shards,
     );
     let next = first(db, NEXT, values, |row| Ok((parsed::<JobId>(row, "job_id")?, row.get::<_, u32>("shard")?)))?;
     let Some((job_id, shard)) = next else { return Ok(None) };

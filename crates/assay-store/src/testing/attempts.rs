@@ -4,7 +4,7 @@ use assay_model::{AttemptNote, Level, ReplacedAttempt, ReplacementReason, Violat
 
 use super::fixtures::{LEASE, at, episode, job};
 use super::shards::claim;
-use crate::{Lease, MAX_ATTEMPT_NOTES, Records, ReturnOutcome, ShardRequest};
+use crate::{ExcludedShards, Lease, MAX_ATTEMPT_NOTES, Records, ReturnOutcome, ShardRequest};
 
 fn violated(episode: u32) -> AttemptNote {
     let violation = Violation {
@@ -18,7 +18,7 @@ fn violated(episode: u32) -> AttemptNote {
         robustness: Some(-0.1),
         involved: Vec::new(),
     };
-    AttemptNote::Violated { episode, violation }
+    AttemptNote::Violated { episode, violation, origin: None }
 }
 
 fn replaced(episode: u32, evidence: &str) -> AttemptNote {
@@ -85,4 +85,23 @@ pub(super) async fn shards_of_other_accounts_can_be_asked_for(records: &dyn Reco
     assert_eq!(found.account.as_str(), "lab");
     assert!(records.claim_shard(&ShardRequest::new("w").excluding(&but), at(1), LEASE).await.unwrap().is_none());
     assert!(records.claim_shard(&ShardRequest::new("w"), at(1), LEASE).await.unwrap().is_some());
+}
+
+pub(super) async fn a_claim_takes_no_excluded_shard(records: &dyn Records) {
+    let (first, second) = (job(1, "lab", 2, 1), job(2, "lab", 1, 1));
+    let [one, two] = [&first, &second].map(|job| job.header.job_id);
+    records.create_job(first).await.unwrap();
+    records.create_job(second).await.unwrap();
+    let without = |excluded_shards| ShardRequest { excluded_shards, ..ShardRequest::new("w") };
+    let shard = |job, shard| ExcludedShards { job, shard };
+    let claimed = async |request: ShardRequest| {
+        let claim = records.claim_shard(&request, at(1), LEASE).await.unwrap();
+        claim.map(|claim| (claim.fence.job_id, claim.fence.shard))
+    };
+    let all = vec![shard(one, None), shard(two, None)];
+    assert_eq!(claimed(without(all.clone())).await, None);
+    assert_eq!(claimed(without(vec![shard(one, Some(0)), shard(two, None)])).await, Some((one, 1)));
+    assert_eq!(claimed(without(vec![shard(one, None)])).await, Some((two, 0)));
+    assert_eq!(claimed(without(vec![shard(one, Some(0))])).await, None);
+    assert_eq!(claimed(without(vec![shard(one, Some(1)), shard(two, None)])).await, Some((one, 0)));
 }

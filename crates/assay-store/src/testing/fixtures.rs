@@ -84,6 +84,7 @@ pub fn episode(index: u32) -> EpisodeResult {
         evidence: Vec::new(),
         evidence_notes: Vec::new(),
         replaced_attempts: Vec::new(),
+        unconfirmed: Vec::new(),
     }
 }
 

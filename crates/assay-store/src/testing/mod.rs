@@ -73,6 +73,7 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         attempts::notes_are_bounded_and_violations_are_always_kept,
         attempts::a_postponed_shard_waits_and_counts_no_failure,
         attempts::shards_of_other_accounts_can_be_asked_for,
+        attempts::a_claim_takes_no_excluded_shard,
         conclusions::are_drawn_once,
         conclusions::a_dead_worker_is_replaced,
         conclusions::a_judgement_only_adds,

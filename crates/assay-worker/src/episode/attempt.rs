@@ -100,7 +100,7 @@ impl LaneEvents for Supervisor<'_> {
     }
 
     fn violated(&mut self, violation: Violation) -> Result<(), Rejection> {
-        let note = AttemptNote::Violated { episode: self.episode, violation };
+        let note = AttemptNote::Violated { episode: self.episode, violation, origin: None };
         self.events.note(&note)?;
         self.notes.push(note);
         Ok(())
@@ -206,12 +206,9 @@ impl LaneSession<'_> {
         let done = done?;
         drop(stream);
         self.begun = false;
-        tracing::info!(
-            episode,
-            asleep_s = asleep.as_secs_f64(),
-            cost = %serde_json::to_string(&done.cost).unwrap_or_default(),
-            "episode ended"
-        );
+        tracing::info!(episode, steps = done.result.steps, "episode ended");
+        let cost = || serde_json::to_string(&done.cost).unwrap_or_default();
+        tracing::debug!(episode, asleep_s = asleep.as_secs_f64(), cost = %cost(), "cost of the episode");
         let written = destination.map(|destination| LaneOutput {
             scratch: lane.scratch(),
             inside: folder,

@@ -110,5 +110,6 @@ fn empty(scenario: &Scenario, episode: u32, seeds: EpisodeSeeds, error: EpisodeE
         evidence: Vec::new(),
         evidence_notes: Vec::new(),
         replaced_attempts: Vec::new(),
+        unconfirmed: Vec::new(),
     }
 }

@@ -1,11 +1,11 @@
 //! Inputs on disk, by SHA-256, up to a size. What is used longest ago goes first; what running shards need stays.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use assay_model::{Clock, Sha256Digest, SystemClock};
 
@@ -32,8 +32,10 @@ pub enum CacheError {
 pub struct InputCache {
     folder: PathBuf,
     limit_bytes: u64,
-    /// Held while a file is looked for, fetched or removed.
+    /// Held while files are looked for, added or removed.
     turn: Mutex<()>,
+    /// Held while a file is fetched, one for each file that somebody waits for.
+    fetching: Mutex<HashMap<Sha256Digest, Weak<Mutex<()>>>>,
     _lock: File,
 }
 
@@ -58,7 +60,13 @@ impl InputCache {
             _ => {}
         }
         create(&folder.join(FILES)).and_then(|()| create(&folder.join(INCOMING))).map_err(fail)?;
-        Ok(Self { folder: folder.to_owned(), limit_bytes, turn: Mutex::default(), _lock: lock })
+        Ok(Self {
+            folder: folder.to_owned(),
+            limit_bytes,
+            turn: Mutex::default(),
+            fetching: Mutex::default(),
+            _lock: lock,
+        })
     }
 
     /// Returns the cache's folder.
@@ -66,25 +74,43 @@ impl InputCache {
         &self.folder
     }
 
-    /// Returns the path of the file with this hash; `fetch` writes it if it is not here. Files in `needed` stay.
+    /// Returns the path of the file with this hash; `fetch` writes it if it is not here. Files in `needed` stay: it is
+    /// asked while no file can be looked for. Waits for no other file.
     pub(super) fn get(
         &self,
         sha256: Sha256Digest,
-        needed: &HashSet<Sha256Digest>,
+        needed: impl FnOnce() -> HashSet<Sha256Digest>,
         fetch: impl FnOnce(&Path) -> Result<(), ServerCallError>,
     ) -> Result<PathBuf, ServerCallError> {
         let path = self.folder.join(FILES).join(sha256.to_string());
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Ok(file) = File::open(&path) {
-            file.set_modified(SystemClock.now().into())?;
-            return Ok(path);
+        let fetching = self.fetching(sha256);
+        let _fetching = lock(&fetching);
+        {
+            let _turn = lock(&self.turn);
+            if let Ok(file) = File::open(&path) {
+                file.set_modified(SystemClock.now().into())?;
+                return Ok(path);
+            }
         }
         let incoming = tempfile::tempdir_in(self.folder.join(INCOMING))?;
         let fetched = incoming.path().join("file");
         fetch(&fetched)?;
+        let _turn = lock(&self.turn);
         fs::rename(&fetched, &path)?;
-        self.evict(sha256, needed)?;
+        self.evict(sha256, &needed())?;
         Ok(path)
+    }
+
+    /// Returns what is held while a file is fetched.
+    fn fetching(&self, sha256: Sha256Digest) -> Arc<Mutex<()>> {
+        let mut fetching = lock(&self.fetching);
+        fetching.retain(|_, other| other.strong_count() > 0);
+        let known = fetching.get(&sha256).and_then(Weak::upgrade);
+        known.unwrap_or_else(|| {
+            let new = Arc::new(Mutex::default());
+            fetching.insert(sha256, Arc::downgrade(&new));
+            new
+        })
     }
 
     /// Removes the files used longest ago until the rest fits.
@@ -112,11 +138,22 @@ impl InputCache {
     }
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
     use super::*;
+
+    /// Far longer than anything that is waited for here.
+    const LIMIT: Duration = Duration::from_secs(60);
 
     fn digest(byte: u8) -> Sha256Digest {
         Sha256Digest::new([byte; 32])
@@ -126,11 +163,11 @@ mod tests {
     fn files_are_fetched_once_and_the_oldest_go_first() {
         let folder = tempfile::tempdir().unwrap();
         let cache = InputCache::open(folder.path(), 25).unwrap();
-        let needed = HashSet::from([digest(1)]);
+        let needed = || HashSet::from([digest(1)]);
         let get = |byte: u8| {
             let mut fetched = false;
             cache
-                .get(digest(byte), &needed, |path| {
+                .get(digest(byte), needed, |path| {
                     fetched = true;
                     Ok(fs::write(path, [byte; 10])?)
                 })
@@ -140,11 +177,35 @@ mod tests {
         assert!(get(1) && get(2) && !get(1) && !get(2));
         assert!(get(3), "30 bytes are too many: 2 is the oldest that is not needed");
         assert!(!get(1) && !get(3) && get(2));
-        let failed = cache.get(digest(9), &needed, |_| Err(ServerCallError::LeaseLost));
+        let failed = cache.get(digest(9), needed, |_| Err(ServerCallError::LeaseLost));
         assert!(matches!(failed, Err(ServerCallError::LeaseLost)));
         assert!(get(9), "a failed fetch leaves nothing");
         assert!(matches!(InputCache::open(folder.path(), 25), Err(CacheError::InUse(_))));
         drop(cache);
         InputCache::open(folder.path(), 25).unwrap();
+    }
+
+    #[test]
+    fn a_slow_file_keeps_only_those_waiting_who_want_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = InputCache::open(folder.path(), 1000).unwrap();
+        let (begun, has_begun) = mpsc::channel();
+        let (other, has_other) = mpsc::channel();
+        let cache = &cache;
+        thread::scope(|scope| {
+            let slow = scope.spawn(move || {
+                cache.get(digest(1), HashSet::new, |path| {
+                    begun.send(()).unwrap();
+                    has_other.recv_timeout(LIMIT).expect("the fast file waits for the slow one");
+                    Ok(fs::write(path, "slow")?)
+                })
+            });
+            has_begun.recv_timeout(LIMIT).unwrap();
+            let again = scope.spawn(move || cache.get(digest(1), HashSet::new, |_| panic!("it is being fetched")));
+            cache.get(digest(2), HashSet::new, |path| Ok(fs::write(path, "fast")?)).unwrap();
+            other.send(()).unwrap();
+            assert_eq!(slow.join().unwrap().unwrap(), again.join().unwrap().unwrap());
+        });
+        assert!(lock(&cache.fetching).values().all(|fetching| fetching.strong_count() == 0));
     }
 }

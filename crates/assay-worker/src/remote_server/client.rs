@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, Weak, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,9 +22,9 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 pub(super) const BEAT_LIMIT: Duration = Duration::from_secs(5);
 /// Time limit for sending a file of evidence.
 const SEND_LIMIT: Duration = Duration::from_secs(600);
-/// Time without a byte after which a download is given up.
-const STALL_LIMIT: Duration = Duration::from_secs(30);
-/// Number of bytes read at once.
+/// Time for each piece of a download, after which it is given up: at 64 KiB, 2 KiB/s must arrive.
+const PIECE_LIMIT: Duration = Duration::from_secs(30);
+/// Number of bytes of a piece.
 const PIECE_BYTES: usize = 64 << 10;
 /// Maximum length of a JSON answer, in bytes.
 const MAX_ANSWER_BYTES: u64 = 8 << 20;
@@ -47,11 +47,19 @@ pub(super) struct ProtocolClient {
     token: Secret,
     /// Number of the registration; 0 before the first.
     generation: AtomicU32,
+    piece_limit: Duration,
 }
 
 impl ProtocolClient {
     pub(super) fn new(agent: Agent, server: &str, token: Secret) -> Self {
-        Self { agent, server: server.trim_end_matches('/').to_owned(), token, generation: AtomicU32::new(0) }
+        let (server, generation) = (server.trim_end_matches('/').to_owned(), AtomicU32::new(0));
+        Self { agent, server, token, generation, piece_limit: PIECE_LIMIT }
+    }
+
+    /// Gives a download up if a piece of 64 KiB takes longer than this.
+    #[cfg(test)]
+    fn with_piece_limit(self, piece_limit: Duration) -> Self {
+        Self { piece_limit, ..self }
     }
 
     /// Sets the registration that further requests belong to.
@@ -110,7 +118,7 @@ impl ProtocolClient {
             let response = self.download(path, None)?;
             let mut target = File::create(file)?;
             let (mut hash, mut left) = (Sha256Writer::default(), limit);
-            for piece in pieces(response)? {
+            for piece in pieces(response, self.piece_limit)? {
                 let piece = piece.map_err(|error| self.unreachable(error))?;
                 left = left
                     .checked_sub(piece.len() as u64)
@@ -218,32 +226,103 @@ impl ProtocolClient {
     }
 }
 
-/// Returns the pieces of a body. One that stalls is an error, however long the whole takes.
-fn pieces(response: Response<Body>) -> io::Result<impl Iterator<Item = io::Result<Vec<u8>>>> {
+/// Returns the pieces of a body, all but the last of [`PIECE_BYTES`]. One that does not arrive within `limit` is an
+/// error, however long the whole takes.
+fn pieces(response: Response<Body>, limit: Duration) -> io::Result<impl Iterator<Item = io::Result<Vec<u8>>>> {
     let mut body = response.into_body().into_reader();
     let (sender, receiver) = mpsc::sync_channel(4);
-    // It ends with the connection, or when nobody takes its pieces any more.
+    let taker = Arc::new(());
+    let is_wanted = Arc::downgrade(&taker);
+    // It ends with the connection, or at the next byte after nobody takes its pieces any more.
     let reading = thread::Builder::new().name("download".to_owned()).spawn(move || {
-        loop {
-            let mut piece = vec![0; PIECE_BYTES];
-            let read = body.read(&mut piece).map(|length| {
-                piece.truncate(length);
-                piece
-            });
-            let is_last = read.as_ref().map_or(true, Vec::is_empty);
-            if sender.send(read).is_err() || is_last {
+        let mut is_over = false;
+        while !is_over {
+            let piece = read_piece(&mut body, &is_wanted);
+            is_over = piece.as_ref().map_or(true, |piece| piece.len() < PIECE_BYTES);
+            if sender.send(piece).is_err() {
                 return;
             }
         }
     });
     drop(reading?);
-    let mut has_failed = false;
+    let mut is_over = false;
     Ok(std::iter::from_fn(move || {
-        if has_failed {
+        let _taker = &taker;
+        if is_over {
             return None;
         }
-        let piece = receiver.recv_timeout(STALL_LIMIT).unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-        has_failed = piece.is_err();
-        Some(piece).filter(|piece| piece.as_ref().map_or(true, |piece| !piece.is_empty()))
+        let piece = receiver.recv_timeout(limit).unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+        is_over = piece.as_ref().map_or(true, |piece| piece.len() < PIECE_BYTES);
+        Some(piece)
     }))
+}
+
+/// Reads a piece, which is shorter than the others only at the end of the body.
+fn read_piece(body: &mut impl Read, is_wanted: &Weak<()>) -> io::Result<Vec<u8>> {
+    let (mut piece, mut length) = (vec![0; PIECE_BYTES], 0);
+    while length < PIECE_BYTES && is_wanted.strong_count() > 0 {
+        match body.read(&mut piece[length..])? {
+            0 => break,
+            read => length += read,
+        }
+    }
+    piece.truncate(length);
+    Ok(piece)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use std::io::{BufRead, BufReader};
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    /// Length that every server here promises, in bytes.
+    const PROMISED: usize = 2 * PIECE_BYTES + 5;
+
+    /// Fetches a file from a server that sends `first` bytes at once and then one every `pause`, until nobody reads.
+    fn fetched(first: usize, pause: Duration, limit: Duration) -> Result<Vec<u8>, ServerCallError> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = format!("http://{}", listener.local_addr().unwrap());
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                thread::spawn(move || answer(stream.unwrap(), first, pause));
+            }
+        });
+        let client = ProtocolClient::new(Agent::new_with_defaults(), &server, Secret::new("token".to_owned()));
+        let (client, folder) = (client.with_piece_limit(limit), tempfile::tempdir().unwrap());
+        let (path, sha256) = (folder.path().join("file"), Sha256Digest::of(vec![7; PROMISED]));
+        client.fetch("/file", (sha256, PROMISED as u64), &path).map(|()| std::fs::read(path).unwrap())
+    }
+
+    fn answer(mut stream: TcpStream, first: usize, pause: Duration) {
+        let request = BufReader::new(stream.try_clone().unwrap()).lines();
+        request.map_while(Result::ok).take_while(|line| !line.is_empty()).for_each(drop);
+        write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {PROMISED}\r\n\r\n").unwrap();
+        stream.write_all(&vec![7; first]).unwrap();
+        for _ in first..PROMISED {
+            thread::sleep(pause);
+            if stream.write_all(&[7]).is_err() {
+                break;
+            }
+        }
+    }
+
+    #[test]
+    fn a_download_that_stops_or_drips_is_given_up() {
+        let limit = Duration::from_millis(200);
+        for (first, pause) in [(0, Duration::from_millis(20)), (PIECE_BYTES + 9, Duration::from_secs(3600))] {
+            let given_up = fetched(first, pause, limit);
+            let Err(ServerCallError::Unreachable { source, .. }) = given_up else { panic!("{given_up:?}") };
+            assert!(source.to_string().contains("timed out"), "{source}");
+        }
+    }
+
+    #[test]
+    fn a_download_that_arrives_is_whole() {
+        let whole = fetched(PROMISED, Duration::ZERO, Duration::from_secs(60)).unwrap();
+        assert_eq!(whole, vec![7; PROMISED]);
+    }
 }

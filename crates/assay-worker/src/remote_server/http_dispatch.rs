@@ -145,14 +145,12 @@ impl HttpDispatch {
     }
 
     fn cached(&self, fence: Fence, (sha256, limit): (Sha256Digest, u64), path: &str) -> Result<PathBuf, SessionError> {
-        let needed = {
-            let mut needed = self.needed.lock().unwrap_or_else(PoisonError::into_inner);
-            needed.entry(fence).or_default().insert(sha256);
-            needed.values().flatten().copied().collect()
-        };
+        let all = || self.needed.lock().unwrap_or_else(PoisonError::into_inner);
+        all().entry(fence).or_default().insert(sha256);
+        let needed = || all().values().flatten().copied().collect();
         let lease = self.lease(fence).map_err(outage)?;
         let fetch = |file: &Path| self.client.fetch(&format!("/leases/{lease}/{path}"), (sha256, limit), file);
-        self.checked(self.cache.get(sha256, &needed, fetch)).map_err(outage)
+        self.checked(self.cache.get(sha256, needed, fetch)).map_err(outage)
     }
 }
 

@@ -172,6 +172,7 @@ fn row(worker: &WorkerRecord) -> Value {
         "trusted": worker.trusted, "created_at": worker.created_at, "expires_at": worker.expires_at,
         "seen_at": worker.seen_at, "shards": worker.shards, "lanes": registration.map(|worker| worker.lanes),
         "labels": registration.map(|worker| worker.labels.clone()).unwrap_or_default(),
+        "runtimes": registration.map(|worker| worker.runtimes.clone()).unwrap_or_default(),
         "version": registration.map(|worker| worker.version.clone()),
     })
 }
@@ -189,12 +190,16 @@ fn table(workers: &[Value]) -> String {
             .collect::<Vec<_>>()
             .join(",")
     };
+    let runtimes = |worker: &Value| {
+        let runtimes = worker["runtimes"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        runtimes.map(|sha256| format!("{sha256:.12}")).collect::<Vec<_>>().join(",")
+    };
     let row = |worker: &Value| {
         let fields = ["name", "state", "lanes", "shards", "seen_at", "version"];
-        fields.iter().map(|field| text(&worker[*field])).chain([labels(worker)]).collect::<Vec<_>>()
+        fields.iter().map(|field| text(&worker[*field])).chain([runtimes(worker), labels(worker)]).collect::<Vec<_>>()
     };
     let rows: Vec<_> = workers.iter().map(row).collect();
-    let heads = ["name", "state", "lanes", "shards", "last seen", "version", "labels"];
+    let heads = ["name", "state", "lanes", "shards", "last seen", "version", "runtimes", "labels"];
     let mut shown = screen::layout().table(&heads, &rows, 0);
     for worker in workers.iter().filter(|worker| worker["reason"].is_string()) {
         shown.push_str(&format!("\n{}: quarantined: {}", text(&worker["name"]), text(&worker["reason"])));

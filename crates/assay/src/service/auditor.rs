@@ -17,11 +17,13 @@ impl EpisodeAuditor for EngineAuditor {
             scenario: &scenario,
             seeds: episode.seeds,
             claimed: &episode.claimed,
+            claim: episode.claim,
             notes: &episode.notes,
             trace: episode.trace.as_deref(),
+            is_same_machine: episode.is_same_machine,
         };
         Ok(match audit(&self.0, reported, episode.restep)? {
-            AuditOutcome::Confirmed => AuditFinding::Confirmed,
+            AuditOutcome::Confirmed { result, shows_end } => AuditFinding::Confirmed { result, shows_end },
             AuditOutcome::Refuted(problem) => AuditFinding::Refuted(problem),
         })
     }

@@ -129,7 +129,8 @@ fn check_job(
     for note in notes {
         match note {
             AttemptNote::Replaced(attempt) => assert!(job.replaced_attempts.contains(attempt), "{id}: {attempt:?}"),
-            AttemptNote::Violated { episode, violation } => {
+            AttemptNote::Failed { .. } => panic!("{id}: {note:?}"),
+            AttemptNote::Violated { episode, violation, .. } => {
                 let found = &job.episode_details[*episode as usize].violations;
                 assert!(
                     found.iter().any(|other| other.clause == violation.clause),

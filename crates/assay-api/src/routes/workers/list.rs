@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use assay_model::Sha256Digest;
 use assay_store::{WorkerRecord, WorkerState};
 use axum::extract::State;
 use jiff::Timestamp;
@@ -50,6 +51,8 @@ pub(in crate::routes) struct WorkerView {
     lanes: Option<u32>,
     /// Labels given by its operator.
     labels: BTreeMap<String, String>,
+    /// SHA-256 of each policy runtime that it has; it runs no policies in others.
+    runtimes: Vec<Sha256Digest>,
     /// Version of its program; `null` if it never registered.
     version: Option<String>,
     /// True if it runs jobs on the same machine fingerprint as this server; `null` if it never registered.
@@ -84,6 +87,7 @@ impl WorkerView {
             shards: worker.shards,
             lanes: registration.map(|worker| worker.lanes),
             labels: registration.map(|worker| worker.labels.clone()).unwrap_or_default(),
+            runtimes: registration.map(|worker| worker.runtimes.clone()).unwrap_or_default(),
             version: registration.map(|worker| worker.version.clone()),
             same_machine: registration.map(|worker| worker.machine.digest() == app.fingerprint.digest()),
         }

@@ -139,7 +139,7 @@ impl SessionRun {
     pub(super) fn replaced(&self) -> Vec<ReplacementReason> {
         let reason = |note: &AttemptNote| match note {
             AttemptNote::Replaced(replaced) => Some(replaced.reason),
-            AttemptNote::Violated { .. } => None,
+            _ => None,
         };
         self.notes().iter().filter_map(reason).collect()
     }

@@ -62,7 +62,7 @@ fn a_violation_stands_when_the_simulator_dies_twice_in_the_same_way() {
 #[test]
 fn a_violation_recorded_by_an_earlier_worker_stands() {
     let mut run = SessionRun::new(vec![Attempt::completed()]);
-    run.earlier = vec![AttemptNote::Violated { episode: 0, violation: violation(CRITICAL) }];
+    run.earlier = vec![AttemptNote::Violated { episode: 0, violation: violation(CRITICAL), origin: None }];
     assert!(stands(&run.result()));
 }
 

@@ -66,7 +66,7 @@ fn a_worker_that_cannot_wait_hands_its_shard_back_in_the_middle_of_an_episode() 
     assert_eq!((next.episodes.as_slice(), next.failures), (&[0][..], 0));
     let noted = next.notes.iter().map(|note| match note {
         AttemptNote::Replaced(replaced) => replaced.reason,
-        AttemptNote::Violated { .. } => panic!("{note:?}"),
+        other => panic!("{other:?}"),
     });
     assert_eq!(noted.collect::<Vec<_>>(), [ReplacementReason::ServiceStopped]);
 }

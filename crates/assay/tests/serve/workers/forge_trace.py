@@ -1,10 +1,10 @@
 """Forges FOLDER/trace.parquet so that it stays consistent in itself, and prints its trace hash.
 
-    forge_trace.py FOLDER action|signal|state|world
+    forge_trace.py FOLDER action|signal|state|world|unstable
 
 `action`: another action in a control step, and the chain of hashes over the recorded states and that action. `signal`: a
 harmless value of a signal in one row. `state`: another position in one row. `world`: the trace is that of another episode, and
-gets the facts of FOLDER/own.parquet.
+gets the facts of FOLDER/own.parquet. `unstable`: it ends in the middle of a control step.
 """
 
 import hashlib
@@ -76,10 +76,16 @@ elif kind == "state":
     change("qpos.0", add(1000, 1e-9))
 elif kind == "world":
     facts = dict(pq.read_schema(folder / "own.parquet").metadata)
+elif kind == "unstable":
+    table = table.slice(0, 1003)
 else:
     raise SystemExit(__doc__)
 
 # The reader of traces knows neither dictionaries nor Snappy.
-forged = table.replace_schema_metadata(facts)
-pq.write_table(forged, folder / "trace.parquet", compression="NONE", use_dictionary=False, write_statistics=False)
+options = {"compression": "NONE", "use_dictionary": False, "write_statistics": False, "store_schema": False}
+forged = table.replace_schema_metadata(None)
+with pq.ParquetWriter(folder / "trace.parquet", forged.schema, **options) as writer:
+    writer.write_table(forged)
+    # Nothing but the facts, as in a real trace.
+    writer.add_key_value_metadata({key: value for key, value in facts.items() if key != b"ARROW:schema"})
 print(next(link for link in reversed(table["trace_hash"].to_pylist()) if link).hex())

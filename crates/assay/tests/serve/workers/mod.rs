@@ -3,8 +3,10 @@
 mod commands;
 mod distrust;
 mod evasions;
+mod evidence;
 mod fixture;
 mod forgeries;
 mod jobs;
 mod leaving;
 mod lies;
+mod unconfirmed;

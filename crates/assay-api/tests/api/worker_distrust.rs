@@ -1,0 +1,274 @@
+//! Limits of a worker's word: failures and violations that no trace shows, notes, and how long a job waits.
+
+use std::sync::atomic::Ordering;
+
+use assay_api::ApiSettings;
+use assay_model::{AttemptNote, EpisodeResult, EpisodeStatus, Sha256Digest, Termination};
+use assay_store::ShardRequest;
+use jiff::SignedDuration;
+use serde_json::json;
+
+use crate::app::TestApp;
+use crate::workers::{HandWorker, failed, job};
+
+/// Longest pause of a worker that claims in vain, and the time in which others confirm a failure, in seconds.
+const LONGEST_S: i64 = 300;
+
+fn completed(episode: u32) -> EpisodeResult {
+    let (status, termination) = (EpisodeStatus::Completed, Termination::Success);
+    EpisodeResult { status, termination, error: None, ..failed(episode) }
+}
+
+/// Returns an app without lanes, whose audits confirm everything, and an admin's key.
+async fn app() -> (TestApp, String) {
+    let app = TestApp::with(ApiSettings { local_lanes: 0, ..ApiSettings::default() });
+    let admin = app.key("ops", "read,verify,admin").await;
+    *app.auditor.0.lock().unwrap() = Ok(None);
+    (app, admin)
+}
+
+async fn recorded(app: &TestApp, id: &str, episode: usize) -> EpisodeResult {
+    app.state.records.episodes(id.parse().unwrap(), 0, 100).await.unwrap().swap_remove(episode)
+}
+
+#[tokio::test]
+async fn a_failure_counts_once_a_second_worker_has_seen_it() {
+    let (app, admin) = app().await;
+    let (one, two) = (HandWorker::new(&app, "one", &admin).await, HandWorker::new(&app, "two", &admin).await);
+    let id = job(&app, &admin, 1).await;
+    let (lease, _) = one.claim().await.unwrap();
+    assert_eq!(one.result(&lease, &failed(0)).await.body["outcomes"][0]["outcome"], "fenced");
+    assert!(one.claim().await.is_none(), "another worker is to confirm it");
+    let (lease, assignment) = two.claim().await.unwrap();
+    assert_eq!(assignment["notes"][0]["reason"], "unconfirmed", "{assignment}");
+    assert_eq!(two.result(&lease, &failed(0)).await.body["outcomes"][0]["outcome"], "new");
+    let result = recorded(&app, &id, 0).await;
+    assert_eq!((result.status, result.unconfirmed.len()), (EpisodeStatus::PolicyError, 0));
+    assert!(result.replaced_attempts[0].evidence.starts_with("worker one alone reported"), "{result:?}");
+}
+
+#[tokio::test]
+async fn a_failure_that_nobody_else_sees_is_a_replaced_attempt() {
+    let (app, admin) = app().await;
+    let (liar, honest) = (HandWorker::new(&app, "liar", &admin).await, HandWorker::new(&app, "honest", &admin).await);
+    let id = job(&app, &admin, 1).await;
+    let (lease, _) = liar.claim().await.unwrap();
+    liar.result(&lease, &failed(0)).await;
+    let (lease, _) = honest.claim().await.unwrap();
+    assert_eq!(honest.result(&lease, &completed(0)).await.body["outcomes"][0]["outcome"], "new");
+    let result = recorded(&app, &id, 0).await;
+    assert_eq!((result.status, result.replaced_attempts.len()), (EpisodeStatus::Completed, 1));
+}
+
+#[tokio::test]
+async fn a_failure_is_unconfirmed_if_nobody_else_runs_the_episode() {
+    let (app, admin) = app().await;
+    let alone = HandWorker::new(&app, "alone", &admin).await;
+    let id = job(&app, &admin, 1).await;
+    let (lease, _) = alone.claim().await.unwrap();
+    assert_eq!(alone.result(&lease, &failed(0)).await.body["outcomes"][0]["outcome"], "new");
+    assert_eq!(recorded(&app, &id, 0).await.unconfirmed, ["worker alone alone reported that the episode failed"]);
+
+    // Another worker is there, but does not take the shard in time.
+    let idle = HandWorker::new(&app, "idle", &admin).await;
+    let id = job(&app, &admin, 1).await;
+    let (lease, _) = alone.claim().await.unwrap();
+    assert_eq!(alone.result(&lease, &failed(0)).await.body["outcomes"][0]["outcome"], "fenced");
+    app.clock.forward(LONGEST_S - 1);
+    assert!(alone.claim().await.is_none());
+    app.clock.forward(1);
+    idle.post("/beat", &json!({ "leases": [], "progress": [] })).await;
+    let (lease, _) = alone.claim().await.unwrap();
+    assert_eq!(alone.result(&lease, &failed(0)).await.body["outcomes"][0]["outcome"], "new");
+    assert_eq!(recorded(&app, &id, 0).await.unconfirmed.len(), 1);
+}
+
+#[tokio::test]
+async fn a_trusted_worker_needs_no_second() {
+    let (app, admin) = app().await;
+    HandWorker::new(&app, "other", &admin).await;
+    let own = HandWorker::trusted(&app, "own", &admin).await;
+    let id = job(&app, &admin, 1).await;
+    let (lease, _) = own.claim().await.unwrap();
+    assert_eq!(own.result(&lease, &failed(0)).await.body["outcomes"][0]["outcome"], "new");
+    let result = recorded(&app, &id, 0).await;
+    assert!(result.unconfirmed.is_empty() && result.replaced_attempts.is_empty(), "{result:?}");
+}
+
+#[tokio::test]
+async fn a_violation_names_its_only_witness_in_the_records_and_nowhere_else() {
+    let (app, admin) = app().await;
+    let stranger = HandWorker::new(&app, "stranger", &admin).await;
+    let own = HandWorker::trusted(&app, "own", &admin).await;
+    job(&app, &admin, 2).await;
+    let note = |episode: u64, clause: &str| {
+        json!({ "note": { "note": "violated", "episode": episode, "violation": {
+            "clause": clause, "level": "critical", "start_s": 0.5, "end_s": 0.6, "value": null, "limit": 1.0,
+            "unit": "m", "robustness": -1.0,
+        }, "origin": { "worker": "own", "claim": 9 } } })
+    };
+    let mut origins = Vec::new();
+    for worker in [&stranger, &own] {
+        let (lease, assignment) = worker.claim().await.unwrap();
+        let episode = assignment["episodes"][0]["episode"].as_u64().unwrap();
+        let path = format!("/leases/{lease}/notes");
+        // The second is the first again.
+        for _ in 0..2 {
+            assert_eq!(worker.post(&path, &note(episode, "zone")).await.status, 204);
+        }
+        let failure = json!({ "note": { "note": "failed", "episode": episode, "code": "exception",
+                                        "origin": { "worker": "own", "claim": 1 } } });
+        assert_eq!(worker.post(&path, &failure).await.status, 400, "only results report failures");
+        assert_eq!(worker.post(&format!("/leases/{lease}/return"), &json!({ "how": "release" })).await.status, 204);
+        app.clock.forward(2);
+        let (again, assignment) = worker.claim().await.unwrap();
+        assert!(!assignment["notes"].to_string().contains("origin"), "{assignment}");
+        let shard = assignment["fence"]["shard"].as_u64().unwrap();
+        let fence = serde_json::from_value(assignment["fence"].clone()).unwrap();
+        let notes = app.state.records.leased_shard(fence).await.unwrap().unwrap().notes;
+        origins.extend(notes.into_iter().filter_map(|note| match note {
+            AttemptNote::Violated { origin, .. } => Some((shard, origin.map(|origin| (origin.worker, origin.claim)))),
+            _ => None,
+        }));
+        drop(again);
+    }
+    origins.sort();
+    let named: Vec<_> = origins.iter().map(|(_, origin)| origin.clone()).collect();
+    assert_eq!(named.iter().flatten().collect::<Vec<_>>(), [&("stranger".to_owned(), 1)], "{origins:?}");
+}
+
+#[tokio::test]
+async fn one_worker_cannot_fill_the_notes_of_an_episode() {
+    let (app, admin) = app().await;
+    let (liar, honest) = (HandWorker::new(&app, "liar", &admin).await, HandWorker::new(&app, "honest", &admin).await);
+    job(&app, &admin, 1).await;
+    let note = |clause: String| {
+        json!({ "note": { "note": "violated", "episode": 0, "violation": {
+            "clause": clause, "level": "critical", "start_s": 0.5, "end_s": 0.6, "value": null, "limit": 1.0,
+            "unit": "m", "robustness": -1.0,
+        } } })
+    };
+    let (lease, _) = liar.claim().await.unwrap();
+    let mut refused = 0;
+    for number in 0..130 {
+        refused +=
+            u32::from(liar.post(&format!("/leases/{lease}/notes"), &note(format!("c{number}"))).await.status == 400);
+    }
+    assert_eq!(refused, 2);
+    liar.post(&format!("/leases/{lease}/return"), &json!({ "how": "release" })).await;
+    let (lease, _) = honest.claim().await.unwrap();
+    assert_eq!(honest.post(&format!("/leases/{lease}/notes"), &note("zone".to_owned())).await.status, 204);
+}
+
+#[tokio::test]
+async fn a_worker_that_hands_a_job_back_gets_it_more_and_more_rarely() {
+    let (app, admin) = app().await;
+    let liar = HandWorker::new(&app, "liar", &admin).await;
+    HandWorker::new(&app, "busy", &admin).await;
+    job(&app, &admin, 1).await;
+    let mut claims = 0;
+    for _ in 0..1000 {
+        if let Some((lease, _)) = liar.claim().await {
+            claims += 1;
+            let how = json!({ "how": "release" });
+            assert_eq!(liar.post(&format!("/leases/{lease}/return"), &how).await.status, 204);
+        }
+        app.clock.forward(1);
+    }
+    assert!((8..=13).contains(&claims), "{claims} claims in 1000 s");
+    // Another job, and the same one once there is nobody else, are no problem.
+    app.clock.forward(LONGEST_S);
+    job(&app, &admin, 1).await;
+    assert!(liar.claim().await.is_some() && liar.claim().await.is_some());
+}
+
+#[tokio::test]
+async fn one_worker_cannot_fail_a_job_while_others_wait_for_it() {
+    let (app, admin) = app().await;
+    let liar = HandWorker::new(&app, "liar", &admin).await;
+    let honest = HandWorker::new(&app, "honest", &admin).await;
+    let id = job(&app, &admin, 1).await;
+    for _ in 0..2 {
+        let (lease, _) = liar.claim().await.unwrap();
+        liar.post(&format!("/leases/{lease}/return"), &json!({ "how": "fail", "reason": "so it is" })).await;
+        assert!(liar.claim().await.is_none());
+        app.clock.forward(31);
+        assert!(liar.claim().await.is_none(), "a failure counts more than a release");
+        app.clock.forward(LONGEST_S);
+    }
+    let (lease, _) = honest.claim().await.unwrap();
+    assert_eq!(honest.result(&lease, &completed(0)).await.body["outcomes"][0]["outcome"], "new");
+    assert_eq!(app.get(&format!("/verify/{id}"), &admin).await.body["progress"]["episodes_done"], 1);
+}
+
+#[tokio::test]
+async fn a_shard_whose_results_cannot_be_audited_is_handed_back() {
+    let (app, admin) = app().await;
+    let worker = HandWorker::new(&app, "one", &admin).await;
+    HandWorker::new(&app, "two", &admin).await;
+    let id = job(&app, &admin, 1).await;
+    *app.auditor.0.lock().unwrap() = Err("the jail does not start");
+    let (lease, _) = worker.claim().await.unwrap();
+    for _ in 0..2 {
+        assert_eq!(worker.result(&lease, &completed(0)).await.status, 503);
+    }
+    let last = worker.result(&lease, &completed(0)).await;
+    assert_eq!((last.status.as_u16(), &last.body["outcomes"][0]["outcome"]), (200, &json!("fenced")), "{}", last.body);
+    assert!(worker.claim().await.is_none(), "it is another worker's turn");
+    app.clock.forward(30);
+    assert!(worker.claim().await.is_none(), "it is another worker's turn");
+    let (now, lease) = (app.state.clock.now(), SignedDuration::from_secs(30));
+    let next = app.state.records.claim_shard(&ShardRequest::new("lane"), now, lease).await.unwrap().unwrap();
+    assert_eq!((next.fence.job_id.to_string(), next.failures), (id, 0));
+}
+
+#[tokio::test]
+async fn a_result_that_is_sent_many_times_is_audited_once() {
+    let (app, admin) = app().await;
+    let worker = HandWorker::new(&app, "one", &admin).await;
+    job(&app, &admin, 1).await;
+    let (lease, _) = worker.claim().await.unwrap();
+    let result = completed(0);
+    let answers = futures_util::future::join_all((0..20).map(|_| worker.result(&lease, &result))).await;
+    let is_new = |answer: &&crate::app::Answer| answer.body["outcomes"][0]["outcome"] == "new";
+    assert_eq!(answers.iter().filter(is_new).count(), 1);
+    assert_eq!(app.auditor.1.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn findings_of_the_server_are_no_notes_of_a_worker() {
+    let (app, admin) = app().await;
+    let worker = HandWorker::new(&app, "one", &admin).await;
+    job(&app, &admin, 1).await;
+    let (lease, _) = worker.claim().await.unwrap();
+    for (reason, status) in [
+        ("worker_quarantined", 400),
+        ("machine_gone", 400),
+        ("lease_expired", 400),
+        ("unconfirmed", 400),
+        ("lane_died", 204),
+        ("outage", 204),
+    ] {
+        let note = json!({ "note": { "note": "replaced", "episode": 0, "reason": reason, "evidence": "e" } });
+        assert_eq!(worker.post(&format!("/leases/{lease}/notes"), &note).await.status, status, "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn evidence_without_results_is_bounded_over_all_claims_of_a_job() {
+    let app = TestApp::with(ApiSettings { local_lanes: 0, max_evidence_bytes: 1000, ..ApiSettings::default() });
+    let admin = app.key("ops", "read,verify,admin").await;
+    let worker = HandWorker::new(&app, "one", &admin).await;
+    job(&app, &admin, 1).await;
+    let mut stored = 0;
+    for number in 0..6 {
+        let (lease, _) = worker.claim().await.unwrap();
+        let file = format!("{number:0600}");
+        let path = format!("/leases/{lease}/evidence/{}", Sha256Digest::of(&file));
+        let status = worker.send("PUT", &path, file).await.status;
+        assert!(status == 204 || status == 413, "{status}");
+        stored += u32::from(status == 204);
+        worker.post(&format!("/leases/{lease}/return"), &json!({ "how": "release" })).await;
+    }
+    assert_eq!(stored, 3, "twice the space of the job");
+}
