@@ -88,6 +88,7 @@ def run(browser: Browser, service: Service) -> dict[str, str]:
     person.close()
     without_javascript(browser, service, key)
     revoke(browser, service, admin)
+    create_worker(admin)
     admin.close()
     return {"key": key, "admin": service.key, "verdict": verdict, "episode": episode}
 
@@ -102,6 +103,20 @@ def make_key(admin: Visitor, name: str) -> str:
         page.get_by_label(scope, exact=True).check()
     page.get_by_role("button", name="Make the key").click()
     return page.locator("code.secret").inner_text()
+
+
+def create_worker(admin: Visitor) -> None:
+    """Creates a worker, whose token is shown once, and revokes it after a question."""
+    page = admin.page
+    page.goto("/ui/workers")
+    page.get_by_label("Name").fill("gpu-07")
+    page.get_by_role("button", name="Create the worker").click()
+    token = page.locator("code.secret").inner_text()
+    page.goto("/ui/workers")
+    assert token not in page.content()
+    page.get_by_role("link", name="Drain or revoke").click()
+    page.get_by_role("button", name="Revoke the worker").click()
+    expect(page.get_by_role("region", name="All workers")).to_contain_text("REVOKED")
 
 
 def refuse_broken(person: Visitor) -> None:

@@ -32,7 +32,7 @@ PAGES = {
     "operator": ("/ui/operator", "admin"),
     "workers": ("/ui/workers", "admin"),
     "webhooks": ("/ui/webhooks", "key"),
-    "arena-submit": ("/ui/arena/cartpole_keepin/submit", "key"),
+    "arena-submit": ("/ui/arena/cartpole_keepin/submit", "admin"),
     "missing": ("/ui/nothing", "key"),
 }
 # Pictures in the documentation: page, theme, width, height.

@@ -71,6 +71,7 @@ DEV_NEEDS = (
     Need("Node.js with npm", functools.partial(command, "node", "npm"), ("nodejs", "npm")),
     Need("Chromium", functools.partial(command, "chromium"), ("chromium",)),
     Need("PostgreSQL", postgresql, ("postgresql",)),
+    Need("ip and ss", functools.partial(command, "ip", "ss"), ("iproute2",)),
 )
 
 

@@ -9,12 +9,15 @@ use assay_model::Fence;
 use assay_store::{Queue, Records, StoreError, Work, WorkerState};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
-use tokio::sync::Notify;
+use tokio::sync::{Mutex as AsyncMutex, Notify};
+use tokio::time::Instant;
 
 /// Maximum number of claims whose evidence is counted.
 const MAX_CLAIMS: usize = 10_000;
 /// Time since its last call after which a worker no longer counts.
 const ABSENT: SignedDuration = SignedDuration::from_secs(90);
+/// Time for which workers that wait share a look into the records.
+const SHARED: Duration = Duration::from_secs(1);
 
 /// The workers on other hosts. Shared by all its clones.
 #[derive(Debug, Clone, Default)]
@@ -26,6 +29,8 @@ struct FleetState {
     policies: Notify,
     /// Wakes those that wait for jobs of policy servers.
     servers: Notify,
+    /// The last look into the records for queued shards, and whether there was one.
+    looked: AsyncMutex<Option<(Instant, bool)>>,
     lanes: AtomicU32,
     /// Bytes of evidence that were sent under each claim.
     evidence: Mutex<HashMap<Fence, u64>>,
@@ -78,7 +83,26 @@ impl WorkerFleet {
         self.0.servers.notify_one();
     }
 
-    /// Waits until woken, at most for `limit`. Returns true if there is a hint of a shard.
+    /// Wakes all waiting workers, since the state of one has changed.
+    pub(crate) fn wake_all(&self) {
+        self.0.policies.notify_waiters();
+        self.0.servers.notify_waiters();
+    }
+
+    /// Returns true if a shard is, or lately was, queued. Many workers may ask at the same time.
+    pub(crate) async fn sees_work(&self, records: &dyn Records) -> Result<bool, StoreError> {
+        let mut looked = self.0.looked.lock().await;
+        match *looked {
+            Some((at, found)) if at.elapsed() < SHARED => Ok(found),
+            _ => {
+                let found = !records.claimable(1).await?.is_empty();
+                *looked = Some((Instant::now(), found));
+                Ok(found)
+            }
+        }
+    }
+
+    /// Waits until woken, at most for `limit`. Returns true if it was: for a shard, or a worker's new state.
     pub(crate) async fn wait(&self, is_server: bool, limit: Duration) -> bool {
         let notify = if is_server { &self.0.servers } else { &self.0.policies };
         tokio::time::timeout(limit, notify.notified()).await.is_ok()

@@ -120,7 +120,7 @@ pub use shard_request::{Confinement, JobDemands, ShardKind, ShardRequest, Worker
 pub use shards::{
     Claim, Lease, MAX_ATTEMPT_NOTES, MAX_LAPSES, MAX_RETRIES, RecordOutcome, ReturnOutcome, ShardRecords,
 };
-pub use site::{Bulletin, Meeting, RequestCounter, RunningEpisode, SITE_LEASE, Site, SiteRecords, UploadCount};
+pub use site::{Bulletin, JobEpisodeProgress, Meeting, RequestCounter, SITE_LEASE, Site, SiteRecords, UploadCount};
 pub use sqlite::{OpenError, RecordCounts, RecordsCopy, SqliteRecords};
 pub use submissions::{ChooseOutcome, SubmissionRecords, SubmitOutcome};
 pub use webhooks::{

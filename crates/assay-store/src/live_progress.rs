@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use assay_model::JobId;
 
-use crate::{Bulletin, RunningEpisode};
+use crate::{Bulletin, JobEpisodeProgress};
 
 /// Time for which the end of an episode is told to other processes.
 const ENDS: Duration = Duration::from_secs(5);
@@ -78,7 +78,7 @@ impl LiveProgress {
         reports.ended.retain(|(at, ..)| at.elapsed() < ENDS);
         bulletin.ended = reports.ended.iter().map(|(_, job, episode)| (*job, *episode)).collect();
         let running = reports.own.iter().flat_map(|(job_id, episodes)| {
-            episodes.values().map(|EpisodeProgress { episode, step, max_steps }| RunningEpisode {
+            episodes.values().map(|EpisodeProgress { episode, step, max_steps }| JobEpisodeProgress {
                 job_id: *job_id,
                 episode: *episode,
                 step: *step,
@@ -92,7 +92,7 @@ impl LiveProgress {
     pub fn hear(&self, bulletins: &[Bulletin]) {
         let mut reports = self.lock();
         reports.others.clear();
-        for RunningEpisode { job_id, episode, step, max_steps } in bulletins.iter().flat_map(|told| &told.running) {
+        for JobEpisodeProgress { job_id, episode, step, max_steps } in bulletins.iter().flat_map(|told| &told.running) {
             let progress = EpisodeProgress { episode: *episode, step: *step, max_steps: *max_steps };
             reports.others.entry(*job_id).or_default().insert(*episode, progress);
         }

@@ -1,7 +1,7 @@
 //! A proxy that breaks a server's connections in chosen ways.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -43,13 +43,22 @@ struct ProxyShared {
 }
 
 impl HttpFaultProxy {
-    /// Starts a proxy on a free port.
+    /// Starts a proxy on a free port of loopback.
     ///
     /// # Panics
     /// Panics if there is none.
     #[must_use]
     pub fn start(server: &str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::start_at(Ipv4Addr::LOCALHOST, server)
+    }
+
+    /// Starts a proxy on a free port of this address of the host.
+    ///
+    /// # Panics
+    /// Panics if there is none.
+    #[must_use]
+    pub fn start_at(address: Ipv4Addr, server: &str) -> Self {
+        let listener = TcpListener::bind((address, 0)).unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let shared = Arc::new(ProxyShared {
             server: server.to_owned(),

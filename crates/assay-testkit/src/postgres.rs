@@ -1,8 +1,9 @@
-//! A PostgreSQL server for tests: in a folder of its own, on a free port of loopback, gone with the test program.
+//! A PostgreSQL server for tests: in a folder of its own, on a free port, gone with the test program.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use crate::own_namespaces::ordinary_user;
 use crate::wait_for;
 
 /// The user of the databases, who needs no password.
@@ -24,7 +26,7 @@ const PORT_ATTEMPTS: u32 = 5;
 /// Maximum time for the server to start, with recovery after a crash.
 const START: Duration = Duration::from_secs(60);
 /// Settings of every server: small, and without anything that works in the background for long.
-const SETTINGS: &str = "listen_addresses = '127.0.0.1'\nunix_socket_directories = ''\nmax_connections = 200\n\
+const SETTINGS: &str = "unix_socket_directories = ''\nmax_connections = 200\n\
                         shared_buffers = 64MB\nlog_min_messages = warning\nlog_min_error_statement = panic\n";
 /// Ends the server of the folder `$1` and removes the folder once the test program has ended, however it ends: its
 /// end of standard input is closed then.
@@ -37,6 +39,7 @@ pub struct Postgres {
     programs: PathBuf,
     /// Removed by the keeper.
     folder: PathBuf,
+    address: Ipv4Addr,
     port: u16,
     databases: AtomicU32,
     keeper: Child,
@@ -69,31 +72,45 @@ impl Postgres {
         Self::start_in(&std::env::temp_dir(), settings)
     }
 
+    /// Like [`Self::start`], at this address of the host; its neighbours may connect.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    #[must_use]
+    pub fn start_at(address: Ipv4Addr, settings: &[(&str, &str)]) -> Self {
+        Self::start_with(&std::env::temp_dir(), address, settings)
+    }
+
     /// Like [`Self::start`], with its files in a new folder in `parent`, which all users can enter.
     ///
     /// # Panics
     /// As [`Self::start`].
     #[must_use]
     pub fn start_in(parent: &Path, settings: &[(&str, &str)]) -> Self {
+        Self::start_with(parent, Ipv4Addr::LOCALHOST, settings)
+    }
+
+    fn start_with(parent: &Path, address: Ipv4Addr, settings: &[(&str, &str)]) -> Self {
         let programs = programs();
         let folder = TempDir::with_prefix_in("assay-postgres-", parent).unwrap().keep();
         if let Some((user, group)) = unprivileged() {
             chown(&folder, Some(user), Some(group)).unwrap();
         }
         let keeper = Command::new("sh").args(["-c", KEEPER, "keeper"]).arg(&folder).stdin(Stdio::piped()).spawn();
-        let mut server = Self { programs, folder, port: 0, databases: AtomicU32::new(0), keeper: keeper.unwrap() };
+        let (databases, keeper) = (AtomicU32::new(0), keeper.unwrap());
+        let mut server = Self { programs, folder, address, port: 0, databases, keeper };
         let data = server.data();
         server.run("initdb", &["-D", &data, "-U", USER, "-A", "trust", "-E", "UTF8", "--locale", "C", "--no-sync"]);
-        let mut text = SETTINGS.to_owned();
+        let mut text = format!("listen_addresses = '{address}'\n{SETTINGS}");
         for (name, value) in settings {
             text.push_str(&format!("{name} = '{value}'\n"));
         }
         server.append("postgresql.conf", &text);
         let users = fs::read_to_string(server.folder.join("data/pg_hba.conf")).unwrap();
-        let locked = format!("host all {LOCKED_USER} 127.0.0.1/32 scram-sha-256\n{users}");
+        let locked = format!("host all {LOCKED_USER} samenet scram-sha-256\n{users}host all all samenet trust\n");
         fs::write(server.folder.join("data/pg_hba.conf"), locked).unwrap();
         for attempt in 1.. {
-            server.port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+            server.port = TcpListener::bind((address, 0)).unwrap().local_addr().unwrap().port();
             server.append("postgresql.conf", &format!("port = {}\n", server.port));
             match server.try_start() {
                 Ok(()) => break,
@@ -114,13 +131,13 @@ impl Postgres {
     /// Returns the address of a database.
     #[must_use]
     pub fn url(&self, database: &str) -> String {
-        format!("postgres://{USER}@127.0.0.1:{}/{database}", self.port)
+        format!("postgres://{USER}@{}:{}/{database}", self.address, self.port)
     }
 
     /// Returns the address of a database for a user who needs a password and has no rights.
     #[must_use]
     pub fn locked_url(&self, database: &str) -> String {
-        format!("postgres://{LOCKED_USER}@127.0.0.1:{}/{database}", self.port)
+        format!("postgres://{LOCKED_USER}@{}:{}/{database}", self.address, self.port)
     }
 
     /// Returns the port.
@@ -194,7 +211,10 @@ impl Postgres {
     }
 
     fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(self.programs.join(program));
+        let program = self.programs.join(program);
+        let words: Vec<&OsStr> = ordinary_user().iter().map(OsStr::new).chain([program.as_os_str()]).collect();
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]);
         command.current_dir(&self.folder).stdin(Stdio::null()).env_remove("PGPASSWORD");
         if let Some((user, group)) = unprivileged() {
             command.uid(user).gid(group);
@@ -225,7 +245,7 @@ fn programs() -> PathBuf {
 
 /// Returns the user and group as which the server runs if this process is root, as which it refuses to run.
 fn unprivileged() -> Option<(u32, u32)> {
-    if !rustix::process::getuid().is_root() {
+    if !rustix::process::getuid().is_root() || !ordinary_user().is_empty() {
         return None;
     }
     let users = BufReader::new(fs::File::open("/etc/passwd").unwrap());

@@ -14,6 +14,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use assay_jail::{default_cache_root, stage_readable};
 
+use crate::own_namespaces::ordinary_user;
 use crate::{jailed, wait_for};
 
 /// Maximum time of a command in the tests, even in a debug build on a busy machine.
@@ -163,7 +164,8 @@ impl Assay {
     pub fn start_in<A: AsRef<Path>>(&self, arguments: &[A], environment: &[(&str, &Path)]) -> Running {
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
         let (stdout, stderr) = (self.path(&format!("{number}.out")), self.path(&format!("{number}.err")));
-        let words: Vec<&OsStr> = self.starter.iter().map(OsStr::new).chain([self.program.as_os_str()]).collect();
+        let starter = ordinary_user().iter().copied().chain(self.starter.iter().map(String::as_str));
+        let words: Vec<&OsStr> = starter.map(OsStr::new).chain([self.program.as_os_str()]).collect();
         let mut command = Command::new(words[0]);
         command.args(&words[1..]);
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ASSAY_")) {

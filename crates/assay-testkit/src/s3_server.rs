@@ -1,6 +1,7 @@
-//! An S3 server for tests: the crate `s3s-fs`, on loopback, with a bucket in a temporary folder.
+//! An S3 server for tests: the crate `s3s-fs`, with a bucket in a temporary folder.
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
@@ -30,18 +31,27 @@ impl S3Server {
     /// The secret of the access key.
     pub const SECRET_KEY: &str = "assay-test-secret-31415926";
 
-    /// Starts a server on a free port.
+    /// Starts a server on a free port of loopback.
     ///
     /// # Panics
     /// Panics if it cannot be started.
     #[must_use]
     pub fn start() -> Self {
+        Self::start_at(Ipv4Addr::LOCALHOST)
+    }
+
+    /// Starts a server on a free port of this address of the host.
+    ///
+    /// # Panics
+    /// Panics if it cannot be started.
+    #[must_use]
+    pub fn start_at(address: Ipv4Addr) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join(Self::BUCKET)).unwrap();
         let mut service = S3ServiceBuilder::new(FileSystem::new(folder.path()).unwrap());
         service.set_auth(SimpleAuth::from_single(Self::ACCESS_KEY, Self::SECRET_KEY));
         let service = service.build();
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let listener = std::net::TcpListener::bind((address, 0)).unwrap();
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (stop, mut stopped) = oneshot::channel();

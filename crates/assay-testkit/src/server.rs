@@ -25,7 +25,16 @@ impl Assay {
     /// Panics if it ends instead.
     #[track_caller]
     pub fn serve(&self, data: &Path, more: &[&str]) -> Server {
-        let mut running = self.begin_serving(data, more);
+        self.serve_at("127.0.0.1:0", data, more)
+    }
+
+    /// Starts `assay serve` at this address and port, and waits until it listens.
+    ///
+    /// # Panics
+    /// Panics if it ends instead.
+    #[track_caller]
+    pub fn serve_at(&self, listen: &str, data: &Path, more: &[&str]) -> Server {
+        let mut running = self.begin_serving_at(listen, data, more);
         let address = wait_for("a server that listens", START_LIMIT, || {
             let log = running.stderr();
             let address = log.lines().find_map(|line| Some(line.split_once(LISTENING)?.1.trim().to_owned()));
@@ -39,7 +48,11 @@ impl Assay {
     /// Starts `assay serve` on a free port.
     #[must_use]
     pub fn begin_serving(&self, data: &Path, more: &[&str]) -> Running {
-        let mut arguments = vec!["serve", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()];
+        self.begin_serving_at("127.0.0.1:0", data, more)
+    }
+
+    fn begin_serving_at(&self, listen: &str, data: &Path, more: &[&str]) -> Running {
+        let mut arguments = vec!["serve", "--listen", listen, "--data", data.to_str().unwrap()];
         // Tests send many requests. A test of the limits overrides these settings: the last value applies.
         arguments.extend([
             "--set",

@@ -3,12 +3,11 @@
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+
+use crate::own_namespaces::{allows, run_again};
 
 /// Environment variable with the mounted folder, for the test that runs on it.
 const MOUNTED: &str = "ASSAY_TEST_SMALL_DISK";
-/// Shell script that mounts a tmpfs of size `$1` at `$2` and executes the remaining arguments.
-const MOUNT: &str = "mount -t tmpfs -o mode=0755,size=\"$1\" small \"$2\" && shift 2 && exec \"$@\"";
 
 /// A folder on a separate disk.
 #[derive(Debug)]
@@ -28,22 +27,10 @@ impl SmallDisk {
         let folder = tempfile::tempdir().unwrap();
         // The user of jails must be able to enter the folder.
         fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        let again = |namespaces: &[&str]| {
-            let mut command = Command::new("unshare");
-            command.args(namespaces).args(["sh", "-c", MOUNT, "sh", &format!("{mib}m")]).arg(folder.path());
-            command.arg(std::env::current_exe().unwrap()).args(["--exact", name, "--nocapture"]);
-            command.env(MOUNTED, folder.path()).output().unwrap()
-        };
-        let mounts = |namespaces: &[&str]| {
-            let tried =
-                Command::new("unshare").args(namespaces).args(["mount", "-t", "tmpfs", "none", "/mnt"]).output();
-            tried.is_ok_and(|tried| tried.status.success())
-        };
         // Without root, a user namespace is needed.
-        let namespaces = if mounts(&["-m"]) { &["-m"][..] } else { &["-r", "-m"] };
-        let done = again(namespaces);
-        let (output, log) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-        assert!(done.status.success() && output.contains("1 passed"), "on a disk of {mib} MiB: {output}\n{log}");
+        let namespaces = if allows(&["-m"], "mount -t tmpfs none /mnt") { &["-m"][..] } else { &["-r", "-m"] };
+        let mount = format!("mount -t tmpfs -o mode=0755,size={mib}m small \"${MOUNTED}\"");
+        run_again(name, namespaces, &mount, (MOUNTED, folder.path()));
     }
 
     /// Returns its folder.

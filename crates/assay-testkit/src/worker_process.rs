@@ -1,11 +1,11 @@
 //! Runs `assay worker` in tests.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::{Assay, Running, wait_for};
 
-/// Maximum time until a worker claims its first shard.
+/// Maximum time until a worker is registered.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
 impl Assay {
@@ -25,25 +25,44 @@ impl Assay {
     /// # Panics
     /// Panics if it ends instead.
     #[track_caller]
-    pub fn work(&self, address: &str, (name, token): (&str, &str), more: &[&str]) -> Running {
-        let mut worker = self.begin_work(address, (name, token), more);
-        wait_for("a worker that runs", START_LIMIT, || {
-            let log = worker.stderr();
-            let runs = log.contains(" runs on 1 lanes\n");
-            assert!(runs || !worker.has_ended(), "the worker ended: {}", worker.stderr());
-            runs.then_some(())
-        });
-        worker
+    pub fn work(&self, address: &str, worker: (&str, &str), more: &[&str]) -> Running {
+        registered(self.begin_work(address, worker, more))
+    }
+
+    /// Like [`Self::work`], with additional environment variables.
+    ///
+    /// # Panics
+    /// As [`Self::work`].
+    #[track_caller]
+    pub fn work_in(&self, address: &str, worker: (&str, &str), environment: &[(&str, &Path)]) -> Running {
+        registered(self.start_in(&self.worker_arguments(address, worker), environment))
     }
 
     /// Starts `assay worker` with one lane and its own cache.
     #[must_use]
-    pub fn begin_work(&self, address: &str, (name, token): (&str, &str), more: &[&str]) -> Running {
-        let file = self.write(&format!("{name}.token"), token);
-        let (server, cache) = (format!("http://{address}"), self.path(&format!("cache-{name}")));
-        let mut arguments = vec!["worker", "--server", &server, "--lanes", "1"];
-        arguments.extend(["--token-file", file.to_str().unwrap(), "--cache", cache.to_str().unwrap()]);
-        arguments.extend(more);
+    pub fn begin_work(&self, address: &str, worker: (&str, &str), more: &[&str]) -> Running {
+        let mut arguments = self.worker_arguments(address, worker);
+        arguments.extend(more.iter().map(PathBuf::from));
         self.start(&arguments)
     }
+
+    fn worker_arguments(&self, address: &str, (name, token): (&str, &str)) -> Vec<PathBuf> {
+        let file = self.write(&format!("{name}.token"), token);
+        let (server, cache) = (format!("http://{address}"), self.path(&format!("cache-{name}")));
+        let mut arguments = ["worker", "--server", &server, "--lanes", "1"].map(PathBuf::from).to_vec();
+        arguments.extend(["--token-file".into(), file, "--cache".into(), cache]);
+        arguments
+    }
+}
+
+/// Waits until a worker is registered.
+#[track_caller]
+fn registered(mut worker: Running) -> Running {
+    wait_for("a worker that runs", START_LIMIT, || {
+        let log = worker.stderr();
+        let runs = log.contains(" runs on 1 lanes\n");
+        assert!(runs || !worker.has_ended(), "the worker ended: {}", worker.stderr());
+        runs.then_some(())
+    });
+    worker
 }

@@ -61,10 +61,13 @@ pub(super) async fn handle(
         if left.is_zero() || app.readiness.get().is_err() {
             return Ok(answer(None, false, began.elapsed()));
         }
-        let is_hinted = app.worker_fleet.wait(request.wanted == WantedShard::Server, left.min(LOOK)).await;
-        record = worker.again(&app).await?;
+        let is_woken = app.worker_fleet.wait(request.wanted == WantedShard::Server, left.min(LOOK)).await;
         // A claim writes, and a thousand idle workers look all the time.
-        looks = is_hinted || !app.records.claimable(1).await?.is_empty();
+        looks = is_woken || app.worker_fleet.sees_work(&*app.records).await?;
+        // The worker's next request meets a change of its state otherwise.
+        if looks {
+            record = worker.again(&app).await?;
+        }
     }
 }
 

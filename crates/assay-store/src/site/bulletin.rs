@@ -24,7 +24,7 @@ pub struct Bulletin {
     /// Bytes announced by all uploads and not written yet.
     pub pending_bytes: u64,
     /// Running episodes whose progress was reported to it.
-    pub running: Vec<RunningEpisode>,
+    pub running: Vec<JobEpisodeProgress>,
     /// Episodes of which it heard lately that they no longer run.
     pub ended: Vec<(JobId, u32)>,
 }
@@ -40,7 +40,7 @@ pub struct UploadCount {
 
 /// Progress of a running episode of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunningEpisode {
+pub struct JobEpisodeProgress {
     /// The job.
     pub job_id: JobId,
     /// Index of the episode.

@@ -4,6 +4,6 @@ mod bulletin;
 mod records;
 mod shared_site;
 
-pub use bulletin::{Bulletin, RunningEpisode, UploadCount};
+pub use bulletin::{Bulletin, JobEpisodeProgress, UploadCount};
 pub use records::{Meeting, RequestCounter, SITE_LEASE, SiteRecords};
 pub use shared_site::Site;

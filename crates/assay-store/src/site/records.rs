@@ -1,4 +1,4 @@
-//! What the server processes of a site share in the records.
+//! The part of the records that the server processes of a site share.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::StoreError;
 /// Time after its last [`SiteRecords::meet`] at which another process may lead.
 pub const SITE_LEASE: Duration = Duration::from_secs(10);
 
-/// What a process learns from [`SiteRecords::meet`].
+/// The knowledge of a process after [`SiteRecords::meet`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Meeting {
     /// True if the process leads the site until [`SITE_LEASE`] has passed.

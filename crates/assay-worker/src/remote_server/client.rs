@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use assay_model::{GENERATION_HEADER, Secret, Sha256Digest, Sha256Writer, WORKER_PROTOCOL_PATH, sanitise};
 use serde::Serialize;
@@ -30,9 +30,13 @@ const PIECE_BYTES: usize = 64 << 10;
 const MAX_ANSWER_BYTES: u64 = 8 << 20;
 /// Maximum length of a message in an error, in bytes.
 const MAX_MESSAGE_BYTES: usize = 500;
-/// Number of tries of a request that failed for a temporary reason, and pause before the second; doubled each time.
-const TRIES: u32 = 4;
+/// Time for which a request that failed for a temporary reason is tried again, and pause before the second try; doubled
+/// each time, up to a maximum.
+const PATIENCE: Duration = Duration::from_millis(1500);
 const PAUSE: Duration = Duration::from_millis(250);
+const MAX_PAUSE: Duration = Duration::from_secs(2);
+/// The same for evidence and results, without which an episode has to run again: less than a lease.
+const PATIENCE_FOR_RESULTS: Duration = Duration::from_secs(20);
 
 /// Sends requests to one server.
 #[derive(Debug)]
@@ -77,14 +81,19 @@ impl ProtocolClient {
         self.read_json(&mut response)
     }
 
+    /// Posts a result and returns the answer. Tries again for a temporary reason.
+    pub(super) fn report<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ServerCallError> {
+        self.patiently(PATIENCE_FOR_RESULTS, || self.post(path, body, Duration::ZERO))
+    }
+
     /// Posts `body`; the answer is empty. Tries again for a temporary reason.
     pub(super) fn tell(&self, path: &str, body: &impl Serialize) -> Result<(), ServerCallError> {
-        self.patiently(|| self.post_within(path, body, ANSWER_LIMIT).map(drop))
+        self.patiently(PATIENCE, || self.post_within(path, body, ANSWER_LIMIT).map(drop))
     }
 
     /// Returns a JSON document. Tries again for a temporary reason.
     pub(super) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ServerCallError> {
-        self.patiently(|| {
+        self.patiently(PATIENCE, || {
             let mut response = self.download(path, Some(ANSWER_LIMIT))?;
             self.read_json(&mut response)
         })
@@ -97,7 +106,7 @@ impl ProtocolClient {
         (sha256, limit): (Sha256Digest, u64),
         file: &Path,
     ) -> Result<(), ServerCallError> {
-        self.patiently(|| {
+        self.patiently(PATIENCE, || {
             let response = self.download(path, None)?;
             let mut target = File::create(file)?;
             let (mut hash, mut left) = (Sha256Writer::default(), limit);
@@ -115,7 +124,7 @@ impl ProtocolClient {
 
     /// Sends the file at `file`. Tries again for a temporary reason.
     pub(super) fn put(&self, path: &str, file: &Path) -> Result<(), ServerCallError> {
-        self.patiently(|| {
+        self.patiently(PATIENCE_FOR_RESULTS, || {
             let source = File::open(file)?;
             let length = source.metadata()?.len();
             let request = self.agent.put(self.url(path)).header("authorization", self.bearer());
@@ -150,14 +159,18 @@ impl ProtocolClient {
         self.answered(request.call())
     }
 
-    fn patiently<T>(&self, request: impl Fn() -> Result<T, ServerCallError>) -> Result<T, ServerCallError> {
-        let (mut pause, mut tries) = (PAUSE, 1);
+    fn patiently<T>(
+        &self,
+        patience: Duration,
+        request: impl Fn() -> Result<T, ServerCallError>,
+    ) -> Result<T, ServerCallError> {
+        let (mut pause, until) = (PAUSE, Instant::now() + patience);
         loop {
             match request() {
-                Err(error) if error.is_temporary() && tries < TRIES => {
-                    tracing::debug!(%error, tries, "request to the server failed, retrying");
+                Err(error) if error.is_temporary() && Instant::now() < until => {
+                    tracing::debug!(%error, "request to the server failed, retrying");
                     thread::sleep(pause);
-                    (tries, pause) = (tries + 1, pause * 2);
+                    pause = MAX_PAUSE.min(pause * 2);
                 }
                 answer => return answer,
             }

@@ -76,6 +76,12 @@ impl HttpDispatch {
         }
     }
 
+    /// Ends waits for shards.
+    #[cfg(test)]
+    pub(super) fn stop(&self) {
+        self.stopping.cancel();
+    }
+
     /// Returns the reason why the worker has to end.
     pub(super) fn refusal(&self) -> Option<String> {
         self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -258,7 +264,7 @@ impl Dispatch for HttpDispatch {
     fn record(&self, fence: Fence, result: &EpisodeResult) -> Result<RecordOutcome, DispatchError> {
         let leased = LeasedResult { lease: self.lease(fence)?, result: result.clone() };
         let request = ResultsRequest { results: vec![leased] };
-        let answer: ResultsAnswer = self.checked(self.client.post("/results", &request, Duration::ZERO))?;
+        let answer: ResultsAnswer = self.checked(self.client.report("/results", &request))?;
         Ok(match answer.outcomes.first() {
             Some(ResultOutcome::New { left_in_shard, left_in_job }) => {
                 RecordOutcome::New { left_in_shard: *left_in_shard, left_in_job: *left_in_job }

@@ -10,6 +10,8 @@ mod http_dispatch;
 mod inputs;
 mod leases;
 mod remote_worker;
+#[cfg(test)]
+mod swarm;
 
 pub use cache::{CacheError, InputCache};
 pub use error::ServerCallError;

@@ -50,7 +50,7 @@ impl WorkerShared {
         }
     }
 
-    /// Queues the episodes again of jobs whose machine is neither that of a server nor that of a worker on another host.
+    /// Queues the episodes again of jobs whose machine is neither a server's nor that of a worker on another host.
     fn unpin_jobs(&self) {
         let (records, now) = (&self.options.records, self.options.clock.now());
         let unpinned = self.wait(async {

@@ -1,8 +1,10 @@
 //! Records the results of a shard's episodes, each as soon as it is complete and its evidence is stored.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -38,6 +40,8 @@ pub(super) struct ShardRecorder<'a> {
     end: AtomicU32,
     /// The folder of the lanes' evidence until it is stored.
     folder: PathBuf,
+    /// Episodes whose evidence could not be stored. Their files are stored at the same time.
+    unstored: Mutex<BTreeSet<u32>>,
     /// Set when the lease is lost.
     cancel: &'a Cancel,
 }
@@ -62,10 +66,12 @@ impl SessionEvents for ShardRecorder<'_> {
         }
         let path = self.folder.join(evidence::folder_of(episode)).join(&file.name);
         self.runner.dispatch.keep(self.fence, file, &path).map_err(|error| {
-            // The result of the note is ignored: the records may be unavailable as well.
-            let evidence = "the episode's evidence could not be stored";
-            let replaced = ReplacedAttempt::new(episode, ReplacementReason::Outage, evidence);
-            drop(self.runner.dispatch.note(self.fence, &AttemptNote::Replaced(replaced)));
+            if self.unstored.lock().unwrap_or_else(PoisonError::into_inner).insert(episode) {
+                // The result of the note is ignored: the records may be unavailable as well.
+                let evidence = "the episode's evidence could not be stored";
+                let replaced = ReplacedAttempt::new(episode, ReplacementReason::Outage, evidence);
+                drop(self.runner.dispatch.note(self.fence, &AttemptNote::Replaced(replaced)));
+            }
             unstored("the evidence", episode, error)
         })
     }
@@ -123,6 +129,7 @@ impl<'a> ShardRecorder<'a> {
             plan: shard.plan,
             end: AtomicU32::new(u32::MAX),
             folder: folder.to_owned(),
+            unstored: Mutex::default(),
             cancel,
         }
     }

@@ -136,6 +136,8 @@ fn an_outage_of_the_bucket_delays_jobs_and_fails_none() {
     proxy.set(HttpFault::Slow(Duration::from_millis(20)));
     let job = client.ended_job(&id, LIMIT);
     assert_eq!((job.status, job.verdict), (JobStatus::Completed, Some(Verdict::Safe)), "{:?}", job.error_message);
+    let replaced = &job.replaced_attempts;
+    assert!(!replaced.is_empty() && replaced.len() < claims(), "once for each claim that failed: {replaced:?}");
     let log = server.log();
     let failures: Vec<_> = log.lines().filter(|line| line.contains("files cannot be stored")).collect();
     assert!(!failures.is_empty() && failures[0].contains("the object store"), "{log}");

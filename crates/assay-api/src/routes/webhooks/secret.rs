@@ -56,7 +56,7 @@ fn may_have_webhooks(caller: &Caller) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Creates a webhook secret of the caller's account. Returns it, and the time until which the previous one, if any, still
+/// Creates a webhook secret of the caller's account. Returns it, and the time until which the previous one, if any,
 /// signs as well.
 ///
 /// # Errors

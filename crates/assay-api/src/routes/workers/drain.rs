@@ -57,6 +57,7 @@ pub(crate) async fn drain_worker(
         let message = format!("the token of worker {name} is refused; create another worker");
         return Err(ApiError::new(ErrorCode::Conflict, message));
     }
+    app.worker_fleet.wake_all();
     tracing::info!(key.id = %caller.key.id, worker = %name, drain, "changed a worker");
     Ok(worker)
 }
