@@ -1,9 +1,9 @@
 //! Migration of a data folder to PostgreSQL and, if wanted, to a bucket.
 //!
 //! The old folder is only read, under its lock. The new data folder has the files that stay in a folder: signing keys,
-//! secrets, scenarios, models, runtimes. It is called `DIR.partial` until everything is done, so no server starts on it.
-//! Evidence and archives are stored first, by their hashes, then the records in one transaction; so whatever is in the
-//! new places is complete at any time, and a migration that ended early goes on where it was.
+//! secrets, scenarios, models, runtimes. It is called `DIR.partial` until everything is done, so that no server starts
+//! on it. Evidence and archives are stored first, by their hashes, then the records in one transaction; so whatever is
+//! in the new places is complete at any time, and a migration that ended early goes on where it was.
 //!
 //! Where to begin: [`migrate`].
 
