@@ -58,8 +58,10 @@ impl ClaimPauses {
         self.claims.remove(&(worker.clone(), job));
     }
 
-    /// Leaves a shard to others for a while. Returns false if it was left to them before.
+    /// Leaves a shard to others for a while, also to those who left it to this worker before: otherwise a shard of
+    /// several failures would wait for nobody. Returns false if it was left to others before.
     pub(crate) fn leave_to_others(&mut self, worker: &WorkerName, shard: ExcludedShards, now: Timestamp) -> bool {
+        self.confirmations.retain(|(name, other), _| name == worker || *other != shard);
         if self.confirmations.len() >= MAX_ENTRIES {
             self.confirmations.clear();
         }
@@ -155,5 +157,9 @@ mod tests {
         assert!(!pauses.leave_to_others(&worker(), shard, at(300)));
         pauses.confirmed(shard);
         assert!(pauses.leave_to_others(&worker(), shard, at(300)));
+        let other = WorkerName::parse("other").unwrap();
+        assert!(pauses.leave_to_others(&other, shard, at(301)));
+        assert_eq!(pauses.excluded(&worker(), 0, at(301)), [], "one of them has to run it");
+        assert_eq!(pauses.excluded(&other, 0, at(301)), [shard]);
     }
 }

@@ -48,6 +48,33 @@ async fn a_failure_counts_once_a_second_worker_has_seen_it() {
 }
 
 #[tokio::test]
+async fn a_policy_that_always_fails_does_not_wait_for_long() {
+    let (app, admin) = app().await;
+    let workers = [HandWorker::new(&app, "one", &admin).await, HandWorker::new(&app, "two", &admin).await];
+    let id = job(&app, &admin, 8).await;
+    let count = async || app.state.records.episodes(id.parse().unwrap(), 0, 100).await.unwrap().len();
+    // Each runs what it gets, as a lane does: episode after episode, until a result is fenced.
+    for _ in 0..20 {
+        for worker in &workers {
+            worker.post("/beat", &json!({ "leases": [], "progress": [] })).await;
+            let Some((lease, assignment)) = worker.claim().await else { continue };
+            for episode in assignment["episodes"].as_array().unwrap() {
+                let episode = u32::try_from(episode["episode"].as_u64().unwrap()).unwrap();
+                let answer = worker.result(&lease, &failed(episode)).await.body;
+                if answer["outcomes"][0]["outcome"] != "new" {
+                    break;
+                }
+            }
+        }
+        app.clock.forward(2);
+    }
+    assert_eq!(count().await, 8, "within 40 s");
+    for episode in 0..8 {
+        assert!(recorded(&app, &id, episode).await.unconfirmed.is_empty(), "the workers confirm each other");
+    }
+}
+
+#[tokio::test]
 async fn a_failure_that_nobody_else_sees_is_a_replaced_attempt() {
     let (app, admin) = app().await;
     let (liar, honest) = (HandWorker::new(&app, "liar", &admin).await, HandWorker::new(&app, "honest", &admin).await);

@@ -17,6 +17,7 @@ use crate::interrupt::cancel_on_signal;
 use crate::options::IsolationArgs;
 use crate::screen;
 use crate::service::file_storage::bucket_of;
+use crate::service::service_records::SITE_FILE;
 
 /// Maximum number of problems that are printed; `--json` lists all.
 const SHOWN: usize = 20;
@@ -63,8 +64,10 @@ pub(crate) fn run(arguments: &BackupArgs) -> Result<ExitStatus, Failure> {
 }
 
 fn create_backup(arguments: &BackupArgs, data: &Path, to: &Path) -> Result<ExitStatus, Failure> {
-    let has_records = data.join(RecordsCopy::FILE_NAME).is_file();
-    if arguments.store.is_some() || (!has_records && data.join(ARTIFACT_SECRET).is_file()) {
+    let has = |name: &str| data.join(name).is_file();
+    // An old `assay.db` beside the records on a server is of no use.
+    let is_on_server = has(SITE_FILE) || (has(ARTIFACT_SECRET) && !has(RecordsCopy::FILE_NAME));
+    if arguments.store.is_some() || is_on_server {
         let data = data.display();
         return Err(Failure::Usage(anyhow!(
             "the records of {data} are in PostgreSQL: copy the database with `pg_dump --format=custom` first, then {data} \

@@ -11,7 +11,7 @@ mod preflights;
 mod publisher;
 pub(crate) mod replayer;
 mod run;
-mod service_records;
+pub(crate) mod service_records;
 mod shutdown;
 mod startup;
 mod state;

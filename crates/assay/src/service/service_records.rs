@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use assay_api::{FolderLocks, OsEntropy};
 use assay_model::{Entropy, ErrorChain};
 use assay_store::sqlite::DataLock;
@@ -18,7 +18,7 @@ use crate::settings::Settings;
 /// The entry in the lock file of the data folder.
 const HOLDER: &str = "assay serve";
 /// File in the data folder with the id of the shared records that its files belong to.
-const SITE_FILE: &str = "site";
+pub(crate) const SITE_FILE: &str = "site";
 
 /// The open records, and what this server shares with others.
 pub(super) struct ServiceRecords {
@@ -50,6 +50,13 @@ impl ServiceRecords {
                 Self { health: records.health(), records, site, locks, lock: Some(lock) }
             }
             None => {
+                let file = data.join(SITE_FILE);
+                ensure!(
+                    !file.exists(),
+                    "the files of this data folder belong to the jobs of a database on a server: set store.url or, if that \
+                     database is gone for good, delete {}",
+                    file.display()
+                );
                 let records = SqliteRecords::open(data, HOLDER)?;
                 if let Err(error) = records.hold_reserve(settings.limits.disk.records_reserve_mib << 20) {
                     let why = ErrorChain(&error);

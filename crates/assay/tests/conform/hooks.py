@@ -23,6 +23,8 @@ FACTS = json.loads(os.environ["ASSAY_FUZZ_FACTS"])
 ARCHIVE = Binary(base64.b64decode(FACTS["archive"]))
 # Parts of a form with an address that the service dials, and an address that it may.
 DIALLED = {"policy_url": FACTS["server"], "callback_url": FACTS.get("receiver")}
+# Forms that need a policy, in one of several parts.
+NEED_POLICY = ("/verify", "/preflight")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 # What is true of valid requests but stands in no schema, so that a refusal would be no mistake of the service.
@@ -85,6 +87,9 @@ def before_call(context, case, kwargs):
     if isinstance(case.body, dict):
         # A copy: generated cases share their parts.
         case.body = complete(dict(case.body), positive)
+        if positive and case.operation.path in NEED_POLICY and not {"policy", "policy_url"} & set(case.body):
+            # Needed, but an `anyOf` that says so is more than generators of clients understand.
+            case.body["policy"] = ARCHIVE
     # A stream of a job that waits would not end.
     streams = case.operation.path.endswith("/events")
     erases = case.operation.method.upper() == "DELETE"
@@ -111,9 +116,6 @@ def complete(body, positive):
             body[name] = DIALLED[name]
         if body[name] is None:
             del body[name]
-    if positive and not {"policy", "policy_url"} & set(body) and "scenario" in body:
-        # Needed, but an `anyOf` that says so is more than generators of clients understand.
-        body["policy"] = ARCHIVE
     for name, value in VALID.items():
         if isinstance(body.get(name), (bytes, Binary)) or (positive and body.get(name) is not None):
             body[name] = value

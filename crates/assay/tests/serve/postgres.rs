@@ -60,7 +60,7 @@ fn a_job_runs_with_its_records_on_postgresql() {
 
     // A server with its records in the folder is refused, and the records are the same after a restart.
     let second = assay.begin_serving(&assay.path("data"), &[]).wait(STOP_LIMIT);
-    assert!(second.code != 0 && second.stderr.contains("in use by assay serve"), "{second:?}");
+    assert!(second.code != 0 && second.stderr.contains("set store.url"), "{second:?}");
     assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
     let (server, client) = serve(&assay, &url);
     assert_eq!(client.job(&id).verdict, Some(Verdict::Safe));
