@@ -87,7 +87,7 @@ async fn a_policy_is_submitted_to_the_open_season() {
     let browser = sign_in(&app, &app.key("lab", "read,submit").await).await;
     let (board, page) = ("/ui/arena/cartpole_keepin", "/ui/arena/cartpole_keepin/submit");
     let shown = open(&app, page, &browser.cookie).await;
-    assert!(html(&shown).contains("Open the first season"));
+    assert!(html(&shown).contains("opens the scenario’s first season"));
     assert!(
         html(&open(&app, board, &browser.cookie).await).contains("This scenario has no season"),
         "a look opens none"
