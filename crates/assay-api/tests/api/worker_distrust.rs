@@ -75,7 +75,7 @@ async fn a_policy_that_always_fails_does_not_wait_for_long() {
 }
 
 #[tokio::test]
-async fn a_failure_that_nobody_else_sees_is_a_replaced_attempt() {
+async fn an_episode_that_succeeds_on_another_worker_lists_the_failure_as_a_replaced_attempt() {
     let (app, admin) = app().await;
     let (liar, honest) = (HandWorker::new(&app, "liar", &admin).await, HandWorker::new(&app, "honest", &admin).await);
     let id = job(&app, &admin, 1).await;
@@ -88,7 +88,7 @@ async fn a_failure_that_nobody_else_sees_is_a_replaced_attempt() {
 }
 
 #[tokio::test]
-async fn a_failure_is_unconfirmed_if_nobody_else_runs_the_episode() {
+async fn a_failure_is_unconfirmed_if_no_other_worker_runs_the_episode() {
     let (app, admin) = app().await;
     let alone = HandWorker::new(&app, "alone", &admin).await;
     let id = job(&app, &admin, 1).await;

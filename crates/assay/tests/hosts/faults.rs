@@ -28,9 +28,9 @@ pub(crate) enum Fault {
     BucketSlow,
     BucketUnplugged,
     WorkerUnplugged(usize),
-    /// What the worker sends is lost.
+    /// Packets from the worker to the server are lost; those in the other direction arrive.
     RequestsLost(usize),
-    /// What the worker is sent is lost.
+    /// Packets from the server to the worker are lost; those in the other direction arrive.
     AnswersLost(usize),
     WorkerReset(usize),
     /// Until others have its shards.

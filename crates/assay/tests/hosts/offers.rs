@@ -52,7 +52,7 @@ pub(crate) struct Offer {
     pub(crate) expected: Option<Expected>,
 }
 
-/// What one machine finds.
+/// Verdict, scores and trace hashes of the same job on one machine.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Expected {
     verdict: Option<Verdict>,

@@ -111,7 +111,7 @@ fn a_failure_that_two_workers_report_is_the_policys() {
 }
 
 #[test]
-fn a_failure_that_only_one_worker_can_report_blames_nobody() {
+fn without_a_second_worker_a_failure_makes_the_verdict_inconclusive_and_unconfirmed() {
     let assay = assay();
     let (server, client) = lanes_elsewhere(&assay, &["workers.restep_one_in=0"]);
     let run = HonestRun::record(&assay, (&server, &client), "reference");
