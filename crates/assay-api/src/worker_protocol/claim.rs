@@ -116,13 +116,9 @@ async fn next(app: &App, worker: &WorkerRecord, request: &ClaimRequest) -> Resul
 
 /// Returns true if the worker reported a failure in this shard that another is to confirm.
 fn is_left_to_others(app: &App, worker: &WorkerRecord, claim: &Claim) -> bool {
-    // A failure of an episode that has a result by now needs no confirmation any more.
-    let is_own = |note: &AttemptNote| match note {
-        AttemptNote::Failed { episode, origin, .. } => {
-            origin.worker == worker.name.as_str() && claim.episodes.contains(episode)
-        }
-        AttemptNote::Replaced(_) | AttemptNote::Violated { .. } => false,
-    };
+    let name = worker.name.as_str();
+    // The notes are those of the episodes that have no result.
+    let is_own = |note: &AttemptNote| matches!(note, AttemptNote::Failed { origin, .. } if origin.worker == name);
     let shard = ExcludedShards { job: claim.fence.job_id, shard: Some(claim.fence.shard) };
     claim.notes.iter().any(is_own) && app.worker_fleet.pauses().leave_to_others(&worker.name, shard, app.clock.now())
 }
