@@ -56,6 +56,7 @@ pub(super) async fn handle(
         wall_budget_s: app.settings.job.wall_budget_s.get().as_secs_f64(),
         wall_budget_per_simulated_s: f64::from(app.settings.job.wall_budget_per_simulated_s),
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        packed_evidence: true,
     }))
 }
 

@@ -73,7 +73,7 @@ impl RemoteWorker {
         let client = Arc::new(ProtocolClient::new(options.agent, &options.server, options.token));
         let request = RegisterRequest { protocol: WORKER_PROTOCOL, registration: options.registration };
         let answer: RegisterAnswer = client.post("/register", &request, Duration::ZERO)?;
-        client.set_generation(answer.generation);
+        client.begin_registration(&answer);
         let wall_budget = wall_budget(&answer)?;
         let (engine, stopping) = (Arc::new(options.engine.with_wall_budget(wall_budget)), Cancel::new());
         let inputs = (options.cache, options.scenarios);
