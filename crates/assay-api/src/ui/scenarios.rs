@@ -2,12 +2,13 @@
 
 use askama::Template;
 use assay_model::{ScenarioCard, Scope, sanitise};
-use assay_store::CommunityFilter;
+use assay_store::{CommunityFilter, CommunityScenario};
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::page::{PageFrame, failure, page, to_sign_in};
+use super::units::count;
 use super::viewer::{MaybeViewer, Viewer};
 use crate::http::ApiError;
 use crate::state::App;
@@ -39,20 +40,30 @@ struct WantedScenarios {
 }
 
 /// A scenario in the gallery.
-struct ScenarioTile {
-    id: String,
-    name: String,
-    description: String,
-    difficulty: u8,
-    time_limit: u32,
-    cameras: usize,
-    clauses: usize,
+pub(super) struct ScenarioTile {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) difficulty: u8,
+    pub(super) time_limit: u32,
+    pub(super) cameras: usize,
+    pub(super) clauses: usize,
     /// Address of its picture.
-    picture: Option<String>,
+    pub(super) picture: Option<String>,
+    /// Account, number of verifications and tags of a published scenario.
+    pub(super) published: Option<(String, String, String)>,
 }
 
 impl ScenarioTile {
-    fn new(app: &App, card: &ScenarioCard) -> Self {
+    /// Describes a published scenario.
+    pub(super) fn published(app: &App, scenario: &CommunityScenario) -> Self {
+        let tags = sanitise(&scenario.tags.join(", "), usize::MAX);
+        let author = scenario.account.to_string();
+        let published = Some((author, count(scenario.evaluations, "verification"), tags));
+        Self { published, ..Self::new(app, &scenario.card) }
+    }
+
+    pub(super) fn new(app: &App, card: &ScenarioCard) -> Self {
         let spec = app.catalog.spec(&card.id);
         let picture = app.scenario_files.picture(card.digest).is_some();
         Self {
@@ -64,6 +75,7 @@ impl ScenarioTile {
             cameras: spec.as_ref().map_or(0, |spec| spec.cameras.len()),
             clauses: spec.as_ref().map_or(0, |spec| spec.clauses.len()),
             picture: picture.then(|| app.settings.address(&app.signer.sign_thumbnail(card.digest, app.clock.now()))),
+            published: None,
         }
     }
 }
@@ -95,7 +107,7 @@ async fn show(app: &App, viewer: &Viewer, wanted: WantedScenarios) -> Result<Res
             collections: app.catalog.collections().iter().map(|one| (one.id.clone(), name(&one.name))).collect(),
             wanted,
             tiles,
-            published: published.iter().map(|scenario| ScenarioTile::new(app, &scenario.card)).collect(),
+            published: published.iter().map(|scenario| ScenarioTile::published(app, scenario)).collect(),
             published_total,
         },
     ))
