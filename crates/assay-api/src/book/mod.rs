@@ -38,6 +38,13 @@ pub(crate) fn pages() -> &'static [BookPage] {
     &PAGES
 }
 
+/// Returns the content of the section with this anchor, up to the next heading of its level: HTML, escaped.
+pub(crate) fn section(page_name: &str, id: &str) -> Option<&'static str> {
+    let (_, rest) = page(page_name)?.html.split_once(&format!("<h2 id=\"{id}\">"))?;
+    let (_, content) = rest.split_once("</h2>")?;
+    content.split("<h2").next()
+}
+
 /// Returns the page with this name.
 pub(crate) fn page(name: &str) -> Option<&'static BookPage> {
     pages().iter().find(|page| page.name == name)

@@ -10,6 +10,8 @@ const MAX_HITS: usize = 30;
 const EXCERPT_CHARS: usize = 220;
 /// Number of them before the first word.
 const LEAD_CHARS: usize = 60;
+/// The page whose sections come last, because they mention everything.
+const CHANGELOG: &str = "changelog";
 const TITLE_POINTS: usize = 20;
 const HEADING_POINTS: usize = 8;
 /// Maximum number of occurrences that count.
@@ -62,6 +64,9 @@ fn hit(page: &'static BookPage, section: &'static Section, words: &[String]) -> 
         points += count.min(MAX_OCCURRENCES);
         points += if is_in_heading { HEADING_POINTS } else { 0 };
         points += if title.contains(&**word) { TITLE_POINTS } else { 0 };
+    }
+    if page.name == CHANGELOG {
+        points = 0;
     }
     let address = if section.id.is_empty() { page.name.to_owned() } else { format!("{}#{}", page.name, section.id) };
     Some(BookHit { page, address, section: &section.title, excerpt: excerpt(&section.text, words), points })

@@ -10,6 +10,7 @@ pub(crate) mod arena_submit;
 mod assets;
 mod board_line;
 pub(crate) mod cancel;
+pub(crate) mod cheats;
 pub(crate) mod collections;
 pub(crate) mod community;
 pub(crate) mod docs;

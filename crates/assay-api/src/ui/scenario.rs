@@ -10,9 +10,11 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
+use super::cheats::cheats;
 use super::community::may_delete;
 use super::job_line::in_words;
 use super::page::{PageFrame, failure, page, to_sign_in};
+use super::scenarios::ScenarioTile;
 use super::viewer::{MaybeViewer, Viewer};
 use crate::http::ApiError;
 use crate::routes::Query;
@@ -34,6 +36,9 @@ struct ScenarioPage {
     /// Account, number of verifications and tags of a published scenario.
     published: Option<(String, u64, String)>,
     may_delete: bool,
+    has_cheats: bool,
+    /// Address of its picture.
+    picture: Option<String>,
 }
 
 /// A policy to start from.
@@ -141,6 +146,8 @@ async fn show(app: &App, viewer: &Viewer, id: &str, query: Option<&str>) -> Resu
             versions: versions.into_iter().map(|one| (one.version, in_words(one.published_at))).collect(),
             may_delete: published.as_ref().is_some_and(|(author, ..)| may_delete(viewer, author)),
             published,
+            has_cheats: cheats(card.id.as_str()).is_some(),
+            picture: ScenarioTile::new(app, &card).picture,
             card,
         },
     ))

@@ -21,7 +21,7 @@ struct StoragePage {
     min_free: String,
     is_low: bool,
     evidence: String,
-    evidence_jobs: String,
+    evidence_jobs: u64,
     rules: [RetentionLine; 3],
     /// Largest size of all evidence.
     evidence_cap: Option<String>,
@@ -54,7 +54,7 @@ async fn show(app: &App, viewer: &Viewer) -> Result<Response, ApiError> {
             min_free: bytes_in_words(report.min_free_bytes),
             is_low: report.free_bytes.is_none_or(|free| free < report.min_free_bytes),
             evidence: bytes_in_words(report.evidence_bytes),
-            evidence_jobs: count(report.evidence_jobs, "job"),
+            evidence_jobs: report.evidence_jobs,
             rules: rules(&report),
             evidence_cap: report.retention.evidence_max_bytes.map(bytes_in_words),
             every: format!("{} s", report.retention.every_s),
@@ -66,7 +66,7 @@ async fn show(app: &App, viewer: &Viewer) -> Result<Response, ApiError> {
 fn rules(report: &StorageReport) -> [RetentionLine; 3] {
     let kept = |days: Option<f64>, after: &str| match days {
         Some(days) => format!("{days} days after {after}"),
-        None => "for ever".to_owned(),
+        None => "forever".to_owned(),
     };
     let removed = |number: u64, words: String| if number == 0 { "nothing".to_owned() } else { words };
     let (rules, next) = (&report.retention, &report.next_removal);

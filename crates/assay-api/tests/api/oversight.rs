@@ -118,7 +118,7 @@ async fn storage_shows_what_is_kept_and_what_is_removed_next() {
     app.clock.forward(1000);
     assert_eq!(due(&report().await), [1, 1]);
     let page = look(&app, &admin, "/ui/storage").await;
-    for part in ["<td>1 job, 2.9 KiB</td>", "0.01 days after the end of the job", "<td>1 job</td>", "for ever"] {
+    for part in ["<td>1 job, 2.9 KiB</td>", "0.01 days after the end of the job", "<td>1 job</td>", "forever"] {
         assert!(page.contains(part), "{part} is missing in {page}");
     }
     // What was announced is what the next round does.

@@ -1,6 +1,7 @@
 //! `GET /servers`: the servers that share the records, their lanes, and the episodes that run.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use assay_model::{AccountId, JobId, JobKind};
 use assay_store::{Bulletin, JobEpisodeProgress};
@@ -109,10 +110,11 @@ async fn entry(
 ) -> Result<ServerEntry, ApiError> {
     let mut episodes = Vec::new();
     for JobEpisodeProgress { job_id, episode, step, max_steps } in told.running.iter().copied().take(MAX_EPISODES) {
-        if !jobs.contains_key(&job_id) {
-            jobs.insert(job_id, look_up(app, caller, job_id).await?);
-        }
-        if let Some(Some((account, scenario))) = jobs.get(&job_id) {
+        let known = match jobs.entry(job_id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(free) => free.insert(look_up(app, caller, job_id).await?),
+        };
+        if let Some((account, scenario)) = known {
             let (account, scenario) = (account.clone(), scenario.clone());
             episodes.push(LiveEpisode { job_id, account, scenario, episode, step, max_steps });
         }
