@@ -33,19 +33,19 @@ mod tests {
 
     #[test]
     fn every_link_within_the_book_has_its_target() {
-        for page in pages() {
-            for part in page.html.split("href=\"").skip(1) {
+        for shown in pages() {
+            for part in shown.html.split("href=\"").skip(1) {
                 let url = part.split('"').next().unwrap_or_default();
                 if url.starts_with("http") {
                     continue;
                 }
                 let (name, anchor) = url.split_once('#').unwrap_or((url, ""));
-                let target = if name.is_empty() { Some(page) } else { page(name) };
+                let target = if name.is_empty() { Some(shown) } else { page(name) };
                 let found = target
                     .is_some_and(|target| anchor.is_empty() || target.html.contains(&format!(" id=\"{anchor}\"")));
-                assert!(found, "{}: {url}", page.name);
+                assert!(found, "{}: {url}", shown.name);
             }
-            assert!(!page.title.is_empty() && page.html.len() > 100, "{}", page.name);
+            assert!(!shown.title.is_empty() && shown.html.len() > 100, "{}", shown.name);
         }
     }
 }
