@@ -1989,7 +1989,7 @@ class NewWorkerRequest:
 
 @dataclass(frozen=True)
 class NextRemoval:
-    """What the next round of maintenance removes, as of now; at most about a thousand of each."""
+    """The removals of the next round of maintenance, as of now; at most about a thousand of each kind."""
 
     evidence_bytes: int
     """Size of that evidence, in bytes."""
@@ -2783,6 +2783,8 @@ class ScenarioSpec:
     """Task in words, as passed to the policy."""
     observation: list[ObservationArray]
     """Arrays of the observation, in order."""
+    robots: list[str]
+    """Ids of the models of its robots, each once; empty if the scenario brings its own bodies."""
     stages: list[StagePoints]
     """Stages of the task, with their points."""
     time_limit_s: int
@@ -2811,6 +2813,7 @@ class ScenarioSpec:
             images=_one(ImageCost, data.get("images")),
             instruction=data.get("instruction"),
             observation=_list(ObservationArray, data.get("observation")),
+            robots=data.get("robots"),
             stages=_list(StagePoints, data.get("stages")),
             time_limit_s=data.get("time_limit_s"),
             timestep_s=data.get("timestep_s"),

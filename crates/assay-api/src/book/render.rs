@@ -4,24 +4,16 @@ use std::collections::BTreeMap;
 
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
-use super::BookPage;
-use super::search::Section;
+use super::page::{BookHeading, BookPage, BookSection};
+use super::sources;
 
 /// Folder of the pictures, as pages name it.
 const IMAGES: &str = "images/";
 
-/// A heading of a page.
-#[derive(Debug)]
-pub(crate) struct BookHeading {
-    /// Its anchor.
-    pub(crate) id: String,
-    pub(crate) text: String,
-}
-
 /// Renders a page; `titles` are those of all pages by name.
 pub(super) fn page(name: &'static str, text: &'static str, titles: &BTreeMap<&'static str, &'static str>) -> BookPage {
     let events: Vec<Event<'_>> = Parser::new_ext(text, Options::ENABLE_TABLES).collect();
-    let mut renderer = Renderer {
+    let mut renderer = BookRenderer {
         titles,
         out: Vec::new(),
         headings: Vec::new(),
@@ -30,24 +22,24 @@ pub(super) fn page(name: &'static str, text: &'static str, titles: &BTreeMap<&'s
         tables: 0,
     };
     let title = plain_title(titles.get(name).copied().unwrap_or(name));
-    renderer.sections.push(Section { id: String::new(), title: title.clone(), text: String::new() });
+    renderer.sections.push(BookSection { id: String::new(), title: title.clone(), text: String::new() });
     renderer.walk(events);
     let mut html = String::new();
     html::push_html(&mut html, renderer.out.into_iter());
     BookPage { name, title, html, headings: renderer.headings, sections: renderer.sections }
 }
 
-struct Renderer<'a> {
+struct BookRenderer<'a> {
     titles: &'a BTreeMap<&'static str, &'static str>,
     out: Vec<Event<'a>>,
     headings: Vec<BookHeading>,
-    sections: Vec<Section>,
+    sections: Vec<BookSection>,
     /// Number of headings by slug.
     slugs: BTreeMap<String, usize>,
     tables: usize,
 }
 
-impl<'a> Renderer<'a> {
+impl<'a> BookRenderer<'a> {
     fn walk(&mut self, events: Vec<Event<'a>>) {
         let mut events = events.into_iter();
         while let Some(event) = events.next() {
@@ -113,7 +105,7 @@ impl<'a> Renderer<'a> {
         if level == HeadingLevel::H2 {
             self.headings.push(BookHeading { id: id.clone(), text: text.clone() });
         }
-        self.sections.push(Section { id: id.clone(), title: text, text: String::new() });
+        self.sections.push(BookSection { id: id.clone(), title: text, text: String::new() });
         let tag = Tag::Heading { level, id: Some(id.clone().into()), classes: Vec::new(), attrs: Vec::new() };
         self.out.push(Event::Start(tag));
         self.out.extend(inner.into_iter().filter(|event| !matches!(event, Event::Start(_) | Event::End(_))));
@@ -161,7 +153,7 @@ impl<'a> Renderer<'a> {
     }
 
     fn image(&mut self, url: &str, words: &str) {
-        let Some(name) = url.strip_prefix(IMAGES).filter(|name| super::image(name).is_some()) else { return };
+        let Some(name) = url.strip_prefix(IMAGES).filter(|name| sources::image(name).is_some()) else { return };
         let tag = Tag::Image {
             link_type: pulldown_cmark::LinkType::Inline,
             dest_url: format!("images/{name}").into(),
@@ -204,7 +196,6 @@ fn is_image_end(event: &Event<'_>) -> bool {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::pages;
     use super::page;
 
     const TEXT: &str = "# Title `x`\n<!-- unchecked: y -->\n\n## A `b` & c: d\n\n<b>raw</b> [stl.md](stl.md#words) \
@@ -233,24 +224,6 @@ mod tests {
         }
         for part in ["<b>", "<!--", "unchecked", "<script", "javascript:", "<img", "x.yaml", "<h1"] {
             assert!(!found.html.contains(part), "{part} in {}", found.html);
-        }
-    }
-
-    #[test]
-    fn every_link_within_the_book_has_its_target() {
-        for page in pages() {
-            for part in page.html.split("href=\"").skip(1) {
-                let url = part.split('"').next().unwrap_or_default();
-                if url.starts_with("http") {
-                    continue;
-                }
-                let (name, anchor) = url.split_once('#').unwrap_or((url, ""));
-                let target = if name.is_empty() { Some(page) } else { super::super::page(name) };
-                let found = target
-                    .is_some_and(|target| anchor.is_empty() || target.html.contains(&format!(" id=\"{anchor}\"")));
-                assert!(found, "{}: {url}", page.name);
-            }
-            assert!(!page.title.is_empty() && page.html.len() > 100, "{}", page.name);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The search: all words must occur in a section, in any order.
 
-use super::{BookPage, pages};
+use super::page::{BookPage, BookSection};
+use super::pages::pages;
 
 /// Maximum number of words.
 const MAX_WORDS: usize = 8;
@@ -16,15 +17,6 @@ const TITLE_POINTS: usize = 20;
 const HEADING_POINTS: usize = 8;
 /// Maximum number of occurrences that count.
 const MAX_OCCURRENCES: usize = 5;
-
-/// A section of a page, as text.
-#[derive(Debug)]
-pub(super) struct Section {
-    /// Anchor of its heading; empty for the beginning of the page.
-    pub(super) id: String,
-    pub(super) title: String,
-    pub(super) text: String,
-}
 
 /// A section that matches.
 #[derive(Debug)]
@@ -51,7 +43,7 @@ pub(crate) fn search(text: &str) -> Vec<BookHit> {
     hits
 }
 
-fn hit(page: &'static BookPage, section: &'static Section, words: &[String]) -> Option<BookHit> {
+fn hit(page: &'static BookPage, section: &'static BookSection, words: &[String]) -> Option<BookHit> {
     let (title, heading, text) = (page.title.to_lowercase(), section.title.to_lowercase(), section.text.to_lowercase());
     let mut points = 0;
     for word in words {

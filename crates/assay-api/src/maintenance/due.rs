@@ -1,4 +1,4 @@
-//! What the next round of maintenance would remove; nothing is changed.
+//! The removals of the next round of maintenance, without doing them.
 
 use assay_model::JobId;
 use assay_store::StoreError;
@@ -12,7 +12,7 @@ use crate::state::App;
 /// Maximum number of jobs considered when there is too much evidence.
 const CANDIDATES: u32 = 10_000;
 
-/// What the next round would remove: at most about a thousand of each.
+/// The removals of the next round, at most about a thousand of each kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct DueRemovals {
     /// Number of jobs whose evidence is too old, or beyond the limit of its total size.

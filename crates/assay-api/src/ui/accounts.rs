@@ -32,7 +32,7 @@ struct AccountLine {
     name: String,
     keys: u64,
     used: String,
-    /// What it uses of each cap, in the order of the columns.
+    /// Its use of each cap, in the order of the columns.
     uses: Vec<CapUse>,
 }
 

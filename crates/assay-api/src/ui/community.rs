@@ -22,7 +22,7 @@ const SORTS: [(&str, &str); 3] = [("newest", "newest first"), ("evaluations", "m
 #[template(path = "ui/community.html")]
 struct CommunityListPage {
     frame: PageFrame,
-    wanted: WantedScenarios,
+    wanted: CommunityQuery,
     tiles: Vec<ScenarioTile>,
     total: u64,
     sorts: [(&'static str, &'static str); 3],
@@ -32,7 +32,7 @@ struct CommunityListPage {
 }
 
 /// The filters, as they were sent.
-struct WantedScenarios {
+struct CommunityQuery {
     words: String,
     tag: String,
     author: String,
@@ -110,7 +110,7 @@ async fn show(app: &App, viewer: &Viewer, query: &str) -> Result<Response, ApiEr
     };
     let next = filter.offset.saturating_add(filter.limit);
     let value = |name: &str| given.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value).to_owned();
-    let wanted = WantedScenarios { words: value("q"), tag: value("tag"), author: value("author"), sort: value("sort") };
+    let wanted = CommunityQuery { words: value("q"), tag: value("tag"), author: value("author"), sort: value("sort") };
     Ok(page(
         StatusCode::OK,
         &CommunityListPage {

@@ -29,7 +29,7 @@ struct StoragePage {
     pending: u64,
 }
 
-/// How long something is kept, and what of it is removed next.
+/// A kind of stored files: how long they are kept, and which of them are removed next.
 struct RetentionLine {
     name: &'static str,
     kept: String,

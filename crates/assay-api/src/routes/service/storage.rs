@@ -41,7 +41,7 @@ pub(crate) struct RetentionRules {
     pub(crate) every_s: f64,
 }
 
-/// What the next round of maintenance removes, as of now; at most about a thousand of each.
+/// The removals of the next round of maintenance, as of now; at most about a thousand of each kind.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "NextRemoval")]
 pub(crate) struct NextRemoval {
