@@ -163,7 +163,7 @@ impl<'a> Drawing<'a> {
         job: &'a RenderJob,
         folder: &Path,
     ) -> Result<Self, EpisodeRenderError> {
-        let renderer = assay_sim::Renderer::framed(simulation, job.width, job.height, framing)?;
+        let renderer = assay_sim::Renderer::framed(simulation, (job.width, job.height), Quality::Frame, framing)?;
         let video = VideoWriter::create(&folder.join(files::VIDEO), job.width, job.height, job.fps)?;
         let lettering = Lettering::open()?;
         Ok(Self { renderer, lettering, video, job, scenario: world.scenario().id.to_string(), next_s: 0.0, frames: 0 })
@@ -201,7 +201,7 @@ pub fn draw_once(places: &Places) -> Result<(), EpisodeRenderError> {
     const SIZE: (u32, u32) = (320, 240);
     let world = load_to_draw(places, SIZE, Quality::Frame)?;
     let mut simulation = world.simulation(0).map_err(|e| EpisodeRenderError::Scenario(e.to_string()))?;
-    let mut renderer = assay_sim::Renderer::new(&mut simulation, SIZE.0, SIZE.1)?;
+    let mut renderer = assay_sim::Renderer::new(&mut simulation, SIZE, Quality::Frame)?;
     let frame = renderer.draw(&mut simulation)?;
     if frame.windows(2).all(|pair| pair[0] == pair[1]) {
         return Err(EpisodeRenderError::Blank);

@@ -33,7 +33,8 @@ pub fn stills(places: &Places) -> Result<(), EpisodeRenderError> {
     let world = load_to_draw(places, (job.width, job.height), Quality::Still)?;
     let mut rerun = Rerun::new(&world, job.world_seed, &trace)?;
     let framing = framed(&world, job.world_seed, &trace, f64::from(job.width) / f64::from(job.height))?;
-    let mut renderer = assay_sim::Renderer::framed(&mut rerun.simulation, job.width, job.height, framing)?;
+    let mut renderer =
+        assay_sim::Renderer::framed(&mut rerun.simulation, (job.width, job.height), Quality::Still, framing)?;
     let rows: Vec<usize> = job.times_s.iter().map(|time_s| row_at(&trace, *time_s)).collect();
     for row in 0..=rows.iter().copied().max().unwrap_or(0).min(trace.rows().saturating_sub(1)) {
         rerun.step(row)?;
