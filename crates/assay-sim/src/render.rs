@@ -7,7 +7,7 @@ use crate::present::framing::Framing;
 use crate::present::look::{self, Quality};
 use crate::present::people::{self, MAX_PARTS};
 use crate::present::samples::{Sample, sample};
-use crate::present::smooth::{remove_dots, smooth};
+use crate::present::smooth::{clean, remove_dots};
 use crate::{RenderError, Simulation};
 
 /// A rendered frame: RGB, rows from the top, `3 * width * height` bytes.
@@ -79,7 +79,9 @@ impl Renderer {
             self.renderer.render().map_err(|e| opengl(&e))?;
             let pixels = self.renderer.rgb_flat().ok_or_else(|| RenderError::Gl("no colour buffer".to_owned()))?;
             picture = pixels.to_vec();
-            remove_dots(&mut picture, self.width);
+            if drawings > 1 {
+                remove_dots(&mut picture, self.width);
+            }
             sums.iter_mut().zip(&picture).for_each(|(sum, value)| *sum += u16::from(*value));
         }
         // The next step of a simulation computes them again; the next picture may come before it.
@@ -88,7 +90,7 @@ impl Renderer {
             let mean = |sum: &u16| u8::try_from((sum + drawings / 2) / drawings).unwrap_or(u8::MAX);
             picture = sums.iter().map(mean).collect();
         } else {
-            smooth(&mut picture, self.width);
+            clean(&mut picture, self.width);
         }
         Ok(picture)
     }

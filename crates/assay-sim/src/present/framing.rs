@@ -129,6 +129,15 @@ impl Framing {
         camera
     }
 
+    /// Returns the camera for the current state, for other renderers: the position that it looks at and its distance from
+    /// there (m), azimuth, elevation and vertical angle of view (degrees). `None` if there is nothing to frame.
+    #[must_use]
+    pub fn pose(&mut self, simulation: &Simulation) -> Option<[f64; 7]> {
+        let ([x, y, z], distance) = self.place(simulation)?;
+        let [azimuth, elevation, fovy] = self.angles;
+        Some([x, y, z, distance, azimuth, elevation, fovy])
+    }
+
     /// Returns where a point (m, world axes) is in the picture of the current state: from -1 (left, bottom) to 1;
     /// `None` behind the camera.
     #[must_use]

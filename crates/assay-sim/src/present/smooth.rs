@@ -10,6 +10,13 @@ const LONELY: usize = 7;
 /// Weight of a neighbour beside the pixel's own 4.
 const NEIGHBOUR: u32 = 1;
 
+/// Removes dots, and smooths the edges of a picture drawn with one sample per pixel: RGB rows of `width` pixels.
+pub(crate) fn clean(rgb: &mut [u8], width: usize) {
+    let mut plane = brightness(rgb);
+    without_dots(rgb, width, &mut plane);
+    without_stairs(rgb, width, &plane);
+}
+
 /// Returns the brightness of every pixel.
 fn brightness(rgb: &[u8]) -> Vec<i32> {
     let of = |pixel: &[u8; 3]| (2 * i32::from(pixel[0]) + 5 * i32::from(pixel[1]) + i32::from(pixel[2])) >> 3;
@@ -19,11 +26,15 @@ fn brightness(rgb: &[u8]) -> Vec<i32> {
 /// Removes dots: a pixel that is much darker than at least [`LONELY`] of its eight neighbours, as where a surface shadows
 /// itself, gets the colour of the brightest of the four beside it. RGB rows of `width` pixels.
 pub(crate) fn remove_dots(rgb: &mut [u8], width: usize) {
+    let mut plane = brightness(rgb);
+    without_dots(rgb, width, &mut plane);
+}
+
+fn without_dots(rgb: &mut [u8], width: usize, plane: &mut [i32]) {
     let rows = (rgb.len() / 3).checked_div(width).unwrap_or(0);
     if width < 3 || rows < 3 {
         return;
     }
-    let plane = brightness(rgb);
     let mut dots = Vec::new();
     for row in 1..rows - 1 {
         let line = |row: usize| &plane[row * width..(row + 1) * width];
@@ -44,17 +55,17 @@ pub(crate) fn remove_dots(rgb: &mut [u8], width: usize) {
         let beside = [at - 1, at + 1, at - width, at + width];
         if let Some(from) = beside.into_iter().max_by_key(|pixel| plane[*pixel]) {
             rgb.copy_within(3 * from..3 * from + 3, 3 * at);
+            plane[at] = plane[from];
         }
     }
 }
 
-/// Smooths a picture: RGB rows of `width` pixels. Pixels on an edge are mixed with those across it; others stay.
-pub(crate) fn smooth(rgb: &mut [u8], width: usize) {
+/// Smooths edges: their pixels are mixed with those across them; others stay.
+fn without_stairs(rgb: &mut [u8], width: usize, plane: &[i32]) {
     let rows = (rgb.len() / 3).checked_div(width).unwrap_or(0);
     if width < 3 || rows < 3 {
         return;
     }
-    let plane = brightness(rgb);
     let before = rgb.to_vec();
     for row in 1..rows - 1 {
         let line = |row: usize| &plane[row * width..(row + 1) * width];
@@ -81,7 +92,7 @@ fn mix(rgb: &mut [u8], before: &[u8], at: usize, step: usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::{remove_dots, smooth};
+    use super::{clean, remove_dots};
 
     #[test]
     fn dots_vanish_and_lines_stay() {
@@ -106,11 +117,11 @@ mod tests {
         let mut rgb: Vec<u8> =
             (0..rows * width).flat_map(|i| [if dark(i % width, i / width) { 20 } else { 220 }; 3]).collect();
         let before = rgb.clone();
-        smooth(&mut rgb, width);
+        clean(&mut rgb, width);
         assert!(rgb.iter().filter(|channel| (40..200).contains(*channel)).count() >= 3 * 2 * 10, "edges are mixed");
         assert_eq!(rgb[..3], before[..3]);
         assert_eq!(rgb[3 * (14 * width + 2)..][..3], before[3 * (14 * width + 2)..][..3]);
-        smooth(&mut [], 0);
-        smooth(&mut [1, 2, 3], 1);
+        clean(&mut [], 0);
+        clean(&mut [1, 2, 3], 1);
     }
 }
