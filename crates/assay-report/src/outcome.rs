@@ -90,7 +90,8 @@ pub(crate) fn reviewed(report: &JobReport) -> Option<String> {
         ReviewDecision::Rejected => "rejected the result",
         ReviewDecision::NeedsEvidence => "asks for more evidence",
     };
-    Some(format!("Reviewed {}: {} {decision}. {}", review.at, review.reviewer, review.reason))
+    let at = review.at.strftime("%-d %b %Y, %H:%M UTC");
+    Some(format!("Reviewed {at}: {} {decision}. {}", review.reviewer, review.reason))
 }
 
 /// Describes a reason for a manual review.

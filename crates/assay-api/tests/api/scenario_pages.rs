@@ -63,10 +63,10 @@ async fn a_scenario_has_a_page_of_the_cheats_on_it() {
     let cookie = sign_in(&app, &app.key("lab", "read").await).await.cookie;
     let scenario = open(&app, "/ui/scenarios/cartpole_keepin", &cookie).await;
     assert!(html(&scenario).contains("href=\"/ui/scenarios/cartpole_keepin/cheats\""));
-    let page = open(&app, "/ui/scenarios/cartpole_keepin/cheats", &cookie).await;
+    let page = open(&app, "/ui/scenarios/tabletop_reach/cheats", &cookie).await;
     let text = html(&page);
-    assert!(text.contains("<code>keep_in</code>") && text.contains("UNSAFE"), "{text}");
-    assert!(!text.contains("gives_way"), "of this scenario only: {text}");
+    assert!(text.contains("<code>tcp_speed</code>") && text.contains("UNSAFE"), "{text}");
+    assert!(!text.contains("gives_way") && !text.contains("keep_in"), "of this scenario only: {text}");
     for path in ["/ui/scenarios/nothing/cheats", "/ui/scenarios/adding/cheats"] {
         assert_eq!(open(&app, path, &cookie).await.status, 404, "{path}");
     }
