@@ -39,4 +39,6 @@ mod ui;
 mod verify;
 mod webhooks;
 mod worker_distrust;
+mod worker_renders;
+mod worker_tasks;
 mod workers;

@@ -23,12 +23,13 @@ fn new(text: &str) -> NewWorker {
     NewWorker { name: name(text), token_hash, trusted: false, created_at: at(0), expires_at: Some(at(1000)) }
 }
 
-fn registration() -> WorkerRegistration {
+pub(super) fn registration() -> WorkerRegistration {
     WorkerRegistration {
         machine: fingerprint(),
         runtimes: vec![Sha256Digest::new([5; 32])],
         lanes: 2,
         cameras: true,
+        renders: true,
         memory_mib: 512,
         labels: BTreeMap::from([("room".to_owned(), "b2".to_owned())]),
         version: "0.1.0".into(),
