@@ -1,7 +1,7 @@
 //! The workers on other hosts as a whole: how many lanes they have, what they are not given for a while, and waking
 //! those that wait for a shard.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -29,13 +29,15 @@ const SHARED_BRIEFLY: Duration = Duration::from_millis(100);
 /// The right to audit a result.
 pub(crate) type AuditTurn = AsyncMutex<()>;
 
-/// The worker that a job lacks, on a server without lanes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The worker that a job lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum MissingWorker {
     /// There is none.
     Any,
     /// None has the runtime of its policy.
     WithRuntime,
+    /// None has these labels that the job demands, described for people.
+    WithLabels(String),
 }
 
 /// A worker that may do tasks which clients wait for: the operator trusts it, and it renders.
@@ -81,6 +83,8 @@ struct FleetState {
     /// The workers that may do tasks.
     task_workers: Mutex<Vec<TaskWorker>>,
     lanes: AtomicU32,
+    /// The labels of each.
+    labels: Mutex<Vec<BTreeMap<String, String>>>,
     /// The runtimes that they have.
     runtimes: Mutex<HashSet<Sha256Digest>>,
     pauses: Mutex<ClaimPauses>,
@@ -112,6 +116,26 @@ impl WorkerFleet {
         }
         let runtimes = self.0.runtimes.lock().unwrap_or_else(PoisonError::into_inner);
         runtime.filter(|runtime| !runtimes.contains(runtime)).map(|_| MissingWorker::WithRuntime)
+    }
+
+    /// Returns the labels of these that no worker that called lately has, if there are any: a single one, or else all
+    /// together.
+    pub(crate) fn missing_labels(&self, demanded: &BTreeMap<String, String>) -> Option<MissingWorker> {
+        if demanded.is_empty() {
+            return None;
+        }
+        let present = self.0.labels.lock().unwrap_or_else(PoisonError::into_inner);
+        let has =
+            |labels: &BTreeMap<String, String>, (name, value): (&String, &String)| labels.get(name) == Some(value);
+        if present.iter().any(|labels| demanded.iter().all(|label| has(labels, label))) {
+            return None;
+        }
+        let text = |(name, value): (&String, &String)| format!("{name}={value}");
+        let alone = demanded.iter().find(|label| !present.iter().any(|labels| has(labels, *label)));
+        Some(MissingWorker::WithLabels(match alone {
+            Some(label) => format!("the label {}", text(label)),
+            None => format!("the labels {} together", demanded.iter().map(text).collect::<Vec<_>>().join(", ")),
+        }))
     }
 
     /// Returns what workers are not given for a while.
@@ -148,6 +172,8 @@ impl WorkerFleet {
         *self.0.runtimes.lock().unwrap_or_else(PoisonError::into_inner) = runtimes.copied().collect();
         let able = present.iter().filter_map(|worker| TaskWorker::of(worker)).collect();
         *self.0.task_workers.lock().unwrap_or_else(PoisonError::into_inner) = able;
+        let labels = present.iter().filter_map(|worker| Some(worker.registration.as_ref()?.labels.clone())).collect();
+        *self.0.labels.lock().unwrap_or_else(PoisonError::into_inner) = labels;
         let lanes = present.iter().filter_map(|worker| Some(worker.registration.as_ref()?.lanes));
         self.0.lanes.store(lanes.fold(0, u32::saturating_add), Ordering::Relaxed);
         Ok(())

@@ -134,14 +134,16 @@ impl TestApp {
         let records = Arc::new(SqliteRecords::open(folder.path(), "a test").unwrap());
         let storage = records.health();
         storage.keep_free(settings.disk.min_free_mib << 20);
+        let fleet = assay_api::WorkerFleet::default();
         let forecast = QueueForecast::new(records.clone(), clock.clone(), settings.lanes);
+        let forecast = forecast.with(fleet.clone(), Site::default());
         let live = LiveProgress::default();
         let auditor = Arc::new(TestAuditor(Mutex::new(Err("there is no simulator")), AtomicU64::new(0)));
         let state = AppState {
             events: EventHub::new(records.clone(), clock.clone(), forecast.clone(), live.clone(), Site::default()),
             live: live.clone(),
             site: Site::default(),
-            worker_fleet: assay_api::WorkerFleet::default(),
+            worker_fleet: fleet,
             auditor: auditor.clone(),
             audit_slots: Arc::new(tokio::sync::Semaphore::new(2)),
             forecast,

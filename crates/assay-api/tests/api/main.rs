@@ -40,5 +40,6 @@ mod verify;
 mod webhooks;
 mod worker_distrust;
 mod worker_renders;
+mod worker_selection;
 mod worker_tasks;
 mod workers;

@@ -62,7 +62,7 @@ impl<'a> HandWorker<'a> {
     }
 }
 
-fn registration(protocol: u32) -> Value {
+pub(crate) fn registration(protocol: u32) -> Value {
     let machine = assay_store::testing::fingerprint();
     json!({ "protocol": protocol, "registration": {
         "machine": machine, "runtimes": ["ba".repeat(32)], "lanes": 2, "cameras": true, "renders": true, "memory_mib": 4096,

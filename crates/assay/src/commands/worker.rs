@@ -53,7 +53,7 @@ pub(crate) struct WorkerArgs {
     /// Simulators that run at the same time [default: one per processor]
     #[arg(long, value_parser = lanes())]
     lanes: Option<u16>,
-    /// Labels that the service's operator sees: room=b2,gpu=none
+    /// Labels that jobs can demand: room=b2,gpu=none
     #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = label)]
     labels: Vec<(String, String)>,
     /// Folder for archives, models and scenarios; one worker uses it at a time [default: ~/.cache/assay/worker]
