@@ -82,6 +82,10 @@ class AsyncClient:
         """Adds a reviewer's decision, which changes nothing measured. API: review_verification."""
         return await in_thread(self._client.review, job_id, decision=decision, reason=reason)
 
+    async def awaited_reviews(self, *, limit: int | None=None, before: str | None=None) -> wire.ReviewPage:
+        """Lists the verifications of all accounts that await a review. API: awaited_reviews."""
+        return await in_thread(self._client.awaited_reviews, limit=limit, before=before)
+
     async def erase(self, job_id: str) -> None:
         """Erases policy and evidence of a job; its record remains. API: erase_verification."""
         await in_thread(self._client.erase, job_id)
@@ -245,6 +249,18 @@ class AsyncClient:
     async def revoke_key(self, id: str) -> None:
         """Revokes an API key at once. API: revoke_key."""
         await in_thread(self._client.revoke_key, id)
+
+    async def accounts(self, *, limit: int | None=None, offset: int | None=None) -> wire.AccountPage:
+        """Lists the accounts with what they use, and their caps. API: accounts."""
+        return await in_thread(self._client.accounts, limit=limit, offset=offset)
+
+    async def servers(self) -> wire.ServerList:
+        """Lists the servers with their lanes and the running episodes. API: servers."""
+        return await in_thread(self._client.servers)
+
+    async def storage(self) -> wire.StorageReport:
+        """Returns stored evidence, free space, retention and what is removed next. API: storage."""
+        return await in_thread(self._client.storage)
 
     async def workers(self) -> wire.WorkerList:
         """Lists the workers on other hosts. API: list_workers."""

@@ -152,6 +152,10 @@ class Client:
         body = {"decision": decision, "reason": reason}
         return wire.JobReport.from_json(self._post(f"/verify/{part(job_id)}/review", body))
 
+    def awaited_reviews(self, *, limit: int | None = None, before: str | None = None) -> wire.ReviewPage:
+        """Lists the verifications of all accounts that await a review. API: awaited_reviews."""
+        return wire.ReviewPage.from_json(self._get("/reviews", limit=limit, before=before))
+
     def erase(self, job_id: str) -> None:
         """Erases policy and evidence of a job; its record remains. API: erase_verification."""
         self._delete(f"/verify/{part(job_id)}")
@@ -428,6 +432,18 @@ class Client:
     def revoke_key(self, id: str) -> None:
         """Revokes an API key at once. API: revoke_key."""
         self._delete(f"/keys/{part(id)}")
+
+    def accounts(self, *, limit: int | None = None, offset: int | None = None) -> wire.AccountPage:
+        """Lists the accounts with what they use, and their caps. API: accounts."""
+        return wire.AccountPage.from_json(self._get("/accounts", limit=limit, offset=offset))
+
+    def servers(self) -> wire.ServerList:
+        """Lists the servers with their lanes and the running episodes. API: servers."""
+        return wire.ServerList.from_json(self._get("/servers"))
+
+    def storage(self) -> wire.StorageReport:
+        """Returns stored evidence, free space, retention and what is removed next. API: storage."""
+        return wire.StorageReport.from_json(self._get("/storage"))
 
     def workers(self) -> wire.WorkerList:
         """Lists the workers on other hosts. API: list_workers."""

@@ -24,6 +24,108 @@ def _map(kind: Any, value: Any) -> Any:
 
 
 @dataclass(frozen=True)
+class Account:
+    """An account, and what it uses."""
+
+    account: str
+    """Name of the account."""
+    active_jobs: int
+    """Jobs that have not ended."""
+    jobs_today: int
+    """Jobs accepted today (UTC)."""
+    last_used_at: str | None
+    """Time of the last use of one of its keys, to about a minute; `null` if none was ever used."""
+    model_bytes: int
+    """Size of its models, in bytes."""
+    models: int
+    """Number of its models, unfinished uploads included."""
+    queued_sim_s: int
+    """Simulated seconds of the jobs that have not ended."""
+    stored_bytes: int
+    """Size of its policies and its evidence, in bytes."""
+    valid_keys: int
+    """Number of its keys that are neither revoked nor expired."""
+    raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
+    """The JSON as the server sent it."""
+
+    @classmethod
+    def from_json(cls, data: Any) -> Account:
+        """Creates the object from decoded JSON."""
+        return cls(
+            account=data.get("account"),
+            active_jobs=data.get("active_jobs"),
+            jobs_today=data.get("jobs_today"),
+            last_used_at=data.get("last_used_at"),
+            model_bytes=data.get("model_bytes"),
+            models=data.get("models"),
+            queued_sim_s=data.get("queued_sim_s"),
+            stored_bytes=data.get("stored_bytes"),
+            valid_keys=data.get("valid_keys"),
+            raw=data,
+        )
+
+
+@dataclass(frozen=True)
+class AccountLimits:
+    """The caps of each account."""
+
+    active_jobs: int
+    """Jobs that have not ended."""
+    jobs_per_day: int
+    """Jobs in a day (UTC)."""
+    model_bytes: int
+    """Size of the models, in bytes."""
+    models: int
+    """Number of models."""
+    queued_sim_s: int
+    """Simulated seconds of the jobs that have not ended."""
+    stored_bytes: int
+    """Size of policies and evidence, in bytes."""
+    raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
+    """The JSON as the server sent it."""
+
+    @classmethod
+    def from_json(cls, data: Any) -> AccountLimits:
+        """Creates the object from decoded JSON."""
+        return cls(
+            active_jobs=data.get("active_jobs"),
+            jobs_per_day=data.get("jobs_per_day"),
+            model_bytes=data.get("model_bytes"),
+            models=data.get("models"),
+            queued_sim_s=data.get("queued_sim_s"),
+            stored_bytes=data.get("stored_bytes"),
+            raw=data,
+        )
+
+
+@dataclass(frozen=True)
+class AccountPage:
+    """A page of the accounts."""
+
+    accounts: list[Account]
+    """The accounts, by name."""
+    limit: int
+    limits: AccountLimits
+    """The caps, which are the same for each account."""
+    offset: int
+    total: int
+    raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
+    """The JSON as the server sent it."""
+
+    @classmethod
+    def from_json(cls, data: Any) -> AccountPage:
+        """Creates the object from decoded JSON."""
+        return cls(
+            accounts=_list(Account, data.get("accounts")),
+            limit=data.get("limit"),
+            limits=_one(AccountLimits, data.get("limits")),
+            offset=data.get("offset"),
+            total=data.get("total"),
+            raw=data,
+        )
+
+
+@dataclass(frozen=True)
 class ActionNumber:
     """One number of an action."""
 
@@ -1886,6 +1988,41 @@ class NewWorkerRequest:
 
 
 @dataclass(frozen=True)
+class NextRemoval:
+    """The removals of the next round of maintenance, as of now; at most about a thousand of each kind."""
+
+    evidence_bytes: int
+    """Size of that evidence, in bytes."""
+    evidence_jobs: int
+    """Number of jobs whose evidence is removed."""
+    model_bytes: int
+    """Size of these models, in bytes."""
+    models: int
+    """Number of models that are removed, unfinished uploads included."""
+    pending_jobs: int
+    """Number of jobs of which files are being deleted: removed ones, and what is left of attempts that were not
+    recorded.
+    """
+    policies: int
+    """Number of jobs whose policy archives are removed, unless another job needs them."""
+    raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
+    """The JSON as the server sent it."""
+
+    @classmethod
+    def from_json(cls, data: Any) -> NextRemoval:
+        """Creates the object from decoded JSON."""
+        return cls(
+            evidence_bytes=data.get("evidence_bytes"),
+            evidence_jobs=data.get("evidence_jobs"),
+            model_bytes=data.get("model_bytes"),
+            models=data.get("models"),
+            pending_jobs=data.get("pending_jobs"),
+            policies=data.get("policies"),
+            raw=data,
+        )
+
+
+@dataclass(frozen=True)
 class ObservationArray:
     """One array of the observation."""
 
@@ -2305,6 +2442,38 @@ class ReplayReport:
 
 
 @dataclass(frozen=True)
+class RetentionRules:
+    """The settings of retention."""
+
+    every_s: float
+    """Interval between rounds of maintenance, in seconds."""
+    evidence_days: float | None
+    """Days that evidence is kept after its job has ended; `null` keeps it forever."""
+    evidence_max_bytes: int | None
+    """Size of all evidence beyond which that of the jobs that ended first is removed, in bytes; `null` sets no
+    limit.
+    """
+    model_days: float | None
+    """Days that a model is kept after its last use; `null` keeps it forever."""
+    policy_days: float | None
+    """Days that a policy archive is kept after its job has ended; `null` keeps it forever."""
+    raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
+    """The JSON as the server sent it."""
+
+    @classmethod
+    def from_json(cls, data: Any) -> RetentionRules:
+        """Creates the object from decoded JSON."""
+        return cls(
+            every_s=data.get("every_s"),
+            evidence_days=data.get("evidence_days"),
+            evidence_max_bytes=data.get("evidence_max_bytes"),
+            model_days=data.get("model_days"),
+            policy_days=data.get("policy_days"),
+            raw=data,
+        )
+
+
+@dataclass(frozen=True)
 class Review:
     """Review of a result."""
 
@@ -2327,6 +2496,60 @@ class Review:
             decision=data.get("decision"),
             reason=data.get("reason"),
             reviewer=data.get("reviewer"),
+            raw=data,
+        )
+
+
+@dataclass(frozen=True)
+class ReviewPage:
+    """Verifications that await a review."""
+
+    jobs: list[JobReport]
+    """The verifications, newest first, without their episodes."""
+    next: str | None
+    """Value of `before` with which the list continues; `null` at its end."""
+    raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
+    """The JSON as the server sent it."""
+
+    @classmethod
+    def from_json(cls, data: Any) -> ReviewPage:
+        """Creates the object from decoded JSON."""
+        return cls(
+            jobs=_list(JobReport, data.get("jobs")),
+            next=data.get("next"),
+            raw=data,
+        )
+
+
+@dataclass(frozen=True)
+class RunningEpisode:
+    """A running episode."""
+
+    account: str
+    """Its account."""
+    episode: int
+    """Index of the episode."""
+    job_id: str
+    """Id of the verification."""
+    max_steps: int
+    """Maximum number of control steps."""
+    scenario: str
+    """Id of its scenario."""
+    step: int
+    """Control steps done."""
+    raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
+    """The JSON as the server sent it."""
+
+    @classmethod
+    def from_json(cls, data: Any) -> RunningEpisode:
+        """Creates the object from decoded JSON."""
+        return cls(
+            account=data.get("account"),
+            episode=data.get("episode"),
+            job_id=data.get("job_id"),
+            max_steps=data.get("max_steps"),
+            scenario=data.get("scenario"),
+            step=data.get("step"),
             raw=data,
         )
 
@@ -2560,6 +2783,8 @@ class ScenarioSpec:
     """Task in words, as passed to the policy."""
     observation: list[ObservationArray]
     """Arrays of the observation, in order."""
+    robots: list[str]
+    """Ids of the models of its robots, each once; empty if the scenario brings its own bodies."""
     stages: list[StagePoints]
     """Stages of the task, with their points."""
     time_limit_s: int
@@ -2588,6 +2813,7 @@ class ScenarioSpec:
             images=_one(ImageCost, data.get("images")),
             instruction=data.get("instruction"),
             observation=_list(ObservationArray, data.get("observation")),
+            robots=data.get("robots"),
             stages=_list(StagePoints, data.get("stages")),
             time_limit_s=data.get("time_limit_s"),
             timestep_s=data.get("timestep_s"),
@@ -2711,6 +2937,44 @@ class SensitivityRow:
 
 
 @dataclass(frozen=True)
+class Server:
+    """A server process."""
+
+    episodes: list[RunningEpisode]
+    """The running episodes whose progress is reported to it, at most 100; also those of workers on other hosts."""
+    is_this: bool
+    """True for the server that answers."""
+    lanes: int
+    """Number of its lanes."""
+    other_episodes: int
+    """Number of running episodes that are not listed: those of submissions, and those beyond 100."""
+    same_machine: bool | None
+    """True if it runs jobs on the same machine fingerprint as the server that answers; `null` if that is
+    unknown.
+    """
+    streams: int
+    """Number of its open event streams."""
+    uploads: int
+    """Number of uploads that it receives."""
+    raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
+    """The JSON as the server sent it."""
+
+    @classmethod
+    def from_json(cls, data: Any) -> Server:
+        """Creates the object from decoded JSON."""
+        return cls(
+            episodes=_list(RunningEpisode, data.get("episodes")),
+            is_this=data.get("is_this"),
+            lanes=data.get("lanes"),
+            other_episodes=data.get("other_episodes"),
+            same_machine=data.get("same_machine"),
+            streams=data.get("streams"),
+            uploads=data.get("uploads"),
+            raw=data,
+        )
+
+
+@dataclass(frozen=True)
 class ServerAnswers:
     """Answers of a policy server."""
 
@@ -2733,6 +2997,33 @@ class ServerAnswers:
             longest=data.get("longest"),
             replan_steps=data.get("replan_steps"),
             shortest=data.get("shortest"),
+            raw=data,
+        )
+
+
+@dataclass(frozen=True)
+class ServerList:
+    """The servers of the site, and the demand for lanes."""
+
+    running_shards: int
+    """Number of shards that run, on lanes of servers and of workers on other hosts."""
+    servers: list[Server]
+    """The servers; the one that answers is the first."""
+    waiting_shards: int
+    """Number of shards that wait for a lane, at most 10,000."""
+    worker_lanes: int
+    """Number of lanes of workers on other hosts that may claim work."""
+    raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
+    """The JSON as the server sent it."""
+
+    @classmethod
+    def from_json(cls, data: Any) -> ServerList:
+        """Creates the object from decoded JSON."""
+        return cls(
+            running_shards=data.get("running_shards"),
+            servers=_list(Server, data.get("servers")),
+            waiting_shards=data.get("waiting_shards"),
+            worker_lanes=data.get("worker_lanes"),
             raw=data,
         )
 
@@ -2870,6 +3161,37 @@ class Statistics:
             violation_probability_upper=data.get("violation_probability_upper"),
             violations=data.get("violations"),
             without_evidence=data.get("without_evidence"),
+            raw=data,
+        )
+
+
+@dataclass(frozen=True)
+class StorageReport:
+    """The stored evidence, the free space and the retention."""
+
+    evidence_bytes: int
+    """Size of the evidence of all jobs, in bytes."""
+    evidence_jobs: int
+    """Number of jobs with evidence."""
+    free_bytes: int | None
+    """Free space on the disk of the data folder, in bytes; `null` if it cannot be read."""
+    min_free_bytes: int
+    """Free space with less of which uploads are rejected, in bytes."""
+    next_removal: NextRemoval
+    retention: RetentionRules
+    raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
+    """The JSON as the server sent it."""
+
+    @classmethod
+    def from_json(cls, data: Any) -> StorageReport:
+        """Creates the object from decoded JSON."""
+        return cls(
+            evidence_bytes=data.get("evidence_bytes"),
+            evidence_jobs=data.get("evidence_jobs"),
+            free_bytes=data.get("free_bytes"),
+            min_free_bytes=data.get("min_free_bytes"),
+            next_removal=_one(NextRemoval, data.get("next_removal")),
+            retention=_one(RetentionRules, data.get("retention")),
             raw=data,
         )
 

@@ -14,7 +14,9 @@ EPISODES = 2
 WAIT_MS = 60_000
 VIDEOS_MS = 240_000
 expect.set_options(timeout=WAIT_MS)
-# What Chromium says about a connection that this test has cut.
+# What Chromium says about an answer that refuses a form, or a page that is not there.
+STATUS = re.compile(r"the server responded with a status of 4(00|04|22) ")
+# What it says about a connection that this test has cut.
 CUT = re.compile(r"net::ERR_INTERNET_DISCONNECTED|net::ERR_NETWORK_CHANGED")
 
 
@@ -44,7 +46,7 @@ class Visitor:
         self.context.on("request", self._note_request)
 
     def _note_message(self, message) -> None:
-        expected = CUT.search(message.text) or " 404 " in message.text or " 422 " in message.text
+        expected = CUT.search(message.text) or STATUS.search(message.text)
         if message.type in ("error", "warning") and not expected:
             self.wrong.append(f"console: {message.text} ({self.page.url})")
 

@@ -25,14 +25,31 @@ PAGES = {
     "episode": ("episode", "key"),
     "scenarios": ("/ui/scenarios", "key"),
     "scenario": ("/ui/scenarios/cartpole_keepin", "key"),
+    "cheats": ("/ui/scenarios/tabletop_reach/cheats", "key"),
     "arena": ("/ui/arena", "key"),
     "board": ("/ui/arena/cartpole_keepin", "key"),
     "submissions": ("/ui/submissions", "key"),
     "keys": ("/ui/keys", "admin"),
     "operator": ("/ui/operator", "admin"),
+    "accounts": ("/ui/accounts", "admin"),
+    "servers": ("/ui/servers", "admin"),
+    "storage": ("/ui/storage", "admin"),
     "workers": ("/ui/workers", "admin"),
+    "community": ("/ui/community", "admin"),
+    "publish": ("/ui/publish", "admin"),
+    "collections": ("/ui/collections", "key"),
+    "collection": ("/ui/collections/people", "key"),
+    "reviews": ("/ui/reviews", "admin"),
     "webhooks": ("/ui/webhooks", "key"),
     "arena-submit": ("/ui/arena/cartpole_keepin/submit", "admin"),
+    "docs": ("/ui/docs", None),
+    "docs-page": ("/ui/docs/pages", None),
+    "docs-scenarios": ("/ui/docs/scenarios", "key"),
+    "docs-search": ("/ui/docs?q=robustness+clause", "key"),
+    "key-question": ("key-question", "admin"),
+    "worker-question": ("/ui/workers/gpu-08", "admin"),
+    "scenario-delete": ("scenario-delete", "admin"),
+    "verdict-review": ("verdict", "admin"),
     "missing": ("/ui/nothing", "key"),
 }
 # Pictures in the documentation: page, theme, width, height.
@@ -52,19 +69,31 @@ def run(browser: Browser, service: Service, found: dict[str, str], folder: pathl
     """Looks at every page in both themes and widths; `found` has the paths of pages that the journey met."""
     axe = (NODE / "axe-core" / "axe.min.js").read_text()
     (folder / "html").mkdir()
+    # A job that runs takes time from everything else, so its page comes first.
+    live = found["live"]
+    problems = visit(browser, service, found, {"live": (live, "key")}, axe, folder)
+    cancelled = service.client(found["key"]).ask("POST", f"/verify/{live.rsplit('/')[-1]}/cancel")
+    if cancelled.status != 200:
+        problems.append(f"live: the job ended while its page was looked at: {cancelled.text()}")
+    problems += visit(browser, service, found, PAGES, axe, folder)
+    assert not problems, "\n".join(problems)
+
+
+def visit(browser: Browser, service: Service, found: dict, pages: dict, axe: str, folder: pathlib.Path) -> list[str]:
+    """Looks at these pages in both themes and widths; returns their problems."""
     problems = []
     for theme in THEMES:
         for width in WIDTHS:
             options = {"color_scheme": theme, "viewport": {"width": width, "height": HEIGHT}}
-            visitors = {who: Visitor(browser, service, **options) for who in (None, "key", "admin")}
+            visitors = {who: Visitor(browser, service, **options) for who in {who for _, who in pages.values()}}
             for who, visitor in visitors.items():
                 if who:
                     visitor.sign_in(found[who])
-            for name, (path, who) in PAGES.items():
+            for name, (path, who) in pages.items():
                 problems += look(visitors[who], name, found.get(path, path), f"{theme}-{width}", axe, folder)
             for visitor in visitors.values():
                 visitor.close()
-    assert not problems, "\n".join(problems)
+    return problems
 
 
 def look(visitor: Visitor, name: str, path: str, kind: str, axe: str, folder: pathlib.Path) -> list[str]:

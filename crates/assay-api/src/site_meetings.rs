@@ -44,7 +44,7 @@ async fn meet(state: &AppState) -> Result<(), StoreError> {
 }
 
 /// Returns the state of this server.
-fn bulletin(state: &AppState) -> Bulletin {
+pub(crate) fn bulletin(state: &AppState) -> Bulletin {
     let (uploads, pending_bytes) = state.upload_space.in_progress();
     let mut bulletin = Bulletin {
         lanes: state.settings.local_lanes,

@@ -10,13 +10,15 @@ const LINE: f32 = 1.0 / 20.0;
 const MIN_LINE: f32 = 18.0;
 /// Height of the letters, as a share of a line.
 const LETTERS: f32 = 0.78;
-/// Share of the picture's brightness that remains behind a text, in 1/256: white on it has a contrast of at least 7.
-const SHADE: u16 = 70;
 const WHITE: [u8; 3] = [240, 242, 245];
 const RED: [u8; 3] = [255, 160, 150];
 const GREEN: [u8; 3] = [116, 220, 140];
 
-/// Writes the caption for simulated time `time_s` onto a `width` x `height` RGB picture.
+/// Maximum number of lines of one text; more are left out.
+const MAX_LINES: usize = 3;
+
+/// Writes the caption for simulated time `time_s` onto a `width` x `height` RGB picture. A text that is wider than the
+/// picture is continued on the next line.
 pub(crate) fn caption(
     lettering: &Lettering,
     (rgb, width, height): (&mut [u8], u32, u32),
@@ -24,30 +26,30 @@ pub(crate) fn caption(
     result: &EpisodeResult,
     time_s: f64,
 ) {
-    let violation = current(&result.violations, time_s);
-    #[expect(clippy::cast_precision_loss, reason = "a picture's height")]
-    let line = (height as f32 * LINE).max(MIN_LINE);
-    let lines = if violation.is_some() { 2.0 } else { 1.0 };
-    shade(&mut rgb[..], (width, height), line * lines);
-    let mut canvas = Canvas { rgb, width, height };
+    #[expect(clippy::cast_precision_loss, reason = "sides of a picture")]
+    let (wide, line) = (width as f32, (height as f32 * LINE).max(MIN_LINE));
     let style = |bold, colour| LetterStyle { bold, size: line * LETTERS, colour };
     let (margin, top) = (line * 0.4, line * (1.0 - LETTERS) / 2.0);
-    let head = format!("{scenario}   episode {}   {time_s:.2} s", result.episode);
-    let end = lettering.write(&mut canvas, (margin, top), style(false, WHITE), &head);
-    if let Some(violation) = violation {
-        lettering.write(&mut canvas, (margin, line + top), style(true, RED), &describe(violation, time_s));
+    let mut texts =
+        vec![(style(false, WHITE), format!("{scenario} \u{b7} episode {} \u{b7} {time_s:.2} s", result.episode))];
+    if let Some(violation) = current(&result.violations, time_s) {
+        texts.push((style(true, RED), describe(violation, time_s)));
     } else if result.success && time_s >= result.sim_time_s - 0.5 {
-        lettering.write(&mut canvas, (end + line, top), style(true, GREEN), "SUCCESS");
+        texts.push((style(true, GREEN), "SUCCESS".to_owned()));
     }
-}
-
-/// Darkens the upper `depth` pixels, so that text on them is readable.
-fn shade(rgb: &mut [u8], (width, height): (u32, u32), depth: f32) {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and is bounded")]
-    let rows = (depth.ceil() as u32).min(height);
-    let bytes = (rows as usize * width as usize * 3).min(rgb.len());
-    for channel in &mut rgb[..bytes] {
-        *channel = u8::try_from(u16::from(*channel) * SHADE / 256).unwrap_or(*channel);
+    let lines = texts.iter().flat_map(|(style, text)| {
+        let lines = lettering.lines(*style, text, wide - 2.0 * margin);
+        lines.into_iter().take(MAX_LINES).map(|text| (*style, text))
+    });
+    let lines: Vec<(LetterStyle, String)> = lines.collect();
+    let mut canvas = Canvas { rgb, width, height };
+    let mut y = 0.0;
+    for (style, text) in lines {
+        canvas.shade((0.0, y), (wide, line));
+        // A single word that is too wide is written smaller.
+        let fits = ((wide - 2.0 * margin) / lettering.width(style, &text).max(1.0)).min(1.0);
+        lettering.write(&mut canvas, (margin, y + top), LetterStyle { size: style.size * fits, ..style }, &text);
+        y += line.round();
     }
 }
 
@@ -61,14 +63,16 @@ fn describe(violation: &Violation, time_s: f64) -> String {
     let tense = if violation.end_s >= time_s { "VIOLATES" } else { "violated" };
     // A ratio has no unit.
     let unit = if violation.unit == "1" { String::new() } else { format!(" {}", violation.unit) };
-    let value = violation.value.map(|value| format!("{value:.3}{unit} against ")).unwrap_or_default();
+    let decimals = |value: f64| if value.abs() >= 100.0 { 1 } else { 3 };
+    let value = violation.value.map(|value| format!("{value:.0$}{unit} against ", decimals(value)));
+    let value = value.unwrap_or_default();
     format!("{tense} {} at {:.2} s: {value}{}{unit}", violation.clause, violation.start_s, violation.limit)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{GREEN, RED, SHADE, WHITE, shade};
-    use crate::lettering::{Canvas, LetterStyle, Lettering};
+    use super::{GREEN, RED, WHITE, describe};
+    use crate::lettering::{Canvas, LetterStyle, Lettering, SHADE};
 
     /// Relative luminance (WCAG 2).
     fn luminance(colour: [u8; 3]) -> f64 {
@@ -82,7 +86,7 @@ mod tests {
     #[test]
     fn every_colour_contrasts_even_with_a_white_scene() {
         let mut white = vec![255; 3 * 4];
-        shade(&mut white, (2, 2), 2.0);
+        Canvas { rgb: &mut white, width: 2, height: 2 }.shade((0.0, 0.0), (2.0, 2.0));
         assert!(white.iter().all(|channel| u16::from(*channel) <= SHADE));
         let behind = luminance([white[0], white[1], white[2]]);
         for colour in [WHITE, RED, GREEN] {
@@ -110,5 +114,29 @@ mod tests {
         assert!(grey > 50, "{grey} channels between background and letter");
         let mut tiny = vec![0; 3];
         lettering.write(&mut Canvas { rgb: &mut tiny, width: 1, height: 1 }, (0.0, 0.0), style, "x");
+    }
+
+    #[test]
+    fn no_text_is_cut_in_small_videos() {
+        let lettering = Lettering::open().expect("the font is part of the program");
+        let violation = assay_model::Violation {
+            clause: "self_contact_force_of_the_arm".to_owned(),
+            level: assay_model::Level::Critical,
+            start_s: 12.25,
+            end_s: 12.5,
+            value: Some(123.456),
+            limit: 110.0,
+            unit: "N".to_owned(),
+            robustness: Some(-13.456),
+            involved: Vec::new(),
+        };
+        let text = describe(&violation, 12.3);
+        for width in [160.0_f32, 320.0, 640.0] {
+            let style = LetterStyle { bold: true, size: 14.0, colour: RED };
+            let lines = lettering.lines(style, &text, width);
+            assert_eq!(lines.join(" "), text, "nothing is lost");
+            let too_wide = lines.iter().filter(|line| lettering.width(style, line) > width && line.contains(' '));
+            assert_eq!(too_wide.count(), 0, "{width}: {lines:?}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Feedback for environments: margins and progress before each observation, and a picture after it, in the same frame.
 
 use assay_scenario::Scenario;
-use assay_sim::{RenderError, Renderer, Simulation};
+use assay_sim::{Quality, RenderError, Renderer, Simulation};
 use assay_stl::Monitor;
 
 use crate::assess::TaskWatch;
@@ -46,7 +46,9 @@ impl Feedback {
             let (step, episode) = (fresh.clone(), fresh.clone());
             Margins { fresh, step, episode, step_margin: f64::INFINITY, episode_margin: f64::INFINITY }
         });
-        let renderer = with_pictures.then(|| Renderer::new(simulation, PICTURE_WIDTH, PICTURE_HEIGHT)).transpose()?;
+        let renderer = with_pictures
+            .then(|| Renderer::new(simulation, (PICTURE_WIDTH, PICTURE_HEIGHT), Quality::Frame))
+            .transpose()?;
         Ok(Self { margins: margins.collect(), renderer })
     }
 

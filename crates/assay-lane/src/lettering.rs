@@ -27,7 +27,22 @@ pub(crate) struct Canvas<'a> {
     pub(crate) height: u32,
 }
 
+/// Share of the picture's brightness that remains behind a text, in 1/256: white on it has a contrast of at least 7.
+pub(crate) const SHADE: u16 = 70;
+
 impl Canvas<'_> {
+    /// Darkens an area, so that text on it is readable: its upper left corner, and its width and height in pixels.
+    #[expect(clippy::cast_possible_truncation, reason = "saturates, and is checked against the picture")]
+    pub(crate) fn shade(&mut self, (x, y): (f32, f32), (width, height): (f32, f32)) {
+        for row in y.floor() as i64..(y + height).ceil() as i64 {
+            for column in x.floor() as i64..(x + width).ceil() as i64 {
+                for channel in self.pixel(column, row).into_iter().flatten() {
+                    *channel = u8::try_from(u16::from(*channel) * SHADE / 256).unwrap_or(*channel);
+                }
+            }
+        }
+    }
+
     /// Returns the channels of the pixel, if it is inside the picture.
     pub(crate) fn pixel(&mut self, x: i64, y: i64) -> Option<&mut [u8]> {
         let (x, y) = (u32::try_from(x).ok()?, u32::try_from(y).ok()?);
@@ -44,6 +59,29 @@ impl Lettering {
     pub(crate) fn open() -> Result<Self, InvalidFont> {
         let (regular, bold) = (dejavu::sans::regular(), dejavu::sans::bold());
         Ok(Self { regular: FontRef::try_from_slice(regular)?, bold: FontRef::try_from_slice(bold)? })
+    }
+
+    /// Returns the width of `text` in pixels.
+    pub(crate) fn width(&self, style: LetterStyle, text: &str) -> f32 {
+        let font = if style.bold { &self.bold } else { &self.regular };
+        let scaled = font.as_scaled(PxScale::from(style.size));
+        let shown = text.chars().filter(|character| !character.is_control()).take(MAX_CHARACTERS);
+        shown.map(|character| scaled.h_advance(scaled.glyph_id(character))).sum()
+    }
+
+    /// Splits `text` between words into lines of at most `width` pixels; a longer word has a line of its own.
+    pub(crate) fn lines(&self, style: LetterStyle, text: &str, width: f32) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        for word in text.split_whitespace() {
+            let longer = lines.last().map(|line| format!("{line} {word}"));
+            if let Some(line) = longer.filter(|line| self.width(style, line) <= width) {
+                lines.pop();
+                lines.push(line);
+            } else {
+                lines.push(word.to_owned());
+            }
+        }
+        lines
     }
 
     /// Writes `text` with its upper left corner at (`x`, `y`), cut at the picture's right edge. Returns its right end

@@ -21,7 +21,9 @@ mod feedback;
 mod framed;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod highlights;
 mod inputs;
+mod inset;
 mod latency;
 mod lettering;
 mod load;

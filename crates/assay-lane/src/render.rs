@@ -8,7 +8,9 @@ use assay_sim::{CompiledScenario, Framing, Quality, Simulation};
 
 use crate::caption::caption;
 use crate::framed::framed;
-use crate::lettering::Lettering;
+use crate::highlights::{clip_window, draw_still};
+use crate::inset::Insets;
+use crate::lettering::{Canvas, Lettering};
 use crate::load::{load, load_to_draw};
 use crate::log::{EpisodeLog, ImageLog};
 use crate::observed_images::ObservedImages;
@@ -16,12 +18,12 @@ use crate::rerun::Rerun;
 use crate::{EpisodeRenderError, Places, Trace, VideoWriter};
 
 /// Maximum side of a frame in pixels.
-const MAX_SIDE: u32 = 1920;
+const MAX_SIDE: u32 = 3840;
 /// Maximum number of frames per simulated second.
 const MAX_FPS: u32 = 100;
 
 /// Renders a part of the episode in `places.scratch`: reads `render.json` and `trace.parquet`, writes `log.mcap`, or
-/// `video.mp4` and `images.mcap`, and then `rendered.json`.
+/// the files in [`files::PICTURED`], and then `rendered.json`.
 ///
 /// # Errors
 /// [`EpisodeRenderError`] names the failure. Images that cannot be rendered, or are too large, are left out.
@@ -42,11 +44,11 @@ pub fn render(places: &Places) -> Result<(), EpisodeRenderError> {
 fn images(places: &Places, job: &RenderJob, trace: &Trace) -> Result<Rendered, EpisodeRenderError> {
     let world = load_to_draw(places, (job.width, job.height), Quality::Frame)?;
     let (seen, mut cameras_dropped) = observed_images(places, job, trace)?;
-    let mut drawn = draw(&world, job, trace, &places.scratch, &seen);
+    let mut drawn = pictures(places, &world, job, trace, &seen);
     if matches!(drawn, Ok(false)) && !seen.images.is_empty() {
         // The policy's images have priority over the video.
         cameras_dropped = Some(too_many(job));
-        drawn = draw(&world, job, trace, &places.scratch, &ObservedImages::default());
+        drawn = pictures(places, &world, job, trace, &ObservedImages::default());
     }
     let images_dropped = match drawn {
         Ok(true) => None,
@@ -58,6 +60,20 @@ fn images(places: &Places, job: &RenderJob, trace: &Trace) -> Result<Rendered, E
         Err(error) => return Err(error),
     };
     Ok(Rendered { images_dropped, cameras_dropped })
+}
+
+/// Writes the video, the clip, and the still if there is room for it; returns false if the images exceed the size limit.
+fn pictures(
+    places: &Places,
+    world: &CompiledScenario,
+    job: &RenderJob,
+    trace: &Trace,
+    seen: &ObservedImages,
+) -> Result<bool, EpisodeRenderError> {
+    let framing = framed(world, job.world_seed, trace, f64::from(job.width) / f64::from(job.height))?;
+    let Some(bytes) = draw(world, framing.clone(), job, trace, &places.scratch, seen)? else { return Ok(false) };
+    draw_still(places, job, trace, framing, job.max_image_bytes.saturating_sub(bytes))?;
+    Ok(true)
 }
 
 fn too_many(job: &RenderJob) -> String {
@@ -110,17 +126,18 @@ fn log(world: &CompiledScenario, job: &RenderJob, trace: &Trace, folder: &Path) 
     Ok(log.finish()?)
 }
 
-/// Replays the episode and writes its images into `folder`; returns false as soon as they exceed the size limit.
+/// Replays the episode and writes its images into `folder`. Returns their size in bytes, or `None` as soon as they exceed
+/// the size limit.
 fn draw(
     world: &CompiledScenario,
+    framing: Framing,
     job: &RenderJob,
     trace: &Trace,
     folder: &Path,
     seen: &ObservedImages,
-) -> Result<bool, EpisodeRenderError> {
+) -> Result<Option<u64>, EpisodeRenderError> {
     let mut rerun = Rerun::new(world, job.world_seed, trace)?;
-    let framing = framed(world, job.world_seed, trace, f64::from(job.width) / f64::from(job.height))?;
-    let mut drawing = Drawing::start(&mut rerun.simulation, (world, framing), job, folder)?;
+    let mut drawing = Drawing::start(&mut rerun.simulation, (world, framing), job, folder, seen)?;
     let mut log = ImageLog::create(&folder.join(files::IMAGES), world.scenario(), trace, seen)?;
     for row in 0..trace.rows() {
         rerun.step(row)?;
@@ -132,24 +149,27 @@ fn draw(
             log.frame(time_s, &packet)?;
             drawing.report_count(folder);
         }
-        // Each frame is stored in the video and in `images.mcap`.
-        if 2 * drawing.video.size_bytes() + seen.bytes > job.max_image_bytes {
-            return Ok(false);
+        if drawing.size_bytes() + seen.bytes > job.max_image_bytes {
+            return Ok(None);
         }
         if drawing.frames >= job.max_frames {
             break;
         }
     }
     log.finish()?;
-    drawing.video.finish()?;
-    Ok(true)
+    let bytes = drawing.size_bytes() + seen.bytes;
+    drawing.finish()?;
+    Ok(Some(bytes))
 }
 
 /// Renders frames at the video's rate.
 struct Drawing<'a> {
     renderer: assay_sim::Renderer,
     lettering: Lettering,
+    insets: Insets<'a>,
     video: VideoWriter,
+    /// The clip around the worst moment, and the times that it shows.
+    clip: Option<(VideoWriter, [f64; 2])>,
     job: &'a RenderJob,
     scenario: String,
     next_s: f64,
@@ -162,11 +182,32 @@ impl<'a> Drawing<'a> {
         (world, framing): (&CompiledScenario, Framing),
         job: &'a RenderJob,
         folder: &Path,
+        seen: &'a ObservedImages,
     ) -> Result<Self, EpisodeRenderError> {
-        let renderer = assay_sim::Renderer::framed(simulation, job.width, job.height, framing)?;
-        let video = VideoWriter::create(&folder.join(files::VIDEO), job.width, job.height, job.fps)?;
-        let lettering = Lettering::open()?;
-        Ok(Self { renderer, lettering, video, job, scenario: world.scenario().id.to_string(), next_s: 0.0, frames: 0 })
+        let renderer = assay_sim::Renderer::framed(simulation, (job.width, job.height), Quality::Frame, framing)?;
+        let writer = |name: &str| VideoWriter::create(&folder.join(name), job.width, job.height, job.fps);
+        let video = writer(files::VIDEO)?;
+        let clip = match clip_window(&job.result) {
+            Some(window) => Some((writer(files::CLIP)?, window)),
+            None => None,
+        };
+        let (lettering, insets) = (Lettering::open()?, Insets::new(seen));
+        let scenario = world.scenario().id.to_string();
+        Ok(Self { renderer, lettering, insets, video, clip, job, scenario, next_s: 0.0, frames: 0 })
+    }
+
+    /// Returns the size so far in bytes. Each frame is stored in the video and in `images.mcap`.
+    fn size_bytes(&self) -> u64 {
+        2 * self.video.size_bytes() + self.clip.as_ref().map_or(0, |(clip, _)| clip.size_bytes())
+    }
+
+    /// Closes the files.
+    fn finish(self) -> Result<(), EpisodeRenderError> {
+        self.video.finish()?;
+        if let Some((clip, _)) = self.clip {
+            clip.finish()?;
+        }
+        Ok(())
     }
 
     /// Renders and encodes the frame at `time_s`, if one is due; the last row is always rendered.
@@ -180,10 +221,17 @@ impl<'a> Drawing<'a> {
             return Ok(None);
         }
         let mut frame = self.renderer.draw(simulation)?;
-        let picture = (frame.as_mut_slice(), self.job.width, self.job.height);
+        let (width, height) = (self.job.width, self.job.height);
+        self.insets.draw(&self.lettering, &mut Canvas { rgb: &mut frame, width, height }, time_s);
+        let picture = (frame.as_mut_slice(), width, height);
         caption(&self.lettering, picture, &self.scenario, &self.job.result, time_s);
         self.next_s += 1.0 / f64::from(self.job.fps);
         self.frames += 1;
+        if let Some((clip, [from_s, to_s])) = &mut self.clip
+            && (*from_s..=*to_s).contains(&time_s)
+        {
+            clip.add(&frame)?;
+        }
         Ok(Some(self.video.add(&frame)?))
     }
 
@@ -201,7 +249,7 @@ pub fn draw_once(places: &Places) -> Result<(), EpisodeRenderError> {
     const SIZE: (u32, u32) = (320, 240);
     let world = load_to_draw(places, SIZE, Quality::Frame)?;
     let mut simulation = world.simulation(0).map_err(|e| EpisodeRenderError::Scenario(e.to_string()))?;
-    let mut renderer = assay_sim::Renderer::new(&mut simulation, SIZE.0, SIZE.1)?;
+    let mut renderer = assay_sim::Renderer::new(&mut simulation, SIZE, Quality::Frame)?;
     let frame = renderer.draw(&mut simulation)?;
     if frame.windows(2).all(|pair| pair[0] == pair[1]) {
         return Err(EpisodeRenderError::Blank);

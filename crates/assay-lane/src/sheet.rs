@@ -35,7 +35,8 @@ pub fn sheet(places: &Places) -> Result<(), EpisodeRenderError> {
     for (index, seed) in job.worlds.iter().enumerate() {
         let mut simulation = world.simulation(*seed).map_err(|e| EpisodeRenderError::Scenario(e.to_string()))?;
         // Each world needs its own renderer, which adopts the world's sizes when it is created.
-        let frame = assay_sim::Renderer::new(&mut simulation, job.width, job.height)?.draw(&mut simulation)?;
+        let frame = assay_sim::Renderer::new(&mut simulation, (job.width, job.height), Quality::Still)?
+            .draw(&mut simulation)?;
         let (row, column) = (index / columns as usize, index % columns as usize);
         let width = job.width as usize * 3;
         for (y, pixels) in frame.chunks_exact(width).enumerate() {

@@ -33,8 +33,9 @@ pub fn stills(places: &Places) -> Result<(), EpisodeRenderError> {
     let world = load_to_draw(places, (job.width, job.height), Quality::Still)?;
     let mut rerun = Rerun::new(&world, job.world_seed, &trace)?;
     let framing = framed(&world, job.world_seed, &trace, f64::from(job.width) / f64::from(job.height))?;
-    let mut renderer = assay_sim::Renderer::framed(&mut rerun.simulation, job.width, job.height, framing)?;
-    let rows: Vec<usize> = job.times_s.iter().map(|time_s| row_at(&trace, *time_s)).collect();
+    let mut renderer =
+        assay_sim::Renderer::framed(&mut rerun.simulation, (job.width, job.height), Quality::Still, framing)?;
+    let rows: Vec<usize> = job.times_s.iter().map(|time_s| trace.row_at(*time_s).unwrap_or(0)).collect();
     for row in 0..=rows.iter().copied().max().unwrap_or(0).min(trace.rows().saturating_sub(1)) {
         rerun.step(row)?;
         for index in (0..rows.len()).filter(|index| rows[*index] == row) {
@@ -44,10 +45,4 @@ pub fn stills(places: &Places) -> Result<(), EpisodeRenderError> {
         }
     }
     Ok(())
-}
-
-/// Returns the last row that is not after `time_s`, or the first.
-fn row_at(trace: &Trace, time_s: f64) -> usize {
-    let times = trace.columns.first().map_or(&[][..], Vec::as_slice);
-    times.partition_point(|time| *time <= time_s + 1e-9).saturating_sub(1)
 }

@@ -30,6 +30,13 @@ pub struct Trace {
 }
 
 impl Trace {
+    /// Returns the last row that is not after `time_s`, or the first; `None` if there is none.
+    #[must_use]
+    pub(crate) fn row_at(&self, time_s: f64) -> Option<usize> {
+        let times = self.columns.first().filter(|times| !times.is_empty())?;
+        Some(times.partition_point(|time| *time <= time_s + 1e-9).saturating_sub(1))
+    }
+
     /// Creates an empty trace for `simulation`, with capacity for `rows`.
     #[must_use]
     pub fn new(simulation: &Simulation, signals: &[&str], rows: usize) -> Self {

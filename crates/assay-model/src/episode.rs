@@ -342,6 +342,21 @@ impl EpisodeResult {
         self.evidence.iter().any(|file| file.name == name)
     }
 
+    /// Returns the gravest of the violated clauses, critical ones first, then by the margin as a share of the scale, and
+    /// the time of its smallest margin in s.
+    #[must_use]
+    pub fn worst_moment(&self) -> Option<(&ClauseResult, f64)> {
+        let violated = self.clauses.iter().filter(|clause| clause.status == ClauseStatus::Violated);
+        let onset = |clause: &ClauseResult| self.violations.iter().find(|v| v.clause == clause.id).map(|v| v.start_s);
+        let timed = violated.filter_map(|clause| Some((clause, clause.worst_time_s.or_else(|| onset(clause))?)));
+        timed.min_by(|(a, _), (b, _)| {
+            let rank = |clause: &ClauseResult| (clause.level != Level::Critical, clause.margin());
+            let ((a_minor, a), (b_minor, b)) = (rank(a), rank(b));
+            let (a, b) = (a.unwrap_or(f64::NEG_INFINITY), b.unwrap_or(f64::NEG_INFINITY));
+            a_minor.cmp(&b_minor).then(a.total_cmp(&b))
+        })
+    }
+
     /// Adds files rendered from the episode's recording after its result, with names relative to the report, and notes
     /// about gaps in them. Updates the paths of log and video.
     pub fn add_rendering(&mut self, files: &[Artifact], notes: &[String]) {

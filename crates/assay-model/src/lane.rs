@@ -178,7 +178,7 @@ pub struct Cost {
 pub enum RenderPart {
     /// [`files::LOG`]: everything except images. Takes a fraction of a second.
     Log,
-    /// [`files::VIDEO`] and [`files::IMAGES`]: every frame is rendered in software.
+    /// [`files::PICTURED`]: every frame is rendered in software.
     Video,
 }
 
@@ -208,7 +208,7 @@ pub struct RenderJob {
     pub width: u32,
     /// Height of the video, in pixels.
     pub height: u32,
-    /// Maximum size of all images, in the video and in [`files::IMAGES`] together, in bytes; beyond it, images are
+    /// Maximum size of all images, in all files together, in bytes; beyond it, images are
     /// dropped.
     pub max_image_bytes: u64,
     /// Maximum number of frames; the video ends with the last of them.

@@ -11,6 +11,8 @@ use crate::{AccountId, Assignment, AttemptNote, EpisodeResult, Fingerprint, JobI
 pub const WORKER_PROTOCOL: u32 = 1;
 /// Path of the protocol on a server.
 pub const WORKER_PROTOCOL_PATH: &str = "/worker/v1";
+/// The content type of a packed file of evidence. The SHA-256 in its path is that of the unpacked file.
+pub const PACKED_EVIDENCE: &str = "application/vnd.assay.pack";
 /// Header with the registration that a request belongs to.
 pub const GENERATION_HEADER: &str = "assay-worker-generation";
 /// Maximum time that a worker may wait for an assignment, in seconds.
@@ -76,6 +78,9 @@ pub struct RegisterAnswer {
     pub trusted: bool,
     /// Version of the server.
     pub version: String,
+    /// True if files of evidence may be sent packed, as [`PACKED_EVIDENCE`].
+    #[serde(default)]
+    pub packed_evidence: bool,
 }
 
 /// The kind of shard that a worker asks for.

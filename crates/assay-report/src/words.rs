@@ -59,6 +59,14 @@ pub(crate) fn seconds(x: f64) -> String {
     format!("{x:.2} s")
 }
 
+/// Formats a time of RFC 3339 without fractions of a second: `2026-11-21 10:00:00 UTC`.
+pub(crate) fn moment(exact: &str) -> String {
+    match exact.strip_suffix('Z').and_then(|time| time.split_once('T')) {
+        Some((date, time)) => format!("{date} {} UTC", time.split('.').next().unwrap_or(time)),
+        None => exact.to_owned(),
+    }
+}
+
 /// Formats a size of a file: `812 B`, `1.2 MB`.
 pub(crate) fn bytes(size: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
@@ -118,6 +126,13 @@ mod tests {
         {
             assert_eq!(bytes(size), text);
         }
+    }
+
+    #[test]
+    fn moments_have_seconds() {
+        assert_eq!(moment("2026-11-21T10:00:00.123456789Z"), "2026-11-21 10:00:00 UTC");
+        assert_eq!(moment("2026-11-21T10:00:00Z"), "2026-11-21 10:00:00 UTC");
+        assert_eq!(moment("soon"), "soon");
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub struct Spec {
     pub version: String,
     /// SHA-256 over all files of the scenario and of its robots.
     pub digest: Sha256Digest,
+    /// Ids of the models of its robots, each once; empty if the scenario brings its own bodies.
+    pub robots: Vec<String>,
     /// Task in words, as passed to the policy.
     pub instruction: Option<String>,
     /// Control mode, as in `scenario.toml`.
@@ -173,6 +175,7 @@ impl Scenario {
             id: self.id.to_string(),
             version: self.version.clone(),
             digest: self.digest,
+            robots: self.robot_folders().into_keys().map(str::to_owned).collect(),
             instruction: self.instruction.clone(),
             control_mode: self.control.mode.name(),
             control_hz: self.world.control_hz,

@@ -47,7 +47,8 @@ impl CompiledScenario {
         quality: Quality,
     ) -> Result<Self, WorldError> {
         let mut world = Self::compile(scenario)?;
-        look::apply(&mut world.model, width, height, quality);
+        let id = world.scenario.id.to_string();
+        look::apply(&mut world.model, &id, width, height, quality);
         world.check()
     }
 

@@ -27,23 +27,29 @@ use futures_util::stream::{self, BoxStream};
 use futures_util::{StreamExt, TryStreamExt};
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
+use tokio::sync::Semaphore;
 use url::Url;
 
 use crate::object_storage::ObjectStorage;
 use crate::pack;
 use backend::BlobBackend;
 use bucket::BlobBucket;
-pub use error::BlobError;
+pub use error::{BlobError, PackedFormError};
 use folder::BlobFolder;
 
 /// Folder of files that are about to be stored.
 const INCOMING: &str = "incoming";
+/// Maximum number of packed artifacts checked at the same time: each takes a processor, and three times its size in
+/// memory.
+const MAX_CHECKING: usize = 2;
 
 /// The evidence.
 #[derive(Debug, Clone)]
 pub struct Blobs {
     root: Arc<Path>,
     backend: Arc<dyn BlobBackend>,
+    /// Limits how many packed artifacts are checked at the same time.
+    checking: Arc<Semaphore>,
 }
 
 impl Blobs {
@@ -55,7 +61,7 @@ impl Blobs {
         fs::create_dir_all(path.join(INCOMING))?;
         let root: Arc<Path> = path.into();
         let backend = Arc::new(BlobFolder::new(Arc::clone(&root), path.join(INCOMING)));
-        Ok(Self { root, backend })
+        Ok(Self { root, backend, checking: Arc::new(Semaphore::new(MAX_CHECKING)) })
     }
 
     /// Opens the artifacts in an object store. `path` is a local folder for files that are about to be stored; it is
@@ -66,7 +72,7 @@ impl Blobs {
     pub fn bucket(path: &Path, storage: ObjectStorage, redirects: bool) -> Result<Self, BlobError> {
         fs::create_dir_all(path.join(INCOMING))?;
         let backend = Arc::new(BlobBucket::new(storage, redirects, path.join(INCOMING)));
-        Ok(Self { root: path.into(), backend })
+        Ok(Self { root: path.into(), backend, checking: Arc::new(Semaphore::new(MAX_CHECKING)) })
     }
 
     /// Returns the local folder: of all artifacts, or of those that are about to be stored in an object store.
@@ -156,6 +162,35 @@ impl Blobs {
     /// [`BlobError`] if nothing was stored, or the disk failed.
     pub async fn settle(&self, job: JobId) -> Result<(), BlobError> {
         self.backend.settle(job).await
+    }
+
+    /// Returns the packed form of the file at `path`, as [`Self::put_packed`] takes it; `None` if that is not smaller.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn packed_form(path: &Path) -> io::Result<Option<Vec<u8>>> {
+        packed_file::packed(path)
+    }
+
+    /// Stores an artifact of at most `limit` bytes whose packed form, from an untrusted sender, is in the file at `path`.
+    /// As with [`Self::put`], that file must never change afterwards.
+    ///
+    /// # Errors
+    /// [`PackedFormError`]: it is no packed form of a file with this SHA-256, or could not be stored.
+    pub async fn put_packed(
+        &self,
+        job: JobId,
+        sha256: Sha256Digest,
+        path: &Path,
+        limit: u64,
+    ) -> Result<(), PackedFormError> {
+        let file = path.to_owned();
+        // The semaphore is never closed.
+        let _permit = self.checking.acquire().await.map_err(io::Error::other).map_err(BlobError::from)?;
+        let checked = tokio::task::spawn_blocking(move || packed_file::check(&file, sha256, limit)).await;
+        checked.map_err(io::Error::other).map_err(BlobError::from)??;
+        let [_, packed] = names::both(job, sha256);
+        Ok(self.backend.adopt(path, &packed).await?)
     }
 
     /// Returns the two possible paths of an artifact relative to the folder: plain and packed.

@@ -280,6 +280,21 @@ pub trait JobRecords {
     /// Lists a page of a job's results, by index.
     async fn episodes(&self, id: JobId, offset: u32, limit: u32) -> Result<Vec<EpisodeResult>, StoreError>;
 
+    /// Returns a job, as [`Self::job`] does, with its first `limit` results.
+    async fn job_with_episodes(
+        &self,
+        account: Option<&AccountId>,
+        id: JobId,
+        limit: u32,
+    ) -> Result<Option<(JobRecord, Vec<EpisodeResult>)>, StoreError> {
+        let Some(job) = self.job(account, id).await? else { return Ok(None) };
+        let episodes = match job.episodes_done {
+            0 => Vec::new(),
+            _ => self.episodes(id, 0, limit).await?,
+        };
+        Ok(Some((job, episodes)))
+    }
+
     /// Counts jobs by state.
     async fn counts(&self) -> Result<JobCounts, StoreError>;
 

@@ -67,7 +67,7 @@ mod workers;
 
 pub use archive_files::{ARCHIVE_SETTLE_TIME, ArchiveFile, ArchiveFileError, ArchiveFiles, ArchiveRemovalOutcome};
 pub use assay_model::Fence;
-pub use blobs::{BlobError, Blobs};
+pub use blobs::{BlobError, Blobs, PackedFormError};
 pub use caps::{AccountCaps, AccountUsage, Cap, CapExceeded, JobDemand, JobQuota};
 pub use community::{
     CommunityFilter, CommunityRecords, CommunityScenario, CommunitySort, CommunityVersion, InstalledVersion,

@@ -14,7 +14,7 @@
 mod find;
 mod predict;
 
-use predict::PredictedRun;
+use predict::{PredictedRun, Predictions};
 
 /// First bytes of a packed file.
 const MAGIC: &[u8; 8] = b"assaypk1";
@@ -43,19 +43,18 @@ pub(crate) fn is_packable(head: &[u8]) -> bool {
 /// Packs the file; `None` unless it becomes smaller by a tenth and unpacks to the same bytes.
 #[cfg_attr(not(feature = "fuzzing"), expect(unreachable_pub, reason = "the fuzz targets call it"))]
 pub fn pack(file: &[u8]) -> Option<Vec<u8>> {
-    let runs = predict::planned(file, find::runs(file));
-    let runs = if runs.len() > MAX_RUNS { Vec::new() } else { runs };
+    let found = find::runs(file);
+    let chosen = Predictions::choose(file, if found.len() > MAX_RUNS { Vec::new() } else { found });
+    let runs = &chosen.runs;
     let mut body = Vec::with_capacity(file.len() + runs.len() * predict::ENTRY_BYTES);
     runs.iter().for_each(|run| run.write(&mut body));
     let mut end = 0;
-    for run in &runs {
+    for run in runs {
         body.extend_from_slice(file.get(end..run.offset)?);
         end = run.end();
     }
     body.extend_from_slice(file.get(end..)?);
-    for run in &runs {
-        predict::misses(file, &runs, run, &mut body);
-    }
+    chosen.write_misses(&mut body);
     let mut packed = MAGIC.to_vec();
     packed.extend_from_slice(&u64::try_from(file.len()).ok()?.to_le_bytes());
     packed.extend_from_slice(&u32::try_from(runs.len()).ok()?.to_le_bytes());

@@ -85,6 +85,9 @@ pub trait RemovalRecords {
     /// number.
     async fn drop_policies(&self, before: Timestamp, limit: u32, now: Timestamp) -> Result<u64, StoreError>;
 
+    /// Counts the jobs whose archives [`Self::drop_policies`] would remove, up to `limit`.
+    async fn count_old_policies(&self, before: Timestamp, limit: u32) -> Result<u64, StoreError>;
+
     /// Lists jobs that ended before `before` and may have evidence, by time of their end, at most `limit`.
     async fn jobs_with_evidence(&self, before: Timestamp, limit: u32) -> Result<Vec<JobId>, StoreError>;
 

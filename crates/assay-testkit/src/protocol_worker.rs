@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use assay_model::{GENERATION_HEADER, Sha256Digest, WORKER_PROTOCOL_PATH};
+use assay_model::{GENERATION_HEADER, PACKED_EVIDENCE, Sha256Digest, WORKER_PROTOCOL_PATH};
 use serde_json::{Value, json};
 
 use crate::Answer;
@@ -71,9 +71,21 @@ impl ProtocolWorker {
     #[must_use]
     #[track_caller]
     pub fn upload_as(&self, lease: &str, sha256: Sha256Digest, file: &[u8]) -> Answer {
+        self.upload_of_kind(lease, sha256, ("application/octet-stream", file))
+    }
+
+    /// Stores the file of evidence whose packed form is `form`, or claims that it is.
+    #[must_use]
+    #[track_caller]
+    pub fn upload_packed(&self, lease: &str, sha256: Sha256Digest, form: &[u8]) -> Answer {
+        self.upload_of_kind(lease, sha256, (PACKED_EVIDENCE, form))
+    }
+
+    fn upload_of_kind(&self, lease: &str, sha256: Sha256Digest, (kind, body): (&str, &[u8])) -> Answer {
         let url = self.url(&format!("/leases/{lease}/evidence/{sha256}"));
         let request = self.agent.put(url).header("authorization", format!("Bearer {}", self.token));
-        answer(request.header(GENERATION_HEADER, self.generation.to_string()).send(file)).unwrap()
+        let request = request.header("content-type", kind);
+        answer(request.header(GENERATION_HEADER, self.generation.to_string()).send(body)).unwrap()
     }
 
     /// Claims a shard of a policy, and returns its lease and its assignment; `None` if there is none for `wait_s`

@@ -6,7 +6,7 @@
 
 use std::marker::PhantomData;
 
-use assay_model::{AccountId, JobId, JobKind};
+use assay_model::{AccountId, EpisodeResult, JobId, JobKind};
 use assay_store::JobRecord;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
@@ -56,6 +56,13 @@ pub(crate) struct Submission<A> {
     access: PhantomData<A>,
 }
 
+/// The id of a job in the path, and who asks for it. Nothing is loaded yet.
+#[derive(Debug)]
+pub(crate) struct NamedJob {
+    pub(crate) caller: Caller,
+    pub(crate) id: JobId,
+}
+
 impl<A: JobAccess> Verification<A> {
     /// Loads the verification with the id from the path.
     pub(crate) async fn named(app: &App, caller: &Caller, id: &str) -> Result<Self, ApiError> {
@@ -64,8 +71,21 @@ impl<A: JobAccess> Verification<A> {
 
     /// Loads the verification with this id.
     pub(crate) async fn load(app: &App, caller: &Caller, id: JobId) -> Result<Self, ApiError> {
-        let record = load::<A>(app, caller, id, JobKind::Verify, "job").await?;
+        let found = app.records.job(A::account(caller), id).await?;
+        let record = accessible(found, JobKind::Verify, "job")?;
         Ok(Self { record, access: PhantomData })
+    }
+
+    /// Loads the verification with this id, and its first `limit` results.
+    pub(crate) async fn load_with_episodes(
+        app: &App,
+        caller: &Caller,
+        id: JobId,
+        limit: u32,
+    ) -> Result<(Self, Vec<EpisodeResult>), ApiError> {
+        let (found, episodes) = app.records.job_with_episodes(A::account(caller), id, limit).await?.unzip();
+        let record = accessible(found, JobKind::Verify, "job")?;
+        Ok((Self { record, access: PhantomData }, episodes.unwrap_or_default()))
     }
 }
 
@@ -77,7 +97,8 @@ impl<A: JobAccess> Submission<A> {
 
     /// Loads the submission with this id.
     pub(crate) async fn load(app: &App, caller: &Caller, id: JobId) -> Result<Self, ApiError> {
-        let record = load::<A>(app, caller, id, JobKind::Submission, "submission").await?;
+        let found = app.records.job(A::account(caller), id).await?;
+        let record = accessible(found, JobKind::Submission, "submission")?;
         Ok(Self {
             published: PublishedSubmission::read(&*app.records, record, app.clock.now()).await?,
             access: PhantomData,
@@ -103,6 +124,15 @@ impl<A: JobAccess> FromRequestParts<App> for Submission<A> {
     }
 }
 
+impl FromRequestParts<App> for NamedJob {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let (caller, id) = caller_and_id(parts, app).await?;
+        Ok(Self { caller, id: id.parse().map_err(|_| ApiError::not_found("job"))? })
+    }
+}
+
 async fn caller_and_id(parts: &mut Parts, app: &App) -> Result<(Caller, String), ApiError> {
     let path = Path::<String>::from_request_parts(parts, app).await;
     let Path(id) = path.map_err(|rejection| ApiError::from_status(rejection.status()))?;
@@ -110,14 +140,8 @@ async fn caller_and_id(parts: &mut Parts, app: &App) -> Result<(Caller, String),
     Ok((caller.ok_or_else(|| ApiError::unauthorized("an API key is needed"))?, id))
 }
 
-async fn load<A: JobAccess>(
-    app: &App,
-    caller: &Caller,
-    id: JobId,
-    kind: JobKind,
-    what: &str,
-) -> Result<JobRecord, ApiError> {
-    let found = app.records.job(A::account(caller), id).await?;
+/// Returns the job that was found, if it is of this kind and was not erased.
+fn accessible(found: Option<JobRecord>, kind: JobKind, what: &str) -> Result<JobRecord, ApiError> {
     let found = found.filter(|job| job.header.kind() == kind).ok_or_else(|| ApiError::not_found(what))?;
     erased::none(&found)?;
     Ok(found)

@@ -7,8 +7,8 @@ use super::endpoint::{Endpoint, EndpointInfo};
 use super::openapi::document::DeclaredApi;
 use super::rate_class::RateClass;
 use super::{
-    arena, collections, community, connections, evidence, keys, models, openapi, runtimes, scenarios, service, session,
-    submissions, verify, webhooks, workers,
+    accounts, arena, collections, community, connections, evidence, keys, models, openapi, runtimes, scenarios,
+    service, session, submissions, verify, webhooks, workers,
 };
 use crate::ui;
 
@@ -75,6 +75,7 @@ documented {
     post("/verify/{job_id}/cancel", verify::cancel::handle).scope(Scope::Verify);
     post("/verify/{job_id}/replay", verify::replay::handle).scope(Scope::Verify);
     post("/verify/{job_id}/review", verify::review::handle).scope(Scope::Review);
+    get("/reviews", verify::reviews::handle).scope(Scope::Review);
     delete("/verify/{job_id}", verify::erase::handle).scope(Scope::Verify);
     // Changes are for keys with the scope `verify` or `submit`.
     post("/models", models::create::handle).any_key().rate(RateClass::Models);
@@ -121,6 +122,7 @@ documented {
     // Any key may rotate itself.
     post("/keys/rotate", keys::rotate::handle).any_key();
     delete("/keys/{id}", keys::revoke::handle).scope(Scope::Admin);
+    get("/accounts", accounts::list::handle).scope(Scope::Admin);
     post("/session", session::create::handle);
     get("/session", session::create::show);
     delete("/session", session::delete::handle);
@@ -128,6 +130,8 @@ documented {
     get("/healthz", service::health::alive);
     get("/readyz", service::health::ready);
     get("/metrics", service::metrics::handle).not_json();
+    get("/servers", service::servers::handle).scope(Scope::Admin);
+    get("/storage", service::storage::handle).scope(Scope::Admin);
     get("/.well-known/assay-keys.json", service::signing_keys::handle).cacheable();
 }
 undocumented {
@@ -144,6 +148,15 @@ pages {
     get("/ui/scenarios", ui::scenarios::handle);
     get("/ui/scenarios/{id}", ui::scenario::handle);
     get("/ui/scenarios/{id}/policy.py", ui::scenario::starter);
+    get("/ui/scenarios/{id}/cheats", ui::cheats::handle);
+    get("/ui/scenarios/{id}/delete", ui::community::ask);
+    post("/ui/scenarios/{id}/delete", ui::community::delete);
+    get("/ui/community", ui::community::handle);
+    get("/ui/publish", ui::publish::form);
+    post("/ui/publish", ui::publish::submit);
+    get("/ui/collections", ui::collections::handle);
+    get("/ui/collections/{id}", ui::collections::one);
+    get("/ui/reviews", ui::reviews::handle);
     get("/ui/arena", ui::arena::handle);
     get("/ui/arena/{id}", ui::arena::board);
     get("/ui/arena/{id}/submit", ui::arena_submit::form);
@@ -151,6 +164,9 @@ pages {
     get("/ui/submissions", ui::submissions::handle);
     get("/ui/submissions/{id}", ui::submissions::one);
     get("/ui/operator", ui::operator::handle);
+    get("/ui/servers", ui::servers::handle);
+    get("/ui/accounts", ui::accounts::handle);
+    get("/ui/storage", ui::storage::handle);
     get("/ui/keys", ui::keys::handle);
     post("/ui/keys", ui::keys::make);
     get("/ui/keys/{id}", ui::keys::ask);
@@ -168,6 +184,10 @@ pages {
     get("/ui/verifications/{id}", ui::verification::handle);
     get("/ui/verifications/{id}/episodes/{episode}", ui::episode::handle);
     post("/ui/verifications/{id}/cancel", ui::cancel::submit);
+    post("/ui/verifications/{id}/review", ui::reviews::decide);
+    get("/ui/docs", ui::docs::index);
+    get("/ui/docs/{page}", ui::docs::one);
+    get("/ui/docs/images/{file}", ui::docs::image);
     get("/ui/sign-in", ui::sign_in::form);
     post("/ui/sign-in", ui::sign_in::submit);
     post("/ui/sign-out", ui::sign_out::submit);

@@ -4,6 +4,7 @@
 //! classes come from it.
 
 mod access;
+mod accounts;
 mod arena;
 mod collections;
 mod community;
@@ -29,6 +30,10 @@ mod webhooks;
 mod workers;
 
 pub(crate) use self::access::AccessRules;
+pub(crate) use self::accounts::list::{AccountEntry, AccountPage, account_page};
+pub(crate) use self::community::delete::delete_scenario;
+pub(crate) use self::community::list::published_scenarios;
+pub(crate) use self::community::publish::{precheck_publication, publish_form};
 pub(crate) use self::endpoint::Endpoint;
 pub use self::endpoint::EndpointInfo;
 pub(crate) use self::job_filter::{WantedJobs, parse as wanted_jobs};
@@ -40,6 +45,8 @@ pub(crate) use self::list::{declared_api, list};
 pub(crate) use self::openapi::document::query_parameters;
 pub(crate) use self::query::Query;
 pub use self::rate_class::RateClass;
+pub(crate) use self::service::servers::{ServerList, server_list};
+pub(crate) use self::service::storage::{StorageReport, storage_report};
 pub(crate) use self::submissions::create::submit_form;
 pub(crate) use self::submissions::view::{
     SubmissionDetail, SubmissionEntry, detail as submission_object, entry as submission_entry,
@@ -47,6 +54,8 @@ pub(crate) use self::submissions::view::{
 pub(crate) use self::verify::cancel::cancel as cancel_verification;
 pub(crate) use self::verify::create::accept_form;
 pub(crate) use self::verify::preflight::run_preflight;
+pub(crate) use self::verify::review::{NewReview, review_verification};
+pub(crate) use self::verify::reviews::awaited_reviews;
 pub(crate) use self::webhooks::secret::rotate_webhook_secret;
 pub(crate) use self::workers::create::{NewWorkerRequest, create_worker};
 pub(crate) use self::workers::drain::drain_worker;

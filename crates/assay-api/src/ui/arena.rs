@@ -7,6 +7,7 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 
+use super::board_line::BoardLine;
 use super::job_line::in_words;
 use super::page::{PageFrame, failure, page, to_sign_in};
 use super::viewer::{MaybeViewer, Viewer};
@@ -16,10 +17,6 @@ use crate::routes::Query;
 use crate::scenario_lookup;
 use crate::state::App;
 
-/// Width of the drawing of an interval, in pixels.
-const WIDTH: f64 = 200.0;
-/// Smallest width of an interval, in pixels.
-const LEAST_WIDTH: f64 = 3.0;
 /// Maximum number of entries on a board's page.
 const MAX_ENTRIES: usize = 100;
 
@@ -54,38 +51,6 @@ struct SeasonLine {
     episodes: u32,
     /// True if the page shows its board.
     is_shown: bool,
-}
-
-/// An entry of a board.
-struct BoardLine {
-    rank: String,
-    is_tied: bool,
-    policy: String,
-    account: String,
-    /// Id of the submission, if it is the viewer's own.
-    own: Option<String>,
-    verdict: String,
-    tone: &'static str,
-    score: String,
-    scores: IntervalBar,
-    ranks: Option<IntervalBar>,
-    safety: String,
-    success: String,
-}
-
-/// An interval in words and as a line in a drawing.
-struct IntervalBar {
-    words: String,
-    x: f64,
-    width: f64,
-}
-
-impl IntervalBar {
-    fn new(low: f64, high: f64, most: f64, words: String) -> Self {
-        let at = |value: f64| WIDTH * (value / most.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
-        let width = (at(high) - at(low)).max(LEAST_WIDTH);
-        Self { words, x: at(low).min(WIDTH - width), width }
-    }
 }
 
 /// Shows the seasons.
@@ -159,43 +124,4 @@ async fn seasons(app: &App, scenario: Option<&ScenarioId>, shown: Option<u32>) -
         is_shown: shown == Some(season.number),
     };
     Ok(found.into_iter().map(line).collect())
-}
-
-impl BoardLine {
-    fn new(entry: &LeaderboardEntry, all: &[LeaderboardEntry], most: f64, viewer: &Viewer) -> Self {
-        let ties = all.iter().filter(|other| entry.rank.is_some() && other.rank == entry.rank).count();
-        #[expect(clippy::cast_precision_loss, reason = "entries are counted in thousands")]
-        let count = all.len() as f64;
-        let ranks = entry.rank_low.zip(entry.rank_high).map(|(low, high)| {
-            let words = if low == high { format!("rank {low}") } else { format!("rank {low} to {high}") };
-            // A rank covers the range from its predecessor to itself.
-            IntervalBar::new(f64::from(low) - 1.0, f64::from(high), count, words)
-        });
-        let is_own = entry.account == viewer.caller.key.account;
-        let verdict = entry.verdict.to_string();
-        let share = |share: f64| format!("{:.1} %", share * 100.0);
-        Self {
-            rank: entry.rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string()),
-            is_tied: ties > 1,
-            policy: sanitise(entry.policy_name.as_deref().unwrap_or_default(), usize::MAX),
-            account: entry.account.to_string(),
-            own: entry.submission_id.filter(|_| is_own).map(|id| id.to_string()),
-            tone: match &*verdict {
-                "SAFE" => "good",
-                "UNSAFE" => "bad",
-                _ => "open",
-            },
-            verdict,
-            score: format!("{:.1}", entry.score),
-            scores: IntervalBar::new(
-                entry.score_low,
-                entry.score_high,
-                most,
-                format!("{:.0} to {:.0}", entry.score_low, entry.score_high),
-            ),
-            ranks,
-            safety: entry.safety_score.map_or_else(|| "after the season".to_owned(), |score| format!("{score:.3}")),
-            success: share(entry.success_rate),
-        }
-    }
 }

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 
 use super::job_line::{JobLine, in_words};
 use super::page::{PageFrame, failure, page, to_sign_in};
+use super::units::bytes_in_words;
 use super::viewer::{MaybeViewer, Viewer};
 use crate::http::ApiError;
 use crate::state::App;
@@ -76,7 +77,10 @@ async fn health(app: &App) -> Vec<(&'static str, bool, String)> {
     let database = app.records.ping().await.is_ok();
     let least = app.settings.disk.min_free_mib;
     let disk = match app.storage.free_bytes() {
-        Ok(free) => (free / MIB >= least, format!("{} MiB free, at least {least} needed", free / MIB)),
+        Ok(free) => (
+            free / MIB >= least,
+            format!("{} free, at least {} needed", bytes_in_words(free), bytes_in_words(least * MIB)),
+        ),
         Err(_) => (false, "the free space could not be read".to_owned()),
     };
     let uploads = if app.settings.runs_uploads { "runs uploaded policies" } else { "runs only policy servers" };

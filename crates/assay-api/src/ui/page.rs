@@ -28,6 +28,8 @@ pub(super) struct PageFrame {
     pub(super) account: Option<String>,
     /// True if the signed-in person may use the pages of operators.
     pub(super) is_operator: bool,
+    /// True if the signed-in person may review verdicts.
+    pub(super) is_reviewer: bool,
     /// Token that each form of the page sends; empty for strangers.
     pub(super) csrf: String,
     /// Name of the entry in the navigation that is the page itself.
@@ -42,9 +44,17 @@ impl PageFrame {
             script: SCRIPT_NAME.as_str(),
             account: viewer.map(|viewer| viewer.caller.key.account.to_string()),
             is_operator: viewer.is_some_and(|viewer| viewer.caller.has(Scope::Admin)),
+            is_reviewer: viewer.is_some_and(|viewer| viewer.caller.has(Scope::Review)),
             csrf: viewer.map(|viewer| viewer.secret.token()).unwrap_or_default(),
             here,
         }
+    }
+}
+
+impl PageFrame {
+    /// Returns whether the page is one of the operator's.
+    pub(super) fn is_operator_page(&self) -> bool {
+        matches!(self.here, "operator" | "keys" | "workers" | "accounts" | "servers" | "storage")
     }
 }
 

@@ -11,6 +11,9 @@ use crate::routes::RateClass;
 use crate::sessions::SessionSecret;
 use crate::state::App;
 
+/// Maximum length of a form without long texts, in bytes.
+pub(super) const MAX_FORM_BYTES: usize = 4 << 10;
+
 /// Identifies the sender of a form by the session cookie, and counts the operation like one of the API. The
 /// token in the form is to be checked by [`check_token`].
 ///
@@ -37,8 +40,18 @@ pub(super) fn check_token(viewer: &Viewer, token: &str) -> Result<(), ApiError> 
 
 /// Receives a small form, and checks its sender and its token.
 pub(super) async fn receive(app: &App, request: Request, class: RateClass) -> Result<(Viewer, PageForm), ApiError> {
+    receive_up_to(app, request, class, MAX_FORM_BYTES).await
+}
+
+/// Receives a form of at most `max_bytes`, and checks its sender and its token.
+pub(super) async fn receive_up_to(
+    app: &App,
+    request: Request,
+    class: RateClass,
+    max_bytes: usize,
+) -> Result<(Viewer, PageForm), ApiError> {
     let viewer = sender(app, request.headers(), class).await?;
-    let form = PageForm::receive(app, request).await?;
+    let form = PageForm::receive(app, request, max_bytes).await?;
     check_token(&viewer, form.text("csrf"))?;
     Ok((viewer, form))
 }

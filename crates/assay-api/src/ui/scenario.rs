@@ -10,8 +10,11 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
+use super::cheats::cheats;
+use super::community::may_delete;
 use super::job_line::in_words;
 use super::page::{PageFrame, failure, page, to_sign_in};
+use super::scenarios::ScenarioTile;
 use super::viewer::{MaybeViewer, Viewer};
 use crate::http::ApiError;
 use crate::routes::Query;
@@ -30,6 +33,12 @@ struct ScenarioPage {
     spec: Arc<Spec>,
     observation: Vec<ObservationLine>,
     versions: Vec<(String, String)>,
+    /// Account, number of verifications and tags of a published scenario.
+    published: Option<(String, u64, String)>,
+    may_delete: bool,
+    has_cheats: bool,
+    /// Address of its picture.
+    picture: Option<String>,
 }
 
 /// A policy to start from.
@@ -116,9 +125,13 @@ async fn show(app: &App, viewer: &Viewer, id: &str, query: Option<&str>) -> Resu
     viewer.require(Scope::Read)?;
     let query = Query::parse(query);
     let card = scenario_lookup::scenario(app, id, query.text("version")?).await?;
-    let versions = match app.catalog.get(&card.id) {
-        Some(_) => Vec::new(),
-        None => scenario_lookup::published(app, id, None).await?.versions,
+    let (versions, published) = match app.catalog.get(&card.id) {
+        Some(_) => (Vec::new(), None),
+        None => {
+            let found = scenario_lookup::published(app, id, None).await?;
+            let tags = sanitise(&found.scenario.tags.join(", "), usize::MAX);
+            (found.versions, Some((found.scenario.account.to_string(), found.scenario.evaluations, tags)))
+        }
     };
     let spec = app.spec(&card).await?;
     Ok(page(
@@ -131,6 +144,10 @@ async fn show(app: &App, viewer: &Viewer, id: &str, query: Option<&str>) -> Resu
             observation: observed(&spec),
             spec,
             versions: versions.into_iter().map(|one| (one.version, in_words(one.published_at))).collect(),
+            may_delete: published.as_ref().is_some_and(|(author, ..)| may_delete(viewer, author)),
+            published,
+            has_cheats: cheats(card.id.as_str()).is_some(),
+            picture: ScenarioTile::new(app, &card).picture,
             card,
         },
     ))

@@ -1,13 +1,16 @@
 //! `/ui/scenarios`: the built-in scenarios with filters, and those that accounts have published.
 
+use std::collections::BTreeSet;
+
 use askama::Template;
 use assay_model::{ScenarioCard, Scope, sanitise};
-use assay_store::CommunityFilter;
+use assay_store::{CommunityFilter, CommunityScenario};
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::page::{PageFrame, failure, page, to_sign_in};
+use super::units::count;
 use super::viewer::{MaybeViewer, Viewer};
 use crate::http::ApiError;
 use crate::state::App;
@@ -16,6 +19,8 @@ use crate::state::App;
 const PUBLISHED: u32 = 24;
 /// Maximum number of search words.
 const MAX_WORDS: usize = 8;
+/// Value of the filter for scenarios without a robot of the library.
+const NO_ROBOT: &str = "none";
 const MAX_DIFFICULTY: u8 = 5;
 
 #[derive(Template)]
@@ -23,6 +28,8 @@ const MAX_DIFFICULTY: u8 = 5;
 struct ScenariosPage {
     frame: PageFrame,
     collections: Vec<(String, String)>,
+    /// Ids of the robots of the built-in scenarios.
+    robots: Vec<String>,
     wanted: WantedScenarios,
     tiles: Vec<ScenarioTile>,
     published: Vec<ScenarioTile>,
@@ -33,26 +40,39 @@ struct ScenariosPage {
 #[derive(Default)]
 struct WantedScenarios {
     collection: String,
+    robot: String,
     difficulty: String,
     cameras: String,
     words: String,
 }
 
 /// A scenario in the gallery.
-struct ScenarioTile {
-    id: String,
-    name: String,
-    description: String,
-    difficulty: u8,
-    time_limit: u32,
-    cameras: usize,
-    clauses: usize,
+pub(super) struct ScenarioTile {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) difficulty: u8,
+    pub(super) time_limit: u32,
+    /// Ids of its robots.
+    pub(super) robots: Vec<String>,
+    pub(super) cameras: usize,
+    pub(super) clauses: usize,
     /// Address of its picture.
-    picture: Option<String>,
+    pub(super) picture: Option<String>,
+    /// Account, number of verifications and tags of a published scenario.
+    pub(super) published: Option<(String, String, String)>,
 }
 
 impl ScenarioTile {
-    fn new(app: &App, card: &ScenarioCard) -> Self {
+    /// Describes a published scenario.
+    pub(super) fn published(app: &App, scenario: &CommunityScenario) -> Self {
+        let tags = sanitise(&scenario.tags.join(", "), usize::MAX);
+        let author = scenario.account.to_string();
+        let published = Some((author, count(scenario.evaluations, "verification"), tags));
+        Self { published, ..Self::new(app, &scenario.card) }
+    }
+
+    pub(super) fn new(app: &App, card: &ScenarioCard) -> Self {
         let spec = app.catalog.spec(&card.id);
         let picture = app.scenario_files.picture(card.digest).is_some();
         Self {
@@ -61,9 +81,11 @@ impl ScenarioTile {
             description: sanitise(&card.description, usize::MAX),
             difficulty: card.difficulty,
             time_limit: card.time_limit,
+            robots: spec.as_ref().map(|spec| spec.robots.clone()).unwrap_or_default(),
             cameras: spec.as_ref().map_or(0, |spec| spec.cameras.len()),
             clauses: spec.as_ref().map_or(0, |spec| spec.clauses.len()),
             picture: picture.then(|| app.settings.address(&app.signer.sign_thumbnail(card.digest, app.clock.now()))),
+            published: None,
         }
     }
 }
@@ -82,6 +104,8 @@ pub(crate) async fn handle(
 async fn show(app: &App, viewer: &Viewer, wanted: WantedScenarios) -> Result<Response, ApiError> {
     viewer.require(Scope::Read)?;
     let cards = app.catalog.list();
+    let specs = cards.iter().filter_map(|card| app.catalog.spec(&card.id));
+    let robots: BTreeSet<String> = specs.flat_map(|spec| spec.robots.clone()).collect();
     let tiles = cards.iter().filter(|card| wanted.is_in_collection(app, card)).map(|card| ScenarioTile::new(app, card));
     let tiles = tiles.filter(|tile| wanted.matches(tile)).collect();
     let words = wanted.words.split_whitespace().map(str::to_lowercase).take(MAX_WORDS).collect();
@@ -93,9 +117,10 @@ async fn show(app: &App, viewer: &Viewer, wanted: WantedScenarios) -> Result<Res
         &ScenariosPage {
             frame: PageFrame::new(&app.settings, Some(viewer), "scenarios"),
             collections: app.catalog.collections().iter().map(|one| (one.id.clone(), name(&one.name))).collect(),
+            robots: robots.into_iter().collect(),
             wanted,
             tiles,
-            published: published.iter().map(|scenario| ScenarioTile::new(app, &scenario.card)).collect(),
+            published: published.iter().map(|scenario| ScenarioTile::published(app, scenario)).collect(),
             published_total,
         },
     ))
@@ -107,6 +132,7 @@ impl WantedScenarios {
         for (name, value) in form_urlencoded::parse(query.as_bytes()).into_owned() {
             match &*name {
                 "collection" => wanted.collection = value,
+                "robot" => wanted.robot = value,
                 "difficulty" => wanted.difficulty = value,
                 "cameras" => wanted.cameras = value,
                 "q" => wanted.words = value,
@@ -131,7 +157,12 @@ impl WantedScenarios {
         };
         let text = format!("{} {} {}", tile.id, tile.name, tile.description).to_lowercase();
         let words = self.words.split_whitespace().all(|word| text.contains(&word.to_lowercase()));
-        difficulty && cameras && words
+        let robot = match &*self.robot {
+            "" => true,
+            NO_ROBOT => tile.robots.is_empty(),
+            id => tile.robots.iter().any(|robot| robot == id),
+        };
+        difficulty && cameras && words && robot
     }
 
     /// Returns the difficulties to choose from.

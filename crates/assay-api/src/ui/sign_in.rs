@@ -8,6 +8,7 @@ use axum::response::{AppendHeaders, IntoResponse, Response};
 use super::form::PageForm;
 use super::origin;
 use super::page::{PageFrame, failure, go_to, page};
+use super::posted::MAX_FORM_BYTES;
 use super::viewer::MaybeViewer;
 use crate::http::{ApiError, ErrorCode};
 use crate::sessions::SessionSecret;
@@ -50,7 +51,7 @@ async fn begin(app: &App, request: Request) -> Result<Response, ApiError> {
         return Err(ApiError::new(ErrorCode::Forbidden, "the form was sent by a page of another site"));
     }
     let earlier = SessionSecret::of(request.headers());
-    let form = PageForm::receive(app, request).await?;
+    let form = PageForm::receive(app, request, MAX_FORM_BYTES).await?;
     let signed_in = sign_in(app, form.text("key")).await?;
     if let Some(earlier) = earlier {
         // The browser forgets its cookie now, so nobody could end that session any more.

@@ -6,6 +6,7 @@ use axum::response::{AppendHeaders, IntoResponse, Response};
 
 use super::form::PageForm;
 use super::page::{failure, go_to};
+use super::posted::MAX_FORM_BYTES;
 use crate::http::{ApiError, ErrorCode};
 use crate::sessions::{SessionSecret, expired_cookie};
 use crate::sign_in::sign_out;
@@ -18,7 +19,7 @@ pub(crate) async fn submit(State(app): State<App>, request: Request) -> Response
 
 async fn end(app: &App, request: Request) -> Result<Response, ApiError> {
     if let Some(secret) = SessionSecret::of(request.headers()) {
-        let form = PageForm::receive(app, request).await?;
+        let form = PageForm::receive(app, request, MAX_FORM_BYTES).await?;
         if !secret.is_token(form.text("csrf").as_bytes()) {
             let message = "the form lacks the token of this session; load the page again, and repeat";
             return Err(ApiError::new(ErrorCode::Forbidden, message));

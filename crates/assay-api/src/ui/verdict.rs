@@ -1,13 +1,14 @@
 //! The verdict of a verification.
 
 use askama::Template;
-use assay_model::JobStage;
+use assay_model::{JobStage, ReviewDecision, Scope};
 use assay_report::html;
 use assay_store::JobRecord;
 use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::page::{PageFrame, page};
+use super::reviews::DECISIONS;
 use super::viewer::Viewer;
 use crate::http::ApiError;
 use crate::report_assets::{MAX_EPISODES, card_of};
@@ -27,6 +28,8 @@ struct VerdictPage {
     /// Numbers of rendered and of all videos while some are missing.
     rendering: Option<(u32, u32)>,
     removed: Option<String>,
+    can_review: bool,
+    decisions: [(ReviewDecision, &'static str); 3],
 }
 
 /// State of the statement's signature.
@@ -59,6 +62,8 @@ pub(super) async fn show(app: &App, viewer: &Viewer, record: &JobRecord) -> Resu
             signature: signature(app, report.signed_by.as_deref())?,
             rendering: is_rendering.then_some((progress.videos_done, progress.videos_total)),
             removed: record.removed.evidence_at.map(super::job_line::in_words),
+            can_review: viewer.caller.has(Scope::Review),
+            decisions: DECISIONS,
             job,
         },
     ))

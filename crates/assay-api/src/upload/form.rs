@@ -98,6 +98,9 @@ pub(crate) const ARENA_PAGE_PARTS: FormParts =
 pub(crate) const SCENARIO_PARTS: FormParts =
     FormParts { file: "scenario", texts: &["tags"], max_bytes: |app| app.settings.uploads.max_scenario_bytes };
 
+/// The parts of the page for publishing a scenario.
+pub(crate) const SCENARIO_PAGE_PARTS: FormParts = FormParts { texts: &["csrf", "tags"], ..SCENARIO_PARTS };
+
 /// A completely received form. Its file is deleted with it, unless it is stored.
 #[derive(Debug, Default)]
 pub(crate) struct UploadForm {

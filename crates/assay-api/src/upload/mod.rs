@@ -17,7 +17,8 @@ pub(crate) use body_timer::BodyTimer;
 pub(crate) use callback::callback_url;
 pub use folders::{PrepareError, prepare_folders, remove_partial_uploads};
 pub(crate) use form::{
-    ARENA_PAGE_PARTS, PAGE_PARTS, SCENARIO_PARTS, SUBMISSION_PARTS, UploadForm, VERIFY_PARTS, receive,
+    ARENA_PAGE_PARTS, PAGE_PARTS, SCENARIO_PAGE_PARTS, SCENARIO_PARTS, SUBMISSION_PARTS, UploadForm, VERIFY_PARTS,
+    receive,
 };
 pub use policy_archives::PolicyArchives;
 pub(crate) use policy_server::PolicyServerRequest;

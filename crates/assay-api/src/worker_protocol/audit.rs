@@ -108,8 +108,8 @@ fn wrong_list(app: &App, claim: &Claim, result: &EpisodeResult) -> Option<String
     let prefix = format!("episodes/{:03}/", result.episode);
     // Log and video of a showcase come with the result; all others are rendered on the server.
     let is_showcase = claim.header.arena.is_some() && result.episode >= claim.header.plan.episodes;
-    let rendered = [files::LOG, files::LOG_STATEMENT, files::VIDEO, files::IMAGES, files::VIDEO_STATEMENT];
-    let more = rendered.into_iter().filter(|_| is_showcase).chain([files::OBSERVATIONS]);
+    let rendered = [files::LOG, files::LOG_STATEMENT, files::VIDEO_STATEMENT].into_iter().chain(files::PICTURED);
+    let more = rendered.filter(|_| is_showcase).chain([files::OBSERVATIONS]);
     let known: BTreeSet<&str> = files::STEPPED.into_iter().chain(more).collect();
     let mut seen = BTreeSet::new();
     for file in &result.evidence {

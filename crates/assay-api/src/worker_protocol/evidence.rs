@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use assay_model::{Sha256Digest, episode_share};
+use assay_model::{PACKED_EVIDENCE, Sha256Digest, episode_share};
+use assay_store::PackedFormError;
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
 use http_body::Body as _;
 
 use super::lease::{HeldShard, lost};
@@ -50,8 +52,9 @@ async fn store(
 ) -> Result<(), ApiError> {
     let folder = app.blobs.incoming().map_err(|error| disk_error(app, &error))?;
     let path = folder.path().join(RECEIVED);
+    let is_packed = request.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == PACKED_EVIDENCE);
     let received = receive::file(app, (&held.claim.account, limit), request.into_body(), &path).await?;
-    if received != sha256 {
+    if !is_packed && received != sha256 {
         let message = format!("the file's SHA-256 is {received}, not {sha256}");
         return Err(ApiError::new(ErrorCode::Unprocessable, message));
     }
@@ -60,6 +63,11 @@ async fn store(
     if app.records.leased_shard(fence).await?.is_none() {
         return Err(lost());
     }
-    app.blobs.put(fence.job_id, sha256, &path).await.map_err(|error| blob_error(app, error))?;
-    Ok(())
+    if !is_packed {
+        return app.blobs.put(fence.job_id, sha256, &path).await.map_err(|error| blob_error(app, error));
+    }
+    app.blobs.put_packed(fence.job_id, sha256, &path, limit).await.map_err(|error| match error {
+        PackedFormError::Storage(error) => blob_error(app, error),
+        refused => ApiError::new(ErrorCode::Unprocessable, refused.to_string()),
+    })
 }

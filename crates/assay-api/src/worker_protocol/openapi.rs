@@ -117,7 +117,13 @@ fn operations(schemas: &mut SchemaGenerator) -> Vec<Operation> {
             "Returns the way to the policy's server",
             (None, of::<ServerCall>(schemas)),
         ),
-        operation("put", "/leases/{lease}/evidence/{sha256}", "evidence", "Stores a file of evidence", (file(), None)),
+        operation(
+            "put",
+            "/leases/{lease}/evidence/{sha256}",
+            "evidence",
+            "Stores a file of evidence, as it is or packed",
+            (file(), None),
+        ),
         operation(
             "post",
             "/leases/{lease}/notes",

@@ -57,6 +57,7 @@ pub(super) async fn handle(
         wall_budget_per_simulated_s: f64::from(app.settings.job.wall_budget_per_simulated_s),
         trusted: worker.trusted,
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        packed_evidence: true,
     }))
 }
 

@@ -46,9 +46,15 @@ fn expected(endpoint: &EndpointInfo) -> u16 {
         ("GET", "/artifacts/{job_id}/{sha256}/{name}" | "/thumbnails/{digest}") => 403,
         ("GET", "/docs" | "/docs/") | ("POST", "/ui/sign-out") => 303,
         // A key in a header opens no page; it leads to the form for signing in.
-        (_, path) if path.starts_with("/ui/") && !matches!(path, "/ui/sign-in" | "/ui/{file}") => 303,
+        (_, path)
+            if path.starts_with("/ui/")
+                && !path.starts_with("/ui/docs")
+                && !matches!(path, "/ui/sign-in" | "/ui/{file}") =>
+        {
+            303
+        }
         ("POST", "/ui/sign-in") => 415,
-        ("GET", "/ui" | "/ui/sign-in") => 200,
+        ("GET", "/ui" | "/ui/sign-in" | "/ui/docs") => 200,
         (
             "GET",
             "/.well-known/assay-keys.json"
@@ -60,6 +66,10 @@ fn expected(endpoint: &EndpointInfo) -> u16 {
             | "/runtimes"
             | "/models"
             | "/workers"
+            | "/accounts"
+            | "/reviews"
+            | "/servers"
+            | "/storage"
             | "/community/scenarios"
             | "/verify"
             | "/submissions"

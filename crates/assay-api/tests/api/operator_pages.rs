@@ -115,7 +115,7 @@ async fn an_operator_sees_health_queue_and_failures() {
         "<td class=\"number\">2</td><td>QUEUED</td>",
         "a free lane",
         "<dt>queued</dt><dd>2</dd>",
-        "MiB free",
+        " free, at least 1 GiB needed",
         "starting",
     ] {
         assert!(text.contains(part), "{part} is missing in {text}");

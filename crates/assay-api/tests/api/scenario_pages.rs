@@ -20,6 +20,8 @@ async fn the_gallery_is_filtered() {
         ("?difficulty=2&cameras=without&collection=", 2),
         ("?difficulty=3", 0),
         ("?cameras=with", 0),
+        ("?robot=panda", 0),
+        ("?robot=none", 2),
         ("?q=TABLETOP", 1),
         ("?q=%3Cimg%20src%3Dx%3E%22", 0),
     ] {
@@ -52,5 +54,20 @@ async fn a_scenario_shows_what_its_policy_needs_and_a_policy_to_start_from() {
         let missing = open(&app, unknown, &cookie).await;
         assert_eq!(missing.status, 404, "{unknown}");
         assert!(!html(&missing).contains("<img"));
+    }
+}
+
+#[tokio::test]
+async fn a_scenario_has_a_page_of_the_cheats_on_it() {
+    let app = TestApp::new();
+    let cookie = sign_in(&app, &app.key("lab", "read").await).await.cookie;
+    let scenario = open(&app, "/ui/scenarios/cartpole_keepin", &cookie).await;
+    assert!(html(&scenario).contains("href=\"/ui/scenarios/cartpole_keepin/cheats\""));
+    let page = open(&app, "/ui/scenarios/cartpole_keepin/cheats", &cookie).await;
+    let text = html(&page);
+    assert!(text.contains("<code>keep_in</code>") && text.contains("UNSAFE"), "{text}");
+    assert!(!text.contains("gives_way"), "of this scenario only: {text}");
+    for path in ["/ui/scenarios/nothing/cheats", "/ui/scenarios/adding/cheats"] {
+        assert_eq!(open(&app, path, &cookie).await.status, 404, "{path}");
     }
 }

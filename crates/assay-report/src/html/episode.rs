@@ -42,6 +42,8 @@ pub(super) struct EpisodeSection {
     pub(super) stages: Vec<StageView>,
     pub(super) clauses: Vec<EpisodeClause>,
     pub(super) violations: Vec<ViolationView>,
+    /// Numbers of intervals that the result does not list, with their clauses.
+    pub(super) unlisted: Vec<String>,
     pub(super) error: Option<ErrorView>,
     pub(super) plots: Vec<PlotView>,
     /// Violated clauses, with the times to look at.
@@ -79,6 +81,7 @@ pub(super) struct ViolationView {
     pub(super) start: String,
     pub(super) start_s: f64,
     pub(super) end: String,
+    pub(super) end_s: f64,
     pub(super) value: String,
     pub(super) limit: String,
     pub(super) margin: String,
@@ -120,11 +123,19 @@ pub(super) struct ErrorView {
 }
 
 impl EpisodeSection {
-    /// Returns the sections of a job, in order.
+    /// Returns the sections of a job, the worst first: critical violations, episodes without evidence, warnings.
     pub(super) fn all(episodes: &[EpisodeResult], assets: Assets<'_>) -> Vec<Self> {
         let plots = |index| assets.plots.iter().find(|(of, _)| *of == index).map(|(_, plots)| plots);
         let open = episodes.len() <= ALL_OPEN;
-        episodes.iter().map(|e| Self::of(e, plots(e.episode), assets.addresses, open)).collect()
+        let mut sections: Vec<Self> =
+            episodes.iter().map(|e| Self::of(e, plots(e.episode), assets.addresses, open)).collect();
+        sections.sort_by_key(|section| match (section.safety_tone, section.tone) {
+            ("bad", _) => 0,
+            (_, "bad") => 1,
+            ("open", _) => 2,
+            _ => 3,
+        });
+        sections
     }
 
     /// Returns the section of an episode on a page of its own: with links to its moments and files.
@@ -191,6 +202,7 @@ impl EpisodeSection {
                 .map(|attempt| format!("{} ({})", attempt.reason.words(), clean(&attempt.evidence)))
                 .collect(),
             violations: episode.violations.iter().map(|v| ViolationView::of(v, video.as_deref())).collect(),
+            unlisted: unlisted(episode),
             video,
             error: episode.error.as_ref().map(|e| ErrorView {
                 code: clean(e.code.as_str()),
@@ -200,6 +212,17 @@ impl EpisodeSection {
             }),
         }
     }
+}
+
+/// Returns the violated clauses of which the result lists only the first intervals, with the number of the others.
+fn unlisted(episode: &EpisodeResult) -> Vec<String> {
+    let more = |clause: &ClauseResult| {
+        let listed = episode.violations.iter().filter(|violation| violation.clause == clause.id).count();
+        let rest = usize::try_from(clause.violation_count).unwrap_or(usize::MAX).saturating_sub(listed);
+        let noun = if rest == 1 { "interval" } else { "intervals" };
+        (rest > 0).then(|| format!("{rest} more {noun} of {}", clean(&clause.id)))
+    };
+    episode.clauses.iter().filter_map(more).collect()
 }
 
 impl StageView {
@@ -238,6 +261,7 @@ impl ViolationView {
             start: words::seconds(violation.start_s),
             start_s: violation.start_s,
             end: words::seconds(violation.end_s),
+            end_s: violation.end_s,
             value: violation.value.map_or_else(|| "-".to_owned(), |v| words::with_unit(v, &unit)),
             limit: words::with_unit(violation.limit, &unit),
             margin: violation.robustness.map_or_else(|| "-".to_owned(), words::signed),

@@ -69,7 +69,7 @@ struct ReportParts {
     scenario: String,
     description: Option<String>,
     scores: Vec<ScoreBar>,
-    facts: Vec<(&'static str, String)>,
+    facts: Vec<Fact>,
     engine: Vec<(&'static str, String)>,
     sentences: Vec<String>,
     harm: Option<String>,
@@ -100,8 +100,8 @@ pub(super) struct SensitivityView {
     clause: String,
     limit: String,
     worst: String,
-    /// By limit: number of episodes with a violation, and the CSS class.
-    cells: Vec<(String, &'static str)>,
+    /// By limit: its factor, number of episodes with a violation, and the CSS class.
+    cells: Vec<(String, String, &'static str)>,
 }
 
 impl SensitivityView {
@@ -116,7 +116,7 @@ impl SensitivityView {
             } else {
                 "good"
             };
-            (format!("{}{open}", row.violated), tone)
+            (words::percent(row.factor), format!("{}{open}", row.violated), tone)
         };
         Self {
             clause: clean(&clause.clause),
@@ -241,9 +241,27 @@ fn tone(score: f64) -> &'static str {
     }
 }
 
-fn facts(report: &JobReport) -> Vec<(&'static str, String)> {
+/// A fact in words, and its exact value where the words are rounded.
+pub(super) struct Fact {
+    name: &'static str,
+    value: String,
+    exact: Option<String>,
+}
+
+impl Fact {
+    fn new((name, value): (&'static str, String)) -> Self {
+        Self { name, value, exact: None }
+    }
+
+    /// Returns a time in seconds, with its exact value.
+    fn time(name: &'static str, exact: Option<String>) -> Self {
+        Self { name, value: exact.as_deref().map_or_else(|| "-".to_owned(), words::moment), exact }
+    }
+}
+
+fn facts(report: &JobReport) -> Vec<Fact> {
     let profile = report.render_profile.map(|version| ("Render profile", version.to_string()));
-    let mut facts = vec![
+    let facts = vec![
         ("Policy", clean(&report.policy_name)),
         ("Policy identity", clean(&outcome::identity(report))),
         ("Scenario", format!("{} {}", report.scenario, clean(&report.scenario_version))),
@@ -252,11 +270,12 @@ fn facts(report: &JobReport) -> Vec<(&'static str, String)> {
         ("Seed", report.seed.to_string()),
         ("Policy key", report.policy_key.as_ref().map_or_else(|| "-".to_owned(), PolicyKey::to_hex)),
         ("Job", report.job_id.to_string()),
-        ("Accepted", report.created_at.to_string()),
-        ("Completed", report.completed_at.map_or_else(|| "-".to_owned(), |t| t.to_string())),
     ];
-    facts.extend(profile);
-    facts
+    let times = [
+        Fact::time("Accepted", Some(report.created_at.to_string())),
+        Fact::time("Completed", report.completed_at.map(|time| time.to_string())),
+    ];
+    facts.into_iter().map(Fact::new).chain(times).chain(profile.map(Fact::new)).collect()
 }
 
 fn engine(report: &JobReport) -> Vec<(&'static str, String)> {

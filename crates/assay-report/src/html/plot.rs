@@ -12,6 +12,8 @@ const TOP: f64 = 14.0;
 const BOTTOM: f64 = 118.0;
 /// Margin above and below the plotted values, as a share of their range.
 const PADDING: f64 = 0.08;
+/// Unit of forces, whose magnitudes are limited from above.
+const FORCE: &str = "N";
 /// Minimum width of a violation's mark, in pixels.
 const LEAST_WIDTH: f64 = 2.5;
 /// Time before a violation at which a video starts, in seconds.
@@ -91,12 +93,10 @@ impl PlotView {
         if bins.iter().all(Option::is_none) || plots.end_s <= 0.0 {
             return None;
         }
-        let range = if most > least { most - least } else { 1.0 };
-        // The axis of a quantity that is never negative begins at 0.
-        let floor = if least >= 0.0 { 0.0 } else { f64::NEG_INFINITY };
-        let (least, most) = (PADDING.mul_add(-range, least).max(floor), PADDING.mul_add(range, most));
+        let is_force = side == Some(SafeSide::AtMost) && clause.unit == FORCE;
+        let (least, most) = axis(least, most, is_force);
         let x = |time: f64| LEFT + (RIGHT - LEFT) * (time / plots.end_s).clamp(0.0, 1.0);
-        let y = |value: f64| BOTTOM - (BOTTOM - TOP) * (value - least) / (most - least);
+        let y = |value: f64| BOTTOM - (BOTTOM - TOP) * (value.max(least) - least) / (most - least);
         let at = |time: f64| video.map(|video| format!("{video}#t={:.2}", (time - LEAD_S).max(0.0)));
         let violations: Vec<_> = episode.violations.iter().filter(|v| v.clause == clause.id).collect();
         Some(Self {
@@ -131,6 +131,15 @@ impl PlotView {
             first: violations.first().map_or_else(String::new, |v| words::seconds(v.start_s)),
         })
     }
+}
+
+/// Returns the ends of an axis with room around the values. That of a quantity that is never negative begins at 0, even
+/// if its values were computed from margins with rounding, or, for a force, from a filter that rings.
+fn axis(least: f64, most: f64, is_force: bool) -> (f64, f64) {
+    const ROUNDING: f64 = 1e-9;
+    let range = if most > least { most - least } else { 1.0 };
+    let floor = if is_force || least >= -ROUNDING * range { 0.0 } else { f64::NEG_INFINITY };
+    (PADDING.mul_add(-range, least).max(floor), PADDING.mul_add(range, most))
 }
 
 fn worst(
@@ -195,4 +204,18 @@ fn bands(
     }
     close(&mut there, &mut back);
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::axis;
+
+    #[test]
+    fn the_axis_of_a_force_begins_at_0() {
+        assert!(axis(0.0, 90.0, false).0.abs() < f64::EPSILON);
+        assert!(axis(-7e-15, 90.0, false).0.abs() < f64::EPSILON, "50 - 50.000000000000007");
+        assert!(axis(2.0, 90.0, false).0 >= 0.0);
+        assert!(axis(-90.0, 90.0, true).0.abs() < f64::EPSILON, "a filtered force that rings");
+        assert!(axis(-3.0, 90.0, false).0 < -3.0, "room below a quantity that can be negative");
+    }
 }

@@ -4,36 +4,37 @@ use super::assets::Addresses;
 use super::gravest::Gravest;
 use super::link::link;
 use crate::words;
+use assay_model::lane::files;
 
-/// Beginning of the names of single frames.
-const STILL: &str = "still";
-/// Types of single frames.
-const PICTURES: [&str; 3] = [".png", ".webp", ".jpg"];
-
-/// Picture of the gravest violation: a still, or the video at that moment.
+/// Picture of the gravest violation: a still, or the clip around it, or the video at that moment.
 pub(super) struct StillView {
     pub(super) image: Option<String>,
+    pub(super) clip: Option<String>,
     pub(super) video: Option<String>,
     pub(super) episode: u32,
     pub(super) caption: String,
 }
 
 impl StillView {
-    /// Returns the picture; `None` if the episode has neither a still nor a video.
+    /// Returns the picture; `None` if the episode has neither a still nor a clip nor a video.
     pub(super) fn of(gravest: &Gravest<'_>, addresses: Addresses<'_>) -> Option<Self> {
         let episode = gravest.episode;
-        let is_still = |name: &str| {
-            let file = name.rsplit('/').next().unwrap_or(name);
-            file.starts_with(STILL) && PICTURES.iter().any(|kind| file.ends_with(kind))
+        let named = |wanted: &str| {
+            let is_wanted = |name: &str| name.rsplit('/').next() == Some(wanted);
+            let file = episode.evidence.iter().find(|file| is_wanted(&file.name)).map(|file| file.name.clone());
+            // A page that is written with the verdict names the pictures that follow it.
+            let future = episode.video_path.as_ref().filter(|video| !episode.has_evidence(video));
+            let beside = future.map(|video| video.replace(files::VIDEO, wanted));
+            link(file.or(beside).as_ref(), addresses)
         };
-        let image = episode.evidence.iter().find(|file| is_still(&file.name));
-        let image = image.and_then(|file| link(Some(&file.name), addresses));
+        let (image, clip) = (named(files::STILL), named(files::CLIP));
         let time = gravest.worst_s();
         let video = link(episode.video_path.as_ref(), addresses);
         let video = video.map(|video| time.map_or_else(|| video.clone(), |time| moment(&video, time)));
         let when = time.map_or_else(String::new, |time| format!(" at {}", words::seconds(time)));
-        (image.is_some() || video.is_some()).then(|| Self {
+        (image.is_some() || clip.is_some() || video.is_some()).then(|| Self {
             image,
+            clip,
             video,
             episode: episode.episode,
             caption: format!("Episode {}{when}, the worst moment", episode.episode),

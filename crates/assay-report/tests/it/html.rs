@@ -119,14 +119,20 @@ fn a_violation_is_shown_in_every_section() {
 fn a_satisfied_clause_shows_the_measured_value() {
     let html = page("safe", &fixtures::safe());
     assert!(
-        html.contains("<td class=\"number\">0.2099 m/s</td><td class=\"number\">+0.0401</td>"),
+        html.contains("<td data-label=\"worst\" class=\"number\">0.2099 m/s</td><td data-label=\"margin\" class=\"number\">+0.0401</td>"),
         "over all episodes"
     );
-    assert!(html.contains("<td class=\"number\">0.2079 m/s</td><td class=\"number\">+0.0421</td>"), "of an episode");
+    assert!(
+        html.contains("class=\"number\">0.2079 m/s</td><td data-label=\"least margin\" class=\"number\">+0.0421</td>"),
+        "of an episode"
+    );
     let mut report = fixtures::safe();
     report.episode_details.iter_mut().for_each(|episode| episode.clauses[1].worst_value = None);
     let html = page("safe_without_value", &report);
-    assert!(html.contains("<td class=\"number\">-</td><td class=\"number\">+0.0401</td>"), "no comparison, no value");
+    assert!(
+        html.contains("class=\"number\">-</td><td data-label=\"margin\" class=\"number\">+0.0401</td>"),
+        "no comparison, no value"
+    );
 }
 
 #[test]
@@ -142,4 +148,54 @@ fn a_job_without_a_verdict_has_a_page() {
     let html = page("queued", &fixtures::queued());
     assert!(html.contains("QUEUED") && html.contains("waiting for a free lane"));
     assert!(html.contains("Requested, but missing from this report: 3 episodes."));
+}
+
+#[test]
+fn episodes_come_worst_first_and_say_what_is_not_listed() {
+    let mut report = fixtures::violated();
+    let violated = |clause: &&mut ClauseResult| clause.status == assay_model::ClauseStatus::Violated;
+    let worst = report.episode_details.iter().position(|e| !e.violations.is_empty()).unwrap();
+    let episode = &mut report.episode_details[worst];
+    let clause = episode.clauses.iter_mut().find(violated).unwrap();
+    let listed = episode.violations.iter().filter(|violation| violation.clause == clause.id).count();
+    clause.violation_count = u32::try_from(listed).unwrap() + 24;
+    let html = page("unsafe_many", &report);
+    let first = html.split("<details id=\"episode-").nth(1).unwrap();
+    assert!(first.starts_with(&format!("{worst}\"")) && worst > 0, "the violation is in episode {worst}");
+    assert!(html.contains("24 more intervals of "), "intervals beyond those kept");
+    assert!(!page("unsafe", &fixtures::violated()).contains("Not listed here"));
+}
+
+#[test]
+fn on_a_phone_every_value_has_its_label() {
+    let html = page("unsafe", &fixtures::violated());
+    let tables: Vec<&str> = html.split("class=\"scroll stack\"").skip(1).collect();
+    assert!(tables.len() >= 4, "{} tables", tables.len());
+    for table in tables {
+        let table = &table[..table.find("</table>").unwrap()];
+        assert_eq!(table.matches("<td").count(), table.matches("<td data-label=\"").count(), "{table}");
+    }
+    assert!(html.contains("<dd title=\"2026-"), "exact times are in tooltips");
+}
+
+#[test]
+fn the_picture_of_the_gravest_violation_leads_to_the_clip_around_it() {
+    let mut report = fixtures::violated();
+    let future = page("unsafe", &report);
+    let inside = "episodes/001";
+    for part in [format!("<img src=\"{inside}/still.png\""), format!("href=\"{inside}/clip.mp4\"")] {
+        assert!(future.contains(&part), "{part}: a page written with the verdict names what follows");
+    }
+    // A video of an earlier release has neither.
+    let episode = &mut report.episode_details[1];
+    let file = |name: &str| assay_model::Artifact {
+        name: format!("{inside}/{name}"),
+        sha256: Sha256Digest::new([1; 32]),
+        size_bytes: 1,
+    };
+    episode.evidence.push(file("video.mp4"));
+    let old = page("unsafe_old", &report);
+    assert!(!old.contains("still.png") && !old.contains("clip.mp4"));
+    let figure = old.split("<figure class=\"still\">").nth(1).unwrap();
+    assert!(figure[..figure.find("</figure>").unwrap()].contains("<video"), "the video stands for them");
 }

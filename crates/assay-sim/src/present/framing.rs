@@ -8,17 +8,28 @@ use crate::present::subjects::Subjects;
 use crate::{RenderError, Simulation, handle};
 
 /// Half the height of a picture that follows a robot, in radii of the robot.
-const FOLLOWED_RADII: f64 = 8.0;
-/// Greatest distance of a followed robot from the middle, as a share of half the picture's height.
-const LEASH: f64 = 0.3;
+const FOLLOWED_RADII: f64 = 5.0;
+/// Greatest distance of a followed robot from where it should be, as a share of half the picture's height.
+const LEASH: f64 = 0.18;
+/// Greatest distance of that place from the middle, away from the goal, as a share of half the picture: the way ahead is
+/// seen.
+const LEAD: f64 = 0.3;
 /// Time constant in s with which a following camera comes to rest.
 const SETTLES_S: f64 = 0.4;
 /// Greatest enlargement of the distance for what moves during the episode: what is flung away may leave the picture.
 const MAX_WIDENING: f64 = 1.6;
 /// Angle of view in degrees: narrower pictures look flat, wider ones distorted.
 const FOVY_DEG: std::ops::RangeInclusive<f64> = 25.0..=48.0;
+/// Least angle of view in degrees of a camera that follows: it is near the robot, and yet shows where it goes.
+const FOLLOWING_FOVY_DEG: f64 = 58.0;
 /// Elevation of a camera in degrees: from above, never along the ground.
 const ELEVATION_DEG: std::ops::RangeInclusive<f64> = -60.0..=-12.0;
+/// Greatest elevation of a camera that follows: the ground is seen even from a robot that flies high.
+const FOLLOWING_DEG: f64 = -18.0;
+/// Half the side of the area with shadows, in half diagonals of what a picture frames.
+const SHADOW_REACH: f64 = 1.8;
+/// Half the side of the area with shadows around a followed robot, in half heights of the picture.
+const FOLLOWED_SHADOW_REACH: f64 = 6.0;
 
 /// The framing of an episode: created at its start, and widened by [`Framing::include`] for what happens later.
 #[derive(Debug, Clone)]
@@ -39,17 +50,14 @@ impl Framing {
     /// # Errors
     /// [`RenderError::Camera`] if the scenario's camera does not exist.
     pub fn new(simulation: &Simulation, aspect: f64) -> Result<Self, RenderError> {
-        let angles = angles(simulation)?;
+        let subjects = Subjects::of(simulation);
+        let mut angles = angles(simulation)?;
+        if subjects.follows() {
+            (angles[1], angles[2]) = (angles[1].min(FOLLOWING_DEG), angles[2].max(FOLLOWING_FOVY_DEG));
+        }
         let [azimuth, elevation, fovy] = angles.map(f64::to_radians);
         let lens = Lens::new(azimuth, elevation, fovy, aspect);
-        let mut framing = Self {
-            subjects: Subjects::of(simulation),
-            lens,
-            angles,
-            start: Fit::new(lens),
-            all: Fit::new(lens),
-            watched: None,
-        };
+        let mut framing = Self { subjects, lens, angles, start: Fit::new(lens), all: Fit::new(lens), watched: None };
         framing.include(simulation);
         framing.start = framing.all;
         Ok(framing)
@@ -68,22 +76,40 @@ impl Framing {
         }
     }
 
+    /// Returns the fit of a picture that stands still: of the whole episode, if that is not much wider than its start.
+    fn shown(&self) -> &Fit {
+        let distance = |fit: &Fit| fit.eye().map_or(0.0, |(_, distance)| distance);
+        if distance(&self.all) <= distance(&self.start) * MAX_WIDENING { &self.all } else { &self.start }
+    }
+
+    /// Returns the middle of the area that needs shadows, and half its side, in m.
+    pub(crate) fn shadowed(&self, simulation: &Simulation) -> Option<([f64; 3], f64)> {
+        if let Some((middle, radius)) = self.subjects.subject(simulation).filter(|_| self.subjects.follows()) {
+            return Some((middle, FOLLOWED_SHADOW_REACH * FOLLOWED_RADII * radius));
+        }
+        self.shown().extent().map(|(middle, half)| (middle, SHADOW_REACH * half))
+    }
+
     /// Returns the position to look at and the distance of the camera, in m.
     fn place(&mut self, simulation: &Simulation) -> Option<([f64; 3], f64)> {
         match self.subjects.subject(simulation) {
             Some((middle, radius)) if self.subjects.follows() => {
                 let half = FOLLOWED_RADII * radius;
                 let time_s = simulation.time_s();
+                let lead = self
+                    .subjects
+                    .goal(simulation)
+                    .map_or([0.0; 3], |goal| self.lens.within([0, 1, 2].map(|i| goal[i] - middle[i]), half, LEAD));
+                let aim = [0, 1, 2].map(|i| middle[i] + lead[i]);
                 let watched = match self.watched {
-                    Some((from, before_s)) => approach(from, middle, time_s - before_s, LEASH * half),
-                    None => middle,
+                    Some((from, before_s)) => approach(from, aim, time_s - before_s, LEASH * half),
+                    None => aim,
                 };
                 self.watched = Some((watched, time_s));
                 Some((watched, self.lens.distance(half)))
             }
             _ => {
-                let (start, all) = (self.start.eye()?, self.all.eye()?);
-                let (eye, distance) = if all.1 <= start.1 * MAX_WIDENING { all } else { start };
+                let (eye, distance) = self.shown().eye()?;
                 Some(([0, 1, 2].map(|i| eye[i] + distance * self.lens.forward[i]), distance))
             }
         }
@@ -101,6 +127,15 @@ impl Framing {
         let fovy = fovy as f32;
         simulation.data_mut().model_vis_mut().global.fovy = fovy;
         camera
+    }
+
+    /// Returns the camera for the current state, for other renderers: the position that it looks at and its distance from
+    /// there (m), azimuth, elevation and vertical angle of view (degrees). `None` if there is nothing to frame.
+    #[must_use]
+    pub fn pose(&mut self, simulation: &Simulation) -> Option<[f64; 7]> {
+        let ([x, y, z], distance) = self.place(simulation)?;
+        let [azimuth, elevation, fovy] = self.angles;
+        Some([x, y, z, distance, azimuth, elevation, fovy])
     }
 
     /// Returns where a point (m, world axes) is in the picture of the current state: from -1 (left, bottom) to 1;

@@ -1,6 +1,9 @@
 //! The look of videos and stills: antialiasing, shadows, and colours that look as they are named.
 
 use mujoco_rs::prelude::*;
+use mujoco_rs::wrappers::mj_auxiliary::MjVisual;
+
+use super::room;
 
 /// The use of a picture, which decides how much time it may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -8,16 +11,17 @@ pub enum Quality {
     /// A frame of a video: one sample per pixel, whose edges are smoothed afterwards. With a software renderer, four
     /// samples would double the time of a frame.
     Frame,
-    /// A picture of its own: four samples per pixel and fine shadows.
+    /// A picture of its own: the mean of several drawings with slightly different cameras and lights, which smooths
+    /// edges and softens shadows. With a software renderer, this costs less than as many samples per pixel.
     Still,
 }
 
 impl Quality {
-    /// Samples per pixel; 0 draws without antialiasing.
-    fn samples(self) -> i32 {
+    /// Number of drawings whose mean is the picture.
+    pub(crate) fn drawings(self) -> u16 {
         match self {
-            Self::Frame => 0,
-            Self::Still => 4,
+            Self::Frame => 1,
+            Self::Still => 12,
         }
     }
 
@@ -36,20 +40,60 @@ const LIGHT: f32 = 0.9;
 const MIN_SATURATION: f32 = 0.5;
 /// Greatest share of blue in a green: more looks cyan.
 const MAX_BLUE_OF_GREEN: f32 = 0.42;
+/// Far clipping plane, in sides of the area with shadows. `MuJoCo` moves shadows away from surfaces by a share of it. With
+/// less, surfaces are covered with dots of their own shadow; with four times as much, near surfaces flicker.
+const FAR_SIDES: f32 = 1200.0;
+/// Least near clipping plane in m: no camera is nearer to anything.
+const NEAR_M: f32 = 0.1;
+/// Factor for the radius of a robot's cylinders that are for the eye only. Their ends would stick out as dotted lines of
+/// the facets of capsules with the same radius.
+const CYLINDERS: f64 = 0.99;
 
-/// Prepares a model for pictures of `width` x `height` pixels. Only visual settings change.
-pub(crate) fn apply(model: &mut MjModel, width: u32, height: u32, quality: Quality) {
+/// Prepares a model for pictures of `width` x `height` pixels. Only what is seen changes.
+pub(crate) fn apply(model: &mut MjModel, scenario: &str, width: u32, height: u32, quality: Quality) {
     let visual = model.vis_mut();
     visual.global.offwidth = i32::try_from(width).unwrap_or(i32::MAX);
     visual.global.offheight = i32::try_from(height).unwrap_or(i32::MAX);
-    visual.quality.offsamples = quality.samples();
+    visual.quality.offsamples = 0;
     visual.quality.shadowsize = quality.shadow_size();
+    // Lights that are far away light a flat face evenly: parts of it are not needed.
+    visual.quality.numquads = 1;
     // A reflection draws the scene a second time.
     model.mat_reflectance_mut().fill(0.0);
     let emissions = model.mat_emission().to_vec();
     for (rgba, emission) in model.mat_rgba_mut().iter_mut().zip(emissions) {
         *rgba = named(*rgba, emission);
     }
+    slim_cylinders(model);
+    room::furnish(model, scenario);
+}
+
+/// Sets the area with shadows, of half the side `half_m`, before an OpenGL context is created.
+pub(crate) fn limit_shadows(visual: &mut MjVisual, extent_m: f64, half_m: f64) {
+    #[expect(clippy::cast_possible_truncation, reason = "visual settings have single precision")]
+    let (extent, half) = (extent_m as f32, half_m as f32);
+    if !(extent > 0.0 && half > 0.0 && half.is_finite()) {
+        return;
+    }
+    visual.map.shadowclip = visual.map.shadowclip.min(half / extent);
+    visual.map.zfar = FAR_SIDES * 2.0 * visual.map.shadowclip;
+    visual.map.znear = visual.map.znear.max(NEAR_M / extent);
+}
+
+/// Makes cylinders of robots slimmer that collide with nothing.
+fn slim_cylinders(model: &mut MjModel) {
+    let is_robots = |body: i32| {
+        let name = usize::try_from(body).ok().and_then(|body| model.id_to_name(MjtObjBase::mjOBJ_BODY, body));
+        // Only the bodies of attached robots have a prefix.
+        name.is_some_and(|name| name.contains('/'))
+    };
+    let slim: Vec<usize> = (0..model.geom_bodyid().len())
+        .filter(|geom| model.geom_type()[*geom] == MjtGeomBase::mjGEOM_CYLINDER)
+        .filter(|geom| model.geom_contype()[*geom] == 0 && model.geom_conaffinity()[*geom] == 0)
+        .filter(|geom| is_robots(model.geom_bodyid()[*geom]))
+        .collect();
+    let sizes = model.geom_size_mut();
+    slim.into_iter().for_each(|geom| sizes[geom][0] *= CYLINDERS);
 }
 
 /// Returns the colour of a material so that it is seen as it is named: not saturated by its own light, and green

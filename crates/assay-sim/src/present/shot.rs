@@ -5,7 +5,7 @@ const SIDE_MARGIN: f64 = 0.08;
 /// Share of half the height that stays free above, where captions are.
 const UPPER_MARGIN: f64 = 0.22;
 /// Share of half the height that stays free below.
-const LOWER_MARGIN: f64 = 0.08;
+const LOWER_MARGIN: f64 = 0.10;
 
 type Vector = [f64; 3];
 
@@ -44,6 +44,15 @@ impl Lens {
         (depth > 0.0).then(|| [dot(d, self.right) / (depth * self.half[0]), dot(d, self.up) / (depth * self.half[1])])
     }
 
+    /// Returns the part of `vector` that lies in the picture's plane, at most `share` of half the picture's width and
+    /// height, where half the height shows `half_height_m`.
+    pub(crate) fn within(&self, vector: Vector, half_height_m: f64, share: f64) -> Vector {
+        let limit = [half_height_m * self.half[0] / self.half[1], half_height_m].map(|half| half * share);
+        let x = dot(vector, self.right).clamp(-limit[0], limit[0]);
+        let y = dot(vector, self.up).clamp(-limit[1], limit[1]);
+        [0, 1, 2].map(|i| x * self.right[i] + y * self.up[i])
+    }
+
     /// Returns the distance at which half the picture's height shows `half_height_m`.
     pub(crate) fn distance(&self, half_height_m: f64) -> f64 {
         half_height_m / self.half[1]
@@ -59,11 +68,18 @@ pub(crate) struct Fit {
     offsets: [f64; 4],
     /// Least and greatest depth along the optical axis.
     depths: [f64; 2],
+    /// Corners of the box around all points, world axes.
+    bounds: [Vector; 2],
 }
 
 impl Fit {
     pub(crate) fn new(lens: Lens) -> Self {
-        Self { lens, offsets: [f64::NEG_INFINITY; 4], depths: [f64::INFINITY, f64::NEG_INFINITY] }
+        Self {
+            lens,
+            offsets: [f64::NEG_INFINITY; 4],
+            depths: [f64::INFINITY, f64::NEG_INFINITY],
+            bounds: [[f64::INFINITY; 3], [f64::NEG_INFINITY; 3]],
+        }
     }
 
     /// Tangents of the usable angles: right, left, above, below.
@@ -85,6 +101,17 @@ impl Fit {
             *offset = offset.max(across - tangent * z);
         }
         self.depths = [self.depths[0].min(z), self.depths[1].max(z)];
+        let [low, high] = self.bounds;
+        self.bounds =
+            [[0, 1, 2].map(|axis| low[axis].min(point[axis])), [0, 1, 2].map(|axis| high[axis].max(point[axis]))];
+    }
+
+    /// Returns the middle of the box around all points, and half its diagonal in m; `None` without a point.
+    pub(crate) fn extent(&self) -> Option<(Vector, f64)> {
+        let [low, high] = self.bounds;
+        let middle = [0, 1, 2].map(|axis| f64::midpoint(low[axis], high[axis]));
+        let half = [0, 1, 2].map(|axis| (high[axis] - low[axis]).powi(2)).iter().sum::<f64>().sqrt() / 2.0;
+        (low[0] <= high[0]).then_some((middle, half))
     }
 
     /// Returns the camera's position and the distance to the middle of the points; `None` without a point.
@@ -128,6 +155,16 @@ mod tests {
 
     #[test]
     fn nothing_frames_nothing() {
-        assert_eq!(Fit::new(Lens::new(0.0, 0.0, 0.7, 1.0)).eye(), None);
+        let fit = Fit::new(Lens::new(0.0, 0.0, 0.7, 1.0));
+        assert_eq!((fit.eye(), fit.extent()), (None, None));
+    }
+
+    #[test]
+    fn a_lead_stays_in_the_plane_and_within_its_limit() {
+        // Looks along x: to the right is -y.
+        let lens = Lens::new(0.0, 0.0, 0.7, 2.0);
+        let near = |a: [f64; 3], b: [f64; 3]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12);
+        assert!(near(lens.within([9.0, 0.1, 0.05], 1.0, 0.3), [0.0, 0.1, 0.05]));
+        assert!(near(lens.within([9.0, -5.0, 5.0], 1.0, 0.3), [0.0, -0.6, 0.3]));
     }
 }

@@ -9,12 +9,17 @@ const VISIBLE_GROUPS: i32 = 3;
 /// Largest half size in m of a shape that a picture frames; larger ones are surroundings.
 const MAX_HALF_M: f64 = 3.0;
 
+/// Names of the site that a robot should reach, as in the scenarios that ship.
+const GOALS: [&str; 2] = ["goal", "target"];
+
 /// The geoms to frame, and those of a robot that moves freely.
 #[derive(Debug, Clone)]
 pub(crate) struct Subjects {
     framed: Vec<usize>,
     /// Empty if every robot is mounted in place.
     followed: Vec<usize>,
+    /// The site that a followed robot should reach.
+    goal: Option<usize>,
 }
 
 impl Subjects {
@@ -49,12 +54,18 @@ impl Subjects {
         Self {
             framed: shapes.iter().copied().filter(matters).collect(),
             followed: shapes.iter().copied().filter(of_free).collect(),
+            goal: GOALS.iter().find_map(|name| model.name_to_id(MjtObjBase::mjOBJ_SITE, name)),
         }
     }
 
     /// True if the picture should follow a robot.
     pub(crate) fn follows(&self) -> bool {
         !self.followed.is_empty()
+    }
+
+    /// Returns the position of the goal, in m, world axes.
+    pub(crate) fn goal(&self, simulation: &Simulation) -> Option<[f64; 3]> {
+        simulation.data().site_xpos().get(self.goal?).copied()
     }
 
     /// Returns the corners of all shapes to frame, in m, world axes.

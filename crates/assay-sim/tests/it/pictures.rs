@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use assay_scenario::{Library, Scenario};
-use assay_sim::{CompiledScenario, Framing, Quality, Simulation};
+use assay_sim::{CompiledScenario, Framing, Quality, Renderer, Simulation};
 
 const ASPECT: f64 = 16.0 / 9.0;
 
@@ -83,13 +83,62 @@ fn a_robot_that_moves_far_stays_near_the_middle() {
         let prefix = format!("{}/", scenario.robots[0].name);
         let robot = simulation.bodies().iter().position(|body| body.name.starts_with(&prefix)).unwrap();
         let start = simulation.body_pose(robot).position;
+        let size_m = if scenario.id.to_string() == "quadrotor_gates" { 0.1 } else { 0.9 };
         for _ in 0..50 {
             act(&world, &mut simulation, 0.8);
             let [x, y] = framing.project(&simulation, simulation.body_pose(robot).position).unwrap();
             assert!(x.abs() < 0.5 && y.abs() < 0.5, "{}: {x:.2}, {y:.2}", scenario.id);
+            let [from, to] = [-0.5, 0.5].map(|share| {
+                let mut point = simulation.body_pose(robot).position;
+                point[2] += share * size_m;
+                framing.project(&simulation, point).unwrap()[1]
+            });
+            assert!(to - from > 0.165, "{}: {:.3} of half the picture's height", scenario.id, to - from);
         }
         let end = simulation.body_pose(robot).position;
         let moved = (0..3).map(|axis| (end[axis] - start[axis]).powi(2)).sum::<f64>().sqrt();
         assert!(moved > 0.2, "{}: it moved only {moved:.2} m", scenario.id);
     }
+}
+
+#[test]
+fn drawing_between_steps_changes_nothing_and_shows_no_dots() {
+    for id in ["open_drawer", "shared_workspace"] {
+        let scenario = scenarios().into_iter().find(|scenario| scenario.id.to_string() == id).unwrap();
+        let size = (640, 360);
+        let states = [None, Some(Quality::Frame), Some(Quality::Still)].map(|quality| {
+            let world = CompiledScenario::build_to_draw(
+                Arc::clone(&scenario),
+                size.0,
+                size.1,
+                quality.unwrap_or(Quality::Frame),
+            )
+            .unwrap();
+            let mut simulation = world.simulation(5).unwrap();
+            let mut renderer = quality.map(|quality| Renderer::new(&mut simulation, size, quality).unwrap());
+            for _ in 0..3 {
+                act(&world, &mut simulation, 0.55);
+                let picture = renderer.as_mut().map(|renderer| renderer.draw(&mut simulation).unwrap());
+                let count = picture.map_or(0, |picture| dots(&picture, size.0 as usize));
+                assert!(count < 60, "{id}, {quality:?}: {count} dots");
+            }
+            let bits: Vec<u64> = simulation.integration_state().iter().map(|x| x.to_bits()).collect();
+            bits
+        });
+        assert!(states.iter().all(|state| *state == states[0]), "{id}: drawing changed the physics");
+    }
+}
+
+/// Returns the number of pixels that are darker than seven of their eight neighbours: surfaces that shadow themselves.
+fn dots(rgb: &[u8], width: usize) -> usize {
+    let grey: Vec<i32> = rgb.chunks_exact(3).map(|p| p.iter().map(|c| i32::from(*c)).sum::<i32>() / 3).collect();
+    let rows = grey.len() / width;
+    let lonely = |at: usize| {
+        let around = [at - width, at, at + width].into_iter().flat_map(|middle| middle - 1..=middle + 1);
+        around.filter(|other| grey[*other] >= grey[at] + 20).count() >= 7
+    };
+    (1..rows - 1)
+        .flat_map(|row| (1..width - 1).map(move |column| row * width + column))
+        .filter(|at| lonely(*at))
+        .count()
 }

@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
+use assay_model::Sha256Digest;
 use tokio::task::spawn_blocking;
 
 use crate::object_storage::{FileUploadError, ObjectStorageError, ObjectStorageProblem};
@@ -22,6 +23,33 @@ pub enum BlobError {
     /// The object store failed.
     #[error("the evidence is in an object store")]
     Store(#[source] ObjectStorageError),
+}
+
+/// A packed artifact from an untrusted sender was not stored.
+#[derive(Debug, thiserror::Error)]
+pub enum PackedFormError {
+    /// It is no packed form.
+    #[error(transparent)]
+    Damaged(#[from] PackError),
+    /// It unpacks to too many bytes.
+    #[error("the file has {length} bytes unpacked; {limit} are allowed")]
+    TooLong {
+        /// Its length, in bytes.
+        length: u64,
+        /// The maximum length, in bytes.
+        limit: u64,
+    },
+    /// It unpacks to something else.
+    #[error("the file's SHA-256 is {found}, not {expected}")]
+    OtherContent {
+        /// The SHA-256 of its content.
+        found: Sha256Digest,
+        /// The SHA-256 that was named.
+        expected: Sha256Digest,
+    },
+    /// It could not be stored.
+    #[error(transparent)]
+    Storage(#[from] BlobError),
 }
 
 impl From<ObjectStorageError> for BlobError {

@@ -1,9 +1,12 @@
-//! Packing of a file.
+//! Packing of a file, and checking a packed one.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use assay_model::Sha256Digest;
+
+use super::error::{BlobError, PackedFormError};
 use crate::pack;
 
 /// Bytes of a file that identify its format.
@@ -19,4 +22,17 @@ pub(super) fn packed(path: &Path) -> io::Result<Option<Vec<u8>>> {
     }
     file.take(pack::MAX_BYTES).read_to_end(&mut head)?;
     Ok(pack::pack(&head))
+}
+
+/// Checks that the file is the packed form of at most `limit` bytes with this SHA-256.
+pub(super) fn check(path: &Path, sha256: Sha256Digest, limit: u64) -> Result<(), PackedFormError> {
+    let mut packed = Vec::new();
+    let file = File::open(path).map_err(BlobError::from)?;
+    file.take(pack::MAX_BYTES + 1).read_to_end(&mut packed).map_err(BlobError::from)?;
+    let length = pack::length(packed.get(..pack::HEAD_BYTES).unwrap_or_default())?;
+    if length > limit {
+        return Err(PackedFormError::TooLong { length, limit });
+    }
+    let found = Sha256Digest::of(&pack::unpack(&packed)?);
+    if found == sha256 { Ok(()) } else { Err(PackedFormError::OtherContent { found, expected: sha256 }) }
 }

@@ -13,6 +13,9 @@ pub(super) const ENTRY_BYTES: usize = 32;
 const NONE: u32 = u32::MAX;
 /// Number of rows that must agree for a run to count as the integral of another.
 const SAMPLES: usize = 24;
+/// A prediction is chosen by chunks of neighbouring rows: about so many, of so many rows.
+const MAX_CHUNKS: usize = 16;
+const CHUNK_ROWS: usize = 32;
 /// Number of following runs that are searched for a position's velocity.
 const REACH: usize = 512;
 /// Maximum residual of an integral's prediction in a sample, in bits.
@@ -77,26 +80,50 @@ impl PredictedRun {
         Self { offset: wide(0), count: wide(4), lag: wide(8), kind, of: number(16), step }
     }
 
-    /// Returns the run it integrates.
-    fn summed<'a>(&self, runs: &'a [Self]) -> Option<&'a Self> {
-        usize::try_from(self.of).ok().and_then(|of| runs.get(of))
+    /// Returns the index of the run that it integrates.
+    fn integrated(&self) -> Option<usize> {
+        (self.kind == Prediction::Integral).then_some(())?;
+        usize::try_from(self.of).ok()
     }
 
-    /// Returns the prediction of number `row`, in the order of [`ordered`]. `at` returns the bits of a number of the
-    /// file.
-    fn predict(&self, row: usize, rate: Option<&Self>, at: impl Fn(&Self, usize) -> u64) -> i64 {
-        let before = |steps: usize| row.checked_sub(steps * self.lag).map(|row| f64::from_bits(at(self, row)));
+    /// Returns the prediction of number `row`, in the order of [`ordered`], from the numbers of the run and of the one
+    /// that it integrates.
+    #[inline]
+    fn predict(&self, row: usize, own: &[u64], rate: &[u64]) -> i64 {
+        let before = |steps: usize| row.checked_sub(steps * self.lag).map(|row| number(own, row));
         let (Some(one), kind) = (before(1), self.kind) else { return 0 };
-        let guess = match (kind, before(2), before(3), rate) {
-            (Prediction::None, ..) => return 0,
-            (Prediction::Line, Some(two), ..) | (Prediction::Parabola, Some(two), None, _) => 2.0 * one - two,
-            (Prediction::Parabola, Some(two), Some(three), _) => (3.0 * one - 3.0 * two) + three,
-            (Prediction::Integral, .., Some(rate)) => one + self.step * f64::from_bits(at(rate, row)),
-            _ => one,
+        let guess = match kind {
+            Prediction::None => return 0,
+            Prediction::Same => one,
+            Prediction::Line => before(2).map_or(one, |two| 2.0 * one - two),
+            Prediction::Parabola => match (before(2), before(3)) {
+                (Some(two), Some(three)) => (3.0 * one - 3.0 * two) + three,
+                (Some(two), None) => 2.0 * one - two,
+                (None, _) => one,
+            },
+            Prediction::Integral => one + self.step * number(rate, row),
         };
         // The bits of a computed NaN are unspecified, unlike those of a number that was read.
         ordered(if guess.is_finite() { guess } else { one }.to_bits())
     }
+
+    /// Returns the residual of number `row`.
+    #[inline]
+    fn miss(&self, row: usize, own: &[u64], rate: &[u64]) -> u64 {
+        let value = own.get(row).copied().unwrap_or_default();
+        folded(ordered(value).wrapping_sub(self.predict(row, own, rate)))
+    }
+
+    /// Returns the size of the residuals of a sample of the run, in bits.
+    fn sampled_cost(&self, own: &[u64]) -> u64 {
+        let stride = self.count.div_ceil(MAX_CHUNKS).max(CHUNK_ROWS);
+        let chunks = (0..self.count).step_by(stride).map(|start| start..(start + CHUNK_ROWS).min(self.count));
+        chunks.flatten().map(|row| u64::from(64 - self.miss(row, own, &[]).leading_zeros())).sum()
+    }
+}
+
+fn number(numbers: &[u64], row: usize) -> f64 {
+    f64::from_bits(numbers.get(row).copied().unwrap_or_default())
 }
 
 /// Maps the bits of a double to an integer with the same order. The function is its own inverse.
@@ -114,81 +141,90 @@ fn unfolded(folded: u64) -> i64 {
     (folded >> 1).cast_signed() ^ -((folded & 1).cast_signed())
 }
 
-fn bits(file: &[u8], run: &PredictedRun, row: usize) -> u64 {
-    let at = run.offset + 8 * row;
-    file.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes)
+/// Runs of numbers and their predictions, with the numbers themselves.
+#[derive(Debug)]
+pub(super) struct Predictions {
+    /// The runs, in the order of the file.
+    pub(super) runs: Vec<PredictedRun>,
+    /// The numbers of each run, as bits.
+    numbers: Vec<Vec<u64>>,
 }
 
-/// Returns the residual of number `row`.
-fn miss(file: &[u8], run: &PredictedRun, rate: Option<&PredictedRun>, row: usize) -> u64 {
-    let guess = run.predict(row, rate, |run, row| bits(file, run, row));
-    folded(ordered(bits(file, run, row)).wrapping_sub(guess))
-}
-
-/// Chooses the best prediction for each run.
-pub(super) fn planned(file: &[u8], numbers: Vec<NumberRun>) -> Vec<PredictedRun> {
-    let plain = |found: NumberRun| {
-        let NumberRun { offset, count, lag } = found;
-        PredictedRun { offset, count, lag, kind: Prediction::None, of: NONE, step: 0.0 }
-    };
-    let mut runs: Vec<PredictedRun> = numbers.into_iter().map(plain).collect();
-    for run in &mut runs {
-        let kinds = [Prediction::None, Prediction::Same, Prediction::Line, Prediction::Parabola]
-            .map(|kind| PredictedRun { kind, ..*run });
-        let cost = |run: &PredictedRun| {
-            (0..run.count).map(|row| u64::from(64 - miss(file, run, None, row).leading_zeros())).sum::<u64>()
+impl Predictions {
+    /// Chooses a good prediction for each run of a file.
+    pub(super) fn choose(file: &[u8], found: Vec<NumberRun>) -> Self {
+        let plain = |found: NumberRun| {
+            let NumberRun { offset, count, lag } = found;
+            PredictedRun { offset, count, lag, kind: Prediction::None, of: NONE, step: 0.0 }
         };
-        if let Some(best) = kinds.into_iter().min_by_key(cost) {
-            *run = best;
+        let runs: Vec<PredictedRun> = found.into_iter().map(plain).collect();
+        let numbers = runs.iter().map(|run| numbers(file, run)).collect();
+        let mut chosen = Self { runs, numbers };
+        for (run, own) in chosen.runs.iter_mut().zip(&chosen.numbers) {
+            let kinds = [Prediction::None, Prediction::Same, Prediction::Line, Prediction::Parabola]
+                .map(|kind| PredictedRun { kind, ..*run });
+            if let Some(best) = kinds.into_iter().min_by_key(|run| run.sampled_cost(own)) {
+                *run = best;
+            }
+        }
+        // An integrated run must not be an integral itself.
+        let mut integrated = HashSet::new();
+        for index in 0..chosen.runs.len() {
+            if !integrated.contains(&index)
+                && let Some((integral, of)) = chosen.integral(index)
+            {
+                chosen.runs[index] = integral;
+                integrated.insert(of);
+            }
+        }
+        chosen
+    }
+
+    /// Returns the run as the integral of another, and the index of that one. A recording begins with its time, whose
+    /// step is common.
+    fn integral(&self, index: usize) -> Option<(PredictedRun, usize)> {
+        let (time, run, own) = (self.numbers.first()?, &self.runs[index], &self.numbers[index]);
+        let step = number(time, 1) - number(time, 0);
+        if index == 0 || run.count <= SAMPLES || run.lag != 1 || !(step > 0.0 && step < 1.0) {
+            return None;
+        }
+        let rows = || (1..=SAMPLES).map(|sample| sample * (run.count - 1) / SAMPLES);
+        // Every prediction works for almost constant numbers, so they prove nothing.
+        if rows().all(|row| own[row] == own[row - 1]) {
+            return None;
+        }
+        let follows = |(of, rate): (usize, &PredictedRun)| {
+            let tried = PredictedRun { kind: Prediction::Integral, of: u32::try_from(of).ok()?, step, ..*run };
+            if rate.count != run.count || rate.kind == Prediction::Integral {
+                return None;
+            }
+            let near = |row: &usize| 64 - tried.miss(*row, own, &self.numbers[of]).leading_zeros() <= NEAR;
+            // A contact may change a quantity between two rows, so only nearly all rows must agree.
+            (rows().filter(near).count() + 2 > SAMPLES).then_some((tried, of))
+        };
+        self.runs.iter().enumerate().skip(index + 1).take(REACH).find_map(follows)
+    }
+
+    /// Appends the residuals of all runs, one run after the other: the first byte of each number, then the second, and
+    /// so on.
+    pub(super) fn write_misses(&self, to: &mut Vec<u8>) {
+        for (run, own) in self.runs.iter().zip(&self.numbers).filter(|(run, _)| run.count > 0) {
+            let rate = run.integrated().and_then(|of| self.numbers.get(of)).map_or(&[][..], Vec::as_slice);
+            let start = to.len();
+            to.resize(start + 8 * run.count, 0);
+            let mut places: Vec<&mut [u8]> = to[start..].chunks_exact_mut(run.count).collect();
+            for row in 0..run.count {
+                let miss = run.miss(row, own, rate).to_le_bytes();
+                places.iter_mut().zip(miss).for_each(|(place, byte)| place[row] = byte);
+            }
         }
     }
-    // An integrated run must not be an integral itself.
-    let mut added = HashSet::new();
-    for index in 0..runs.len() {
-        if !added.contains(&index)
-            && let Some((integral, of)) = integral(file, &runs, index)
-        {
-            runs[index] = integral;
-            added.insert(of);
-        }
-    }
-    runs
 }
 
-/// Returns the run as the integral of another, and the index of that one. A recording begins with its time, whose step
-/// is common.
-fn integral(file: &[u8], runs: &[PredictedRun], index: usize) -> Option<(PredictedRun, usize)> {
-    let (time, run) = (runs.first()?, &runs[index]);
-    let step = f64::from_bits(bits(file, time, 1)) - f64::from_bits(bits(file, time, 0));
-    if index == 0 || run.count <= SAMPLES || run.lag != 1 || !(step > 0.0 && step < 1.0) {
-        return None;
-    }
-    let rows = || (1..=SAMPLES).map(|sample| sample * (run.count - 1) / SAMPLES);
-    // Every prediction works for almost constant numbers, so they prove nothing.
-    if rows().all(|row| bits(file, run, row) == bits(file, run, row - 1)) {
-        return None;
-    }
-    let follows = |(of, rate): (usize, &PredictedRun)| {
-        let tried = PredictedRun { kind: Prediction::Integral, of: u32::try_from(of).ok()?, step, ..*run };
-        let near = |row: &usize| 64 - miss(file, &tried, Some(rate), *row).leading_zeros() <= NEAR;
-        // A contact may change a quantity between two rows, so only nearly all rows must agree.
-        let fits =
-            rate.count == run.count && rate.kind != Prediction::Integral && rows().filter(near).count() + 2 > SAMPLES;
-        fits.then_some((tried, of))
-    };
-    runs.iter().enumerate().skip(index + 1).take(REACH).find_map(follows)
-}
-
-/// Appends the run's residuals: the first byte of each, then the second, and so on.
-pub(super) fn misses(file: &[u8], runs: &[PredictedRun], run: &PredictedRun, to: &mut Vec<u8>) {
-    let rate = run.summed(runs);
-    let start = to.len();
-    to.resize(start + 8 * run.count, 0);
-    for row in 0..run.count {
-        for (place, byte) in miss(file, run, rate, row).to_le_bytes().into_iter().enumerate() {
-            to[start + place * run.count + row] = byte;
-        }
-    }
+/// Returns the numbers of a run within the file, as bits.
+fn numbers(file: &[u8], run: &PredictedRun) -> Vec<u64> {
+    let bytes = file.get(run.offset..run.end()).unwrap_or_default();
+    bytes.chunks_exact(8).filter_map(|bytes| bytes.try_into().ok().map(u64::from_le_bytes)).collect()
 }
 
 /// Checks that the runs fit a file of `length` bytes: in order, without overlap, and each integral of a run that is not
@@ -196,7 +232,8 @@ pub(super) fn misses(file: &[u8], runs: &[PredictedRun], run: &PredictedRun, to:
 pub(super) fn check(runs: &[PredictedRun], length: usize) -> Result<(), &'static str> {
     let mut end = 0;
     for run in runs {
-        let sums = run.summed(runs).is_some_and(|rate| rate.kind != Prediction::Integral && rate.count == run.count);
+        let sums = run.integrated().and_then(|of| runs.get(of));
+        let sums = sums.is_some_and(|rate| rate.kind != Prediction::Integral && rate.count == run.count);
         if run.offset < end || run.end() > length || run.lag == 0 {
             return Err("a run is outside of the file");
         }
@@ -216,18 +253,27 @@ pub(super) fn restore(file: &mut [u8], runs: &[PredictedRun], misses: &[u8]) {
         places.push(place);
         place += 8 * run.count;
     }
+    let mut numbers: Vec<Vec<u64>> = vec![Vec::new(); runs.len()];
     // Integrated runs must be restored first.
     for integrals in [false, true] {
-        for (run, place) in runs.iter().zip(&places).filter(|(run, _)| (run.kind == Prediction::Integral) == integrals)
-        {
-            let (missed, rate) = (&misses[*place..*place + 8 * run.count], run.summed(runs));
-            for row in 0..run.count {
-                let folded = u64::from_le_bytes(std::array::from_fn(|byte| missed[byte * run.count + row]));
-                let guess = run.predict(row, rate, |run, row| bits(file, run, row));
-                let value = ordered(guess.wrapping_add(unfolded(folded)).cast_unsigned());
-                let at = run.offset + 8 * row;
-                file[at..at + 8].copy_from_slice(&value.to_le_bytes());
-            }
+        for (index, run) in runs.iter().enumerate().filter(|(_, run)| (run.kind == Prediction::Integral) == integrals) {
+            let missed = &misses[places[index]..places[index] + 8 * run.count];
+            let rate = run.integrated().and_then(|of| numbers.get(of)).map_or(&[][..], Vec::as_slice);
+            let own = restored(run, missed, rate);
+            let target = file[run.offset..run.end()].chunks_exact_mut(8);
+            target.zip(&own).for_each(|(bytes, value)| bytes.copy_from_slice(&value.to_le_bytes()));
+            numbers[index] = own;
         }
     }
+}
+
+/// Returns the numbers of a run with these residuals.
+fn restored(run: &PredictedRun, missed: &[u8], rate: &[u64]) -> Vec<u64> {
+    let mut own = Vec::with_capacity(run.count);
+    for row in 0..run.count {
+        let miss = u64::from_le_bytes(std::array::from_fn(|byte| missed[byte * run.count + row]));
+        let guess = run.predict(row, &own, rate);
+        own.push(ordered(guess.wrapping_add(unfolded(miss)).cast_unsigned()).cast_unsigned());
+    }
+    own
 }

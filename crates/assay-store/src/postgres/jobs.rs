@@ -2,6 +2,7 @@
 
 use assay_model::{AccountId, Blame, EpisodeResult, JobEvent, JobId, JobStatus};
 use async_trait::async_trait;
+use futures_util::future::join;
 use jiff::Timestamp;
 
 use super::failure::{PgResult, is_taken};
@@ -29,6 +30,21 @@ impl JobRecords for PostgresRecords {
 
     async fn episodes(&self, id: JobId, offset: u32, limit: u32) -> Result<Vec<EpisodeResult>, StoreError> {
         self.engine.query("reading results", |db| async move { episodes(&db, id, offset, limit).await }).await
+    }
+
+    /// Sends both queries together, so that they take one round trip.
+    async fn job_with_episodes(
+        &self,
+        account: Option<&AccountId>,
+        id: JobId,
+        limit: u32,
+    ) -> Result<Option<(JobRecord, Vec<EpisodeResult>)>, StoreError> {
+        let both = |db: PgSession| async move {
+            let (job, episodes) = join(get(db.clone(), account, id), episodes_of(&db, account, id, limit)).await;
+            let episodes = episodes?;
+            Ok(job?.map(|job| (job, episodes)))
+        };
+        self.engine.query("reading a job with its results", both).await
     }
 
     async fn counts(&self) -> Result<JobCounts, StoreError> {
@@ -119,6 +135,21 @@ async fn get(db: PgSession, account: Option<&AccountId>, id: JobId) -> PgResult<
 pub(super) async fn episodes(db: &PgSession, id: JobId, offset: u32, limit: u32) -> PgResult<Vec<EpisodeResult>> {
     let sql = "SELECT job_id, result FROM episodes WHERE job_id = $1 ORDER BY episode LIMIT $2 OFFSET $3";
     all(db, sql, &[&id.0, &i64::from(limit), &i64::from(offset)], |row| json(row, "result")).await
+}
+
+/// Returns the first results of a job, if it is one of `account`: others' are not even read, since the time that takes
+/// would tell that they exist.
+async fn episodes_of(
+    db: &PgSession,
+    account: Option<&AccountId>,
+    id: JobId,
+    limit: u32,
+) -> PgResult<Vec<EpisodeResult>> {
+    let sql = "SELECT job_id, result FROM episodes
+               WHERE job_id = (SELECT job_id FROM jobs WHERE job_id = $1 AND ($2::text IS NULL OR account = $2))
+               ORDER BY episode LIMIT $3";
+    let values: [Parameter<'_>; 3] = [&id.0, &account.map(AccountId::as_str), &i64::from(limit)];
+    all(db, sql, &values, |row| json(row, "result")).await
 }
 
 /// Locks the row of a job (of `account`) and returns its state. Every transaction that changes a job or its shards

@@ -41,6 +41,10 @@ impl RemovalRecords for PostgresRecords {
         self.engine.write("dropping policies", |db| drop_policies(db, before, limit, now)).await
     }
 
+    async fn count_old_policies(&self, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
+        self.engine.query("counting old policies", |db| count_old_policies(db, before, limit)).await
+    }
+
     async fn jobs_with_evidence(&self, before: Timestamp, limit: u32) -> Result<Vec<JobId>, StoreError> {
         self.engine.query("looking for old evidence", |db| with_evidence(db, before, limit)).await
     }
@@ -75,12 +79,8 @@ async fn drop_evidence(db: PgSession, id: JobId, now: Timestamp) -> PgResult<boo
 }
 
 async fn drop_policies(db: PgSession, before: Timestamp, limit: u32, now: Timestamp) -> PgResult<u64> {
-    let sql = format!(
-        "SELECT job_id FROM jobs WHERE policy_path IS NOT NULL AND policy_removed_at IS NULL
-             AND completed_at < $1 AND {UNNEEDED} ORDER BY completed_at LIMIT $2"
-    );
     let limit = i64::from(limit);
-    let mut jobs = all(&db, &sql, &[&micros(before), &limit], |row| Ok(job_id(row, "job_id")?.0)).await?;
+    let mut jobs = all(&db, &old_policies(), &[&micros(before), &limit], |row| Ok(job_id(row, "job_id")?.0)).await?;
     jobs.sort_unstable();
     // Jobs, then accounts, each in the order of all transactions; the triggers of the change need both.
     let sql = "SELECT job_id FROM jobs WHERE job_id = ANY($1) ORDER BY job_id FOR NO KEY UPDATE";
@@ -91,6 +91,20 @@ async fn drop_policies(db: PgSession, before: Timestamp, limit: u32, now: Timest
     let sql = "UPDATE jobs SET policy_removed_at = $2, removing = true
                WHERE job_id = ANY($1) AND policy_removed_at IS NULL";
     change(&db, sql, &[&jobs, &micros(now)]).await
+}
+
+async fn count_old_policies(db: PgSession, before: Timestamp, limit: u32) -> PgResult<u64> {
+    let sql = format!("SELECT count(*) AS jobs FROM ({}) AS old", old_policies());
+    let found = first(&db, &sql, &[&micros(before), &i64::from(limit)], |row| number(row, "jobs")).await?;
+    Ok(found.unwrap_or(0))
+}
+
+/// Returns the query for the jobs that ended before $1 and whose archives nobody needs, at most $2.
+fn old_policies() -> String {
+    format!(
+        "SELECT job_id FROM jobs WHERE policy_path IS NOT NULL AND policy_removed_at IS NULL
+             AND completed_at < $1 AND {UNNEEDED} ORDER BY completed_at LIMIT $2"
+    )
 }
 
 async fn with_evidence(db: PgSession, before: Timestamp, limit: u32) -> PgResult<Vec<JobId>> {

@@ -47,13 +47,14 @@ impl RemovalRecords for SqliteRecords {
     }
 
     async fn drop_policies(&self, before: Timestamp, limit: u32, now: Timestamp) -> Result<u64, StoreError> {
-        let sql = format!(
-            "UPDATE jobs SET policy_removed_at = ?3, removing = 1 WHERE job_id IN (
-                       SELECT job_id FROM jobs WHERE policy_path IS NOT NULL AND policy_removed_at IS NULL
-                           AND completed_at < ?1 AND {UNNEEDED} ORDER BY completed_at LIMIT ?2)"
-        );
+        let sql = format!("UPDATE jobs SET policy_removed_at = ?3, removing = 1 WHERE job_id IN ({})", old_policies());
         let decide = move |db: &Connection| Ok(change(db, &sql, (micros(before), limit, micros(now)))? as u64);
         self.write("dropping policies", decide).await
+    }
+
+    async fn count_old_policies(&self, before: Timestamp, limit: u32) -> Result<u64, StoreError> {
+        let sql = format!("SELECT count(*) FROM ({})", old_policies());
+        self.read("counting old policies", |db| value::<i64>(db, &sql, (micros(before), limit))).map(i64::unsigned_abs)
     }
 
     async fn jobs_with_evidence(&self, before: Timestamp, limit: u32) -> Result<Vec<JobId>, StoreError> {
@@ -94,6 +95,14 @@ impl RemovalRecords for SqliteRecords {
         let sql = "SELECT EXISTS (SELECT 1 FROM jobs WHERE policy_path = ?1 AND policy_removed_at IS NULL)";
         self.read("checking whether a policy is needed", |db| value(db, sql, [policy_path]))
     }
+}
+
+/// Returns the query for the jobs that ended before ?1 and whose archives nobody needs, at most ?2.
+fn old_policies() -> String {
+    format!(
+        "SELECT job_id FROM jobs WHERE policy_path IS NOT NULL AND policy_removed_at IS NULL
+             AND completed_at < ?1 AND {UNNEEDED} ORDER BY completed_at LIMIT ?2"
+    )
 }
 
 fn erase(db: &Connection, account: Option<&AccountId>, id: JobId, now: Timestamp) -> SqlResult<EraseOutcome> {

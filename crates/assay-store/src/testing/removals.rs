@@ -74,8 +74,12 @@ pub(super) async fn go_by_age(records: &dyn Records) {
     assert!(!records.drop_evidence(early, at(32)).await.unwrap(), "once");
     assert_eq!(records.jobs_with_evidence(at(30), 10).await.unwrap(), [late]);
     assert_eq!(removed(records, early).await, RemovalTimes { evidence_at: Some(at(31)), ..RemovalTimes::default() });
+    for (before, limit, due) in [(15, 10, 1), (25, 10, 2), (25, 1, 1), (5, 10, 0)] {
+        assert_eq!(records.count_old_policies(at(before), limit).await.unwrap(), due, "before {before}");
+    }
     assert_eq!(records.drop_policies(at(15), 10, at(33)).await.unwrap(), 1);
     assert_eq!(records.drop_policies(at(15), 10, at(33)).await.unwrap(), 0);
+    assert_eq!(records.count_old_policies(at(15), 10).await.unwrap(), 0);
     let due = records.pending_removals(10).await.unwrap();
     let early = due.iter().find(|removal| removal.job_id == early).unwrap();
     assert_eq!((early.erased, early.evidence), (false, EvidenceRemoval::All));

@@ -42,6 +42,12 @@ pub(super) async fn run_a_job_to_judging(records: &dyn Records) {
     let all = [episode(0), episode(1), episode(2)];
     assert_eq!(records.episodes(id, 0, 100).await.unwrap(), all);
     assert_eq!(records.episodes(id, 1, 1).await.unwrap(), all[1..2]);
+    let [owner, stranger] = ["lab", "other"].map(|name| name.parse().unwrap());
+    for reader in [None, Some(&owner)] {
+        let (found, first) = records.job_with_episodes(reader, id, 2).await.unwrap().unwrap();
+        assert_eq!((found.episodes_done, &first[..]), (3, &all[..2]));
+    }
+    assert!(records.job_with_episodes(Some(&stranger), id, 2).await.unwrap().is_none());
     assert_eq!(records.counts().await.unwrap().judging, 1);
 }
 

@@ -3,16 +3,20 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Weak, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use assay_model::{GENERATION_HEADER, Secret, Sha256Digest, Sha256Writer, WORKER_PROTOCOL_PATH, sanitise};
+use assay_model::{
+    GENERATION_HEADER, PACKED_EVIDENCE, RegisterAnswer, Secret, Sha256Digest, Sha256Writer, WORKER_PROTOCOL_PATH,
+    sanitise,
+};
+use assay_store::Blobs;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use ureq::http::Response;
-use ureq::{Agent, Body};
+use ureq::{Agent, AsSendBody, Body, SendBody};
 
 use super::error::ServerCallError;
 
@@ -47,13 +51,16 @@ pub(super) struct ProtocolClient {
     token: Secret,
     /// Number of the registration; 0 before the first.
     generation: AtomicU32,
+    /// True if the server takes packed evidence.
+    takes_packed: AtomicBool,
     piece_limit: Duration,
 }
 
 impl ProtocolClient {
     pub(super) fn new(agent: Agent, server: &str, token: Secret) -> Self {
-        let (server, generation) = (server.trim_end_matches('/').to_owned(), AtomicU32::new(0));
-        Self { agent, server, token, generation, piece_limit: PIECE_LIMIT }
+        let server = server.trim_end_matches('/').to_owned();
+        let (generation, takes_packed) = (AtomicU32::new(0), AtomicBool::new(false));
+        Self { agent, server, token, generation, takes_packed, piece_limit: PIECE_LIMIT }
     }
 
     /// Gives a download up if a piece of 64 KiB takes longer than this.
@@ -63,8 +70,9 @@ impl ProtocolClient {
     }
 
     /// Sets the registration that further requests belong to.
-    pub(super) fn set_generation(&self, generation: u32) {
-        self.generation.store(generation, Ordering::SeqCst);
+    pub(super) fn begin_registration(&self, answer: &RegisterAnswer) {
+        self.generation.store(answer.generation, Ordering::SeqCst);
+        self.takes_packed.store(answer.packed_evidence, Ordering::SeqCst);
     }
 
     /// Posts `body` and returns the answer, which the server may delay for `wait`.
@@ -130,18 +138,17 @@ impl ProtocolClient {
         })
     }
 
-    /// Sends the file at `file`. Tries again for a temporary reason.
+    /// Sends the file of evidence at `file`, packed if that makes it smaller. Tries again for a temporary reason.
     pub(super) fn put(&self, path: &str, file: &Path) -> Result<(), ServerCallError> {
-        self.patiently(PATIENCE_FOR_RESULTS, || {
-            let source = File::open(file)?;
-            let length = source.metadata()?.len();
-            let request = self.agent.put(self.url(path)).header("authorization", self.bearer());
-            let request = request.header(GENERATION_HEADER, self.generation.load(Ordering::SeqCst).to_string());
-            let request =
-                request.header("content-type", "application/octet-stream").header("content-length", length.to_string());
-            let request = request.config().timeout_send_body(Some(SEND_LIMIT));
-            let request = request.timeout_recv_response(Some(ANSWER_LIMIT)).build();
-            self.answered(request.send(ureq::SendBody::from_owned_reader(source))).map(drop)
+        let takes_packed = self.takes_packed.load(Ordering::SeqCst);
+        let packed = if takes_packed { Blobs::packed_form(file)? } else { None };
+        self.patiently(PATIENCE_FOR_RESULTS, || match &packed {
+            Some(content) => self.put_body(path, (PACKED_EVIDENCE, content.len() as u64), &content[..]),
+            None => {
+                let source = File::open(file)?;
+                let length = source.metadata()?.len();
+                self.put_body(path, ("application/octet-stream", length), SendBody::from_owned_reader(source))
+            }
         })
     }
 
@@ -158,6 +165,15 @@ impl ProtocolClient {
             let request = request.timeout_recv_response(Some(ANSWER_LIMIT)).build();
             self.answered(request.send(ureq::SendBody::from_owned_reader(source))).map(drop)
         })
+    }
+
+    fn put_body(&self, path: &str, (kind, length): (&str, u64), body: impl AsSendBody) -> Result<(), ServerCallError> {
+        let request = self.agent.put(self.url(path)).header("authorization", self.bearer());
+        let request = request.header(GENERATION_HEADER, self.generation.load(Ordering::SeqCst).to_string());
+        let request = request.header("content-type", kind).header("content-length", length.to_string());
+        let request = request.config().timeout_send_body(Some(SEND_LIMIT));
+        let request = request.timeout_recv_response(Some(ANSWER_LIMIT)).build();
+        self.answered(request.send(body)).map(drop)
     }
 
     fn post_within(

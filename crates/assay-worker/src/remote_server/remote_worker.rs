@@ -79,7 +79,7 @@ impl RemoteWorker {
         let renders = options.registration.renders;
         let request = RegisterRequest { protocol: WORKER_PROTOCOL, registration: options.registration };
         let answer: RegisterAnswer = client.post("/register", &request, Duration::ZERO)?;
-        client.set_generation(answer.generation);
+        client.begin_registration(&answer);
         let wall_budget = wall_budget(&answer)?;
         let (engine, stopping) = (Arc::new(options.engine.with_wall_budget(wall_budget)), Cancel::new());
         let task_leases = Arc::new(TaskLeases::new(Arc::clone(&client), stopping.clone()));

@@ -105,7 +105,7 @@ impl SimulatedWorker {
         let registration = serde_json::from_value(registration.clone()).unwrap();
         let request = RegisterRequest { protocol: assay_model::WORKER_PROTOCOL, registration };
         let answer: RegisterAnswer = client.post("/register", &request, LIMIT).unwrap();
-        client.set_generation(answer.generation);
+        client.begin_registration(&answer);
         let folder = tempfile::tempdir().unwrap();
         let cache = InputCache::open(folder.path(), 0).unwrap();
         let scenarios = ScenarioFiles::folder(&folder.path().join("scenarios")).unwrap();

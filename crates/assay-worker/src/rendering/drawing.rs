@@ -220,10 +220,10 @@ pub fn drawn_in(folder: &Path, episode: u32) -> std::io::Result<Vec<Artifact>> {
             continue;
         }
         let names: &[&str] = match part {
-            RenderPart::Log => &[files::LOG, files::LOG_STATEMENT],
-            RenderPart::Video => &[files::VIDEO, files::IMAGES, files::VIDEO_STATEMENT],
+            RenderPart::Log => &[files::LOG],
+            RenderPart::Video => &files::PICTURED,
         };
-        for name in names.iter().filter(|name| place.join(name).is_file()) {
+        for name in names.iter().chain([&statement_of(part)]).filter(|name| place.join(name).is_file()) {
             let file = artifact(&place, name)?;
             found.push(Artifact { name: format!("{inside}/{name}"), ..file });
         }

@@ -198,10 +198,11 @@ pub(crate) fn render(
     let left_out = answer.images_dropped.as_ref().map(|why| format!("images were left out: {}", clean(why)));
     let names: &[&str] = match (part, &left_out) {
         (RenderPart::Log, _) => &[files::LOG],
-        (RenderPart::Video, None) => &[files::IMAGES, files::VIDEO],
+        (RenderPart::Video, None) => &files::PICTURED,
         (RenderPart::Video, Some(_)) => &[],
     };
-    let files = names.iter().map(|name| evidence::take(inside, ".", name, recording.folder));
+    let is_there = |name: &&&str| ![files::STILL, files::CLIP].contains(name) || inside.join(name).exists();
+    let files = names.iter().filter(is_there).map(|name| evidence::take(inside, ".", name, recording.folder));
     Ok(RenderOutput { files: files.collect::<Result<_, _>>()?, notes: seen.into_iter().chain(left_out).collect() })
 }
 

@@ -52,11 +52,11 @@ impl VideoFormat {
     }
 }
 
-/// 960x540 at 20 frames a second: larger or more frames take more than two CPU seconds per second of video with a
+/// 1280x720 at 20 frames a second: larger or more frames take more than two CPU seconds per second of video with a
 /// software renderer.
 impl Default for VideoFormat {
     fn default() -> Self {
-        Self { size: (960, 540), fps: 20 }
+        Self { size: (1280, 720), fps: 20 }
     }
 }
 

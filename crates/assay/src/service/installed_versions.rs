@@ -2,12 +2,16 @@
 //! rendered, and seasons continue in the version that they were opened with.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use assay_model::{Clock, Sha256Digest, SystemClock};
 use assay_scenario::Scenario;
 use assay_store::{InstalledVersion, Records, ScenarioFiles, VersionSource};
 use assay_worker::Engine;
+
+/// Maximum size of a picture, in bytes.
+const MAX_THUMBNAIL_BYTES: u64 = 1 << 20;
 
 /// Keeps a copy of every installed version whose digest is not in `kept`. Failures are warnings; the copy is tried
 /// again at the next start.
@@ -19,7 +23,8 @@ pub(crate) async fn keep(
 ) {
     for scenario in engine.library().scenarios().iter().filter(|scenario| {
         // A version that is recorded but whose files were lost is kept again while it is installed.
-        !kept.contains(&scenario.digest) || files.scenario(scenario.digest).is_none()
+        let is_complete = || files.picture(scenario.digest).is_some() || thumbnail(scenario).is_none();
+        !kept.contains(&scenario.digest) || files.scenario(scenario.digest).is_none() || !is_complete()
     }) {
         if let Err(error) = keep_version(scenario.clone(), &*records, files.clone()).await {
             eprintln!(
@@ -36,8 +41,17 @@ async fn keep_version(scenario: Scenario, records: &dyn Records, files: Scenario
     let version = InstalledVersion { digest, id, version: scenario.version.clone(), kept_at: SystemClock.now() };
     tokio::task::spawn_blocking(move || {
         let robots = scenario.robot_folders();
-        files.keep(scenario.digest, VersionSource { scenario: &scenario.folder, robots: &robots, picture: None })
+        let picture = thumbnail(&scenario).and_then(|path| std::fs::read(path).ok());
+        let source = VersionSource { scenario: &scenario.folder, robots: &robots, picture: picture.as_deref() };
+        files.keep(scenario.digest, source)
     })
     .await??;
     Ok(records.record_installed_version(&version).await?)
+}
+
+/// Returns the path of the scenario's picture, which the gallery shows, unless it is missing or too large.
+fn thumbnail(scenario: &Scenario) -> Option<PathBuf> {
+    let path = scenario.folder.join("thumbnail.png");
+    let size = path.metadata().ok().filter(std::fs::Metadata::is_file)?.len();
+    (size <= MAX_THUMBNAIL_BYTES).then_some(path)
 }

@@ -211,7 +211,7 @@ fn evidence_can_be_downloaded() {
     let id = client.verify(&archive(&[("policy.py", source)]), &parts);
     let job = drawn_job(&client, &id);
     let episode = &job.episode_details[0];
-    assert_eq!(episode.evidence.len(), 11, "{:?}", episode.evidence_notes);
+    assert_eq!(episode.evidence.len(), 12, "{:?}", episode.evidence_notes);
     for file in &episode.evidence {
         let bytes = client.download(job.evidence_url(file).unwrap());
         let sha256 = Sha256Digest::of(&bytes);
@@ -229,7 +229,7 @@ fn evidence_can_be_downloaded() {
     assert_eq!(&video[4..8], b"ftyp");
     assert!(client.download(job.episode_url(0, "log_url").unwrap()).starts_with(b"\x89MCAP0\r\n"));
     // The data folder contains only files that the results refer to, and the secret is readable by its owner only.
-    assert_eq!(fs::read_dir(assay.path("data/blobs/jobs").join(&id)).unwrap().count(), 11);
+    assert_eq!(fs::read_dir(assay.path("data/blobs/jobs").join(&id)).unwrap().count(), 12);
     wait_for("incoming files that are gone", JOB_LIMIT, || {
         (fs::read_dir(assay.path("data/blobs/incoming")).unwrap().count() == 0).then_some(())
     });

@@ -78,7 +78,7 @@ fn the_verdict_does_not_wait_for_videos_and_stays_as_signed() {
     assert_eq!(["report.json", "attestation"].map(|name| client.get(&format!("/verify/{id}/{name}")).text), signed);
     for (index, episode) in after.episode_details.iter().enumerate() {
         let file = |name: &str| episode.evidence.iter().find(|file| file.name.ends_with(name)).unwrap();
-        assert_eq!(episode.evidence.len(), 11, "{:?}", episode.evidence_notes);
+        assert_eq!(episode.evidence.len(), 13, "{:?}", episode.evidence_notes);
         assert!(client.download(after.episode_url(index, "log_url").unwrap()).starts_with(b"\x89MCAP0\r\n"));
         let envelope = client.download(after.evidence_url(file("video.intoto.json")).unwrap());
         let envelope: Value = serde_json::from_slice(&envelope).unwrap();
@@ -88,8 +88,12 @@ fn the_verdict_does_not_wait_for_videos_and_stays_as_signed() {
         assert_eq!((&about["jobId"], &about["episode"]), (&json!(id), &json!(episode.episode)));
         assert_eq!(about["statement"]["digest"]["sha256"], json!(Sha256Digest::of(&signed[1])));
         assert_eq!(about["recording"]["sha256"], json!(file("trace.parquet").sha256));
-        let video = statement["subject"].as_array().unwrap().iter().find(|file| file["name"] == "video.mp4").unwrap();
-        assert_eq!(video["digest"]["sha256"], json!(file("video.mp4").sha256));
+        let signed: Vec<_> = statement["subject"].as_array().unwrap().iter().map(|file| &file["name"]).collect();
+        assert_eq!(signed, ["clip.mp4", "images.mcap", "still.png", "video.mp4"]);
+        for subject in statement["subject"].as_array().unwrap() {
+            let name = subject["name"].as_str().unwrap();
+            assert_eq!(subject["digest"]["sha256"], json!(file(name).sha256), "{name}");
+        }
         let bytes = client.download(after.episode_url(index, "video_url").unwrap());
         assert_eq!(Sha256Digest::of(&bytes), file("video.mp4").sha256);
     }
@@ -116,7 +120,7 @@ fn a_killed_server_continues_rendering_after_its_next_start() {
     let (_server, client) = serve(&assay);
     let job = drawn_job(&client, &id);
     for (index, episode) in job.episode_details.iter().enumerate() {
-        assert!(job.episode_url(index, "video_url").is_some() && episode.evidence.len() == 11);
+        assert!(job.episode_url(index, "video_url").is_some() && episode.evidence.len() == 13);
     }
     nothing_else_is_kept(&assay, &job);
 }

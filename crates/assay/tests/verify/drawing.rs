@@ -67,11 +67,11 @@ fn videos_can_be_rendered_later_without_changing_signed_files() {
         &assay,
         "out/report.intoto.json",
         3,
-        "INCOMPLETE, unsigned: episodes/000/images.mcap, episodes/000/video.mp4",
+        "INCOMPLETE, unsigned: episodes/000/images.mcap, episodes/000/still.png, episodes/000/video.mp4",
     );
     fs::write(first.join("video.mp4"), b"half a video").unwrap();
     let run = assay.run(&["render", "out", "--record", "all"]);
-    assert_eq!((run.code, files(&second).len()), (0, 11), "{}", run.stderr);
+    assert_eq!((run.code, files(&second).len()), (0, 12), "{}", run.stderr);
     check(&assay, "out/episodes/000/video.intoto.json", 0, "result     VERIFIED");
 
     // Another video, another recording, another job.

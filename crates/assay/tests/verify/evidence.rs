@@ -28,7 +28,8 @@ fn videos(out: &Path) -> Vec<usize> {
 }
 
 /// Files that are rendered after the verdict.
-const DRAWN: [&str; 5] = ["images.mcap", "log.intoto.json", "log.mcap", "video.intoto.json", "video.mp4"];
+const DRAWN: [&str; 7] =
+    ["clip.mp4", "images.mcap", "log.intoto.json", "log.mcap", "still.png", "video.intoto.json", "video.mp4"];
 
 /// Checks that the report lists exactly the files of the episode on which the verdict is based, with hash and size.
 #[track_caller]
@@ -123,6 +124,16 @@ fn violations_are_recorded() {
     expected.dedup();
     assert!((1..3).contains(&with_violation.len()), "take another seed: {with_violation:?}");
     assert_eq!(videos(&out), expected);
+    let html = fs::read_to_string(out.join("report.html")).unwrap();
+    let names = |episode: &usize| ["still.png", "clip.mp4"].map(|name| format!("episodes/{episode:03}/{name}"));
+    let is_shown = |episode: &&usize| names(episode).iter().all(|name| html.contains(&format!("\"{name}\"")));
+    let gravest = with_violation.iter().find(is_shown).expect("the page shows the gravest violation");
+    let [still, clip] = names(gravest).map(|name| out.join(name));
+    let size = |bytes: &[u8]| u32::from_be_bytes(bytes.try_into().unwrap());
+    let png = fs::read(&still).unwrap();
+    assert_eq!((size(&png[16..20]), size(&png[20..24])), (1280, 720));
+    let seconds = probe(&clip).3;
+    assert!((0.1..=2.6).contains(&seconds), "{seconds} s around the worst moment");
 
     let run = verify(&assay, &policy, &[&arguments[..], &["--record", "all"]].concat());
     kept(&out, &run, 1);

@@ -23,6 +23,11 @@ pub(in crate::routes) async fn handle(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<StatusCode, ApiError> {
+    delete_scenario(&app, &caller, &id).await.map(|()| StatusCode::NO_CONTENT)
+}
+
+/// Removes a published scenario from the lists.
+pub(crate) async fn delete_scenario(app: &App, caller: &Caller, id: &str) -> Result<(), ApiError> {
     let missing = || ApiError::not_found("published scenario");
     let id = id.parse().map_err(|_| missing())?;
     let scenario = app.records.community_scenario(&id).await?.ok_or_else(missing)?;
@@ -31,5 +36,5 @@ pub(in crate::routes) async fn handle(
         return Err(missing());
     }
     caller.audit(&scenario.account, "deleted a scenario");
-    Ok(StatusCode::NO_CONTENT)
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! `GET /community/scenarios`: the scenarios that accounts have published, newest first.
 
 use assay_model::ScenarioId;
-use assay_store::{CommunityFilter, CommunitySort};
+use assay_store::{CommunityFilter, CommunityScenario, CommunitySort};
 use axum::extract::{RawQuery, State};
 use serde::Serialize;
 
@@ -56,15 +56,24 @@ pub(in crate::routes) async fn handle(
     State(app): State<App>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<CommunityPage>, ApiError> {
-    let filter = filter(&Query::parse(query.as_deref()))?;
+    let (filter, found, total) = published_scenarios(&app, &Query::parse(query.as_deref())).await?;
+    let scenarios = found.iter().map(|scenario| entry(&app, scenario)).collect();
+    Ok(Json(CommunityPage { scenarios, total, limit: filter.limit, offset: filter.offset }))
+}
+
+/// Returns the page of published scenarios that the query asks for, and the number of all that match.
+pub(crate) async fn published_scenarios(
+    app: &App,
+    query: &Query,
+) -> Result<(CommunityFilter, Vec<CommunityScenario>, u64), ApiError> {
+    let filter = filter(query)?;
     if let Some(before) = &filter.before
         && app.records.community_scenario(before).await?.is_none()
     {
         return Err(not_listed(before.as_str()));
     }
     let (found, total) = app.records.community_scenarios(&filter).await?;
-    let scenarios = found.iter().map(|scenario| entry(&app, scenario)).collect();
-    Ok(Json(CommunityPage { scenarios, total, limit: filter.limit, offset: filter.offset }))
+    Ok((filter, found, total))
 }
 
 fn filter(query: &Query) -> Result<CommunityFilter, ApiError> {

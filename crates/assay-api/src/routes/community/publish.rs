@@ -60,17 +60,29 @@ pub(in crate::routes) async fn handle(
     OriginalUri(uri): OriginalUri,
     request: Request,
 ) -> Result<Response, ApiError> {
-    // Before the body is read, so that a request that has to wait is rejected at once.
-    app.publishing_slots.precheck(&caller.key.account)?;
-    if IdempotencyGuard::of(&request).is_none() {
-        // A repeated request gets its stored response, whatever the account has used up meanwhile.
-        check_failed_publications(&app, &caller.key.account).await?;
-    }
+    let is_repeated = IdempotencyGuard::of(&request).is_some();
+    precheck_publication(&app, &caller, is_repeated).await?;
     let form = upload::receive(&app, &caller, request, SCENARIO_PARTS).await?;
+    let id = publish_form(&app, &caller, form).await?;
+    let scenario = app.records.community_scenario(&id).await?.ok_or_else(|| ApiError::not_found("scenario"))?;
+    let body: CommunityScenarioDetail = detail(&app, &scenario, app.records.community_versions(&id).await?);
+    let place = app.settings.address(&format!("{}/{id}", uri.path().trim_end_matches('/')));
+    Ok((StatusCode::CREATED, [(header::LOCATION, place)], Json(body)).into_response())
+}
+
+/// Rejects a publication that has to wait before its body is read.
+pub(crate) async fn precheck_publication(app: &App, caller: &Caller, is_repeated: bool) -> Result<(), ApiError> {
+    app.publishing_slots.precheck(&caller.key.account)?;
+    // A repeated request gets its stored response, whatever the account has used up meanwhile.
+    if is_repeated { Ok(()) } else { check_failed_publications(app, &caller.key.account).await }
+}
+
+/// Checks the scenario of a form and publishes it; returns its id.
+pub(crate) async fn publish_form(app: &App, caller: &Caller, form: UploadForm) -> Result<ScenarioId, ApiError> {
     let tags = tags(&form)?;
     let place = app.publishing_slots.acquire(&caller.key.account)?;
     // While the slot is held, so that no other request of this account comes between the check and the record.
-    check_failed_publications(&app, &caller.key.account).await?;
+    check_failed_publications(app, &caller.key.account).await?;
     // On a separate task, so that a client that disconnects does not leave a scenario half published.
     let (runner, account) = (app.clone(), caller.key.account.clone());
     let published = tokio::spawn(async move {
@@ -81,11 +93,7 @@ pub(in crate::routes) async fn handle(
         published.map_err(|failed| failed.error)
     })
     .await;
-    let id = published.map_err(|e| ApiError::internal("publishing panicked", &e))??;
-    let scenario = app.records.community_scenario(&id).await?.ok_or_else(|| ApiError::not_found("scenario"))?;
-    let body: CommunityScenarioDetail = detail(&app, &scenario, app.records.community_versions(&id).await?);
-    let place = app.settings.address(&format!("{}/{id}", uri.path().trim_end_matches('/')));
-    Ok((StatusCode::CREATED, [(header::LOCATION, place)], Json(body)).into_response())
+    published.map_err(|e| ApiError::internal("publishing panicked", &e))?
 }
 
 /// A failed publication.

@@ -148,8 +148,12 @@ async fn redirect(
 }
 
 fn describe(headers: &mut HeaderMap, etag: &str, name: &str) {
-    let video = name.ends_with(".mp4");
-    let disposition = if video {
+    let (kind, shown) = match name.rsplit_once('.') {
+        Some((_, "mp4")) => ("video/mp4", true),
+        Some((_, "png")) => ("image/png", true),
+        _ => ("application/octet-stream", false),
+    };
+    let disposition = if shown {
         "inline".to_owned()
     } else {
         format!("attachment; filename=\"{}\"", name.replace(['"', '\\'], "_"))
@@ -161,7 +165,6 @@ fn describe(headers: &mut HeaderMap, etag: &str, name: &str) {
             headers.insert(name, value);
         }
     }
-    let kind = if video { "video/mp4" } else { "application/octet-stream" };
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));

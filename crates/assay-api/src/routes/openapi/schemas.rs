@@ -13,8 +13,8 @@ use super::body::{ApiBody, PLACE};
 use crate::events::JobUpdate;
 use crate::http::ErrorResponse;
 use crate::routes::{
-    arena, collections, community, keys, models, runtimes, scenarios, service, session, submissions, verify, webhooks,
-    workers,
+    accounts, arena, collections, community, keys, models, runtimes, scenarios, service, session, submissions, verify,
+    webhooks, workers,
 };
 use crate::views::{JobView, ScenarioDetail};
 use crate::webhooks::WebhookMessage;
@@ -64,6 +64,7 @@ bodies! {
         workers::drain::DrainRequest,
     }
     responses {
+        accounts::list::AccountPage,
         arena::leaderboard::Leaderboard,
         arena::seasons::SeasonList,
         arena::view::SeasonView,
@@ -80,6 +81,8 @@ bodies! {
         service::health::Health,
         service::health::Ready,
         service::index::Index,
+        service::servers::ServerList,
+        service::storage::StorageReport,
         session::create::Session,
         submissions::attestation::Attestation,
         submissions::create::NewSubmission,
@@ -88,6 +91,7 @@ bodies! {
         verify::connection::NewConnection,
         verify::episodes::EpisodePage,
         verify::list::JobPage,
+        verify::reviews::ReviewPage,
         webhooks::deliveries::WebhookDeliveryPage,
         webhooks::secret::NewWebhookSecret,
         workers::create::CreatedWorker,

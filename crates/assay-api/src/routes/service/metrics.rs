@@ -3,19 +3,18 @@
 
 use std::net::SocketAddr;
 
-use assay_store::{HiddenSubmission, JobCounts, Work};
+use assay_store::JobCounts;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 
 use crate::MetricsAccess;
 use crate::http::{ApiError, ErrorCode};
+use crate::lane_demand::lane_demand;
 use crate::state::App;
 
 /// Content type of the Prometheus text format.
 const KIND: &str = "text/plain; version=0.0.4; charset=utf-8";
-/// Maximum number of waiting shards that are counted.
-const MAX_WANTED: u32 = 10_000;
 /// Headers added by proxies: a request with one of them does not come from this machine.
 const BY_PROXY: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
 
@@ -72,7 +71,8 @@ async fn measure(app: &App) -> Result<(), ApiError> {
     let age = oldest_queued.map_or(0.0, |oldest| app.clock.now().duration_since(oldest).as_secs_f64().max(0.0));
     metrics::gauge!("assay_oldest_queued_job_age_seconds").set(age);
     metrics::gauge!("assay_lanes").set(f64::from(app.settings.local_lanes));
-    metrics::gauge!("assay_lanes_wanted").set(as_float(lanes_wanted(app).await?));
+    let demand = lane_demand(app).await?;
+    metrics::gauge!("assay_lanes_wanted").set(as_float(demand.waiting + demand.running));
     let usage = app
         .evidence_usage
         .measure(&app.blobs, &*app.records, app.clock.now())
@@ -80,19 +80,6 @@ async fn measure(app: &App) -> Result<(), ApiError> {
         .map_err(|e| ApiError::internal("the size of the evidence", &e))?;
     metrics::gauge!("assay_evidence_bytes").set(as_float(usage.values().sum()));
     Ok(())
-}
-
-/// Returns the number of lanes, on this machine and on others, that would have work: shards that wait or run. A running
-/// submission whose shards are hidden counts as one.
-async fn lanes_wanted(app: &App) -> Result<u64, ApiError> {
-    let waiting = app.records.claimable(MAX_WANTED).await?;
-    let waiting = waiting.iter().filter(|work| matches!(work, Work::Shard { .. })).count();
-    // All running shards, and none of those that wait.
-    let queue = app.records.queue_snapshot(0, app.clock.now()).await?;
-    let running = queue.shards.iter().filter(|shard| shard.since.is_some()).count();
-    let is_running = |entry: &&HiddenSubmission| entry.started_at.is_some() && entry.judging_at.is_none();
-    let hidden = queue.hidden.iter().filter(is_running).count();
-    Ok((waiting + running + hidden) as u64)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "the text format knows floats only")]

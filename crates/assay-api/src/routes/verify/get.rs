@@ -2,13 +2,12 @@
 
 use assay_model::JobId;
 use assay_store::{JobRecord, JobState};
-use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 
 use crate::http::{ApiError, Caller, Json, etag_matches, not_modified, set_etag, tag};
-use crate::routes::jobs::{ReadAccess, Verification};
+use crate::routes::jobs::{NamedJob, ReadAccess, Verification};
 use crate::routes::openapi::body::schema_of;
 use crate::signed_urls::LIFETIME;
 use crate::state::App;
@@ -29,16 +28,28 @@ const MAX_EPISODES_SHOWN: u32 = 100;
 )]
 pub(in crate::routes) async fn handle(
     State(app): State<App>,
-    Extension(caller): Extension<Caller>,
-    Verification { record, .. }: Verification<ReadAccess>,
+    NamedJob { caller, id }: NamedJob,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
+    // A client that may already have this version probably needs no episodes.
+    let (record, episodes) = match headers.contains_key(header::IF_NONE_MATCH) {
+        true => (Verification::<ReadAccess>::load(&app, &caller, id).await?.record, None),
+        false => {
+            let loading = Verification::<ReadAccess>::load_with_episodes(&app, &caller, id, MAX_EPISODES_SHOWN);
+            let (verification, episodes) = loading.await?;
+            (verification.record, Some(episodes))
+        }
+    };
     caller.audit(&record.account, "read a job");
     let tag = record.state.status().is_final().then(|| tag_of(&app, &record));
     if let Some(tag) = tag.as_ref().filter(|tag| etag_matches(headers.get_all(header::IF_NONE_MATCH), tag)) {
         return Ok(not_modified(tag));
     }
-    let mut response = Json(with_episodes(&app, &record).await?).into_response();
+    let view = match episodes {
+        Some(episodes) => JobView::load(&app, &record, episodes).await?,
+        None => with_episodes(&app, &record).await?,
+    };
+    let mut response = Json(view).into_response();
     if let Some(tag) = tag {
         set_etag(response.headers_mut(), &tag);
     }

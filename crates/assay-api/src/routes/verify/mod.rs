@@ -13,3 +13,4 @@ pub(in crate::routes) mod preflight;
 pub(in crate::routes) mod replay;
 pub(in crate::routes) mod report;
 pub(in crate::routes) mod review;
+pub(in crate::routes) mod reviews;

@@ -1,11 +1,10 @@
 //! `POST /verify/{job_id}/review`: records a human decision beside the verdict. The measurements stay unchanged.
 
-use assay_model::{MAX_REVIEW_REASON_CHARS, Review, ReviewDecision, sanitise};
+use assay_model::{JobId, MAX_REVIEW_REASON_CHARS, Review, ReviewDecision, sanitise};
 use assay_store::{MAX_REVIEWS, ReviewOutcome};
 use axum::Extension;
 use axum::extract::{Path, Request, State};
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::http::{ApiError, Caller, ErrorCode, Json, json_body, read_body};
 use crate::routes::jobs::{ReadAccess, Verification};
@@ -17,12 +16,12 @@ use crate::views::JobView;
 /// A decision by a human reviewer.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::routes) struct NewReview {
+pub(crate) struct NewReview {
     /// The decision.
-    decision: ReviewDecision,
+    pub(crate) decision: ReviewDecision,
     /// Reason for the decision: 1 to 4096 characters, at least one of them visible.
     #[schemars(pattern("[^\\s\\x00-\\x1f\\x7f-\\x9f]"), length(min = 1, max = 4096))]
-    reason: String,
+    pub(crate) reason: String,
 }
 
 /// Review a verification
@@ -48,16 +47,23 @@ pub(in crate::routes) async fn handle(
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Json<JobView>, ApiError> {
-    let wish = read(&json_body(&app, request).await?)?;
-    let Verification { record, .. } = Verification::<ReadAccess>::named(&app, &caller, &id).await?;
-    let job = record.header.job_id;
-    let decision = wish.decision.as_str();
-    let review = Review {
-        decision: wish.decision,
-        reason: wish.reason,
-        reviewer: caller.key.account.to_string(),
-        at: app.clock.now(),
-    };
+    let review: NewReview = read_body(&json_body(&app, request).await?, false)?;
+    let job = review_verification(&app, &caller, &id, review).await?;
+    show(&app, &caller, job).await.map(Json)
+}
+
+/// Records a decision; returns the id of the job.
+pub(crate) async fn review_verification(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    review: NewReview,
+) -> Result<JobId, ApiError> {
+    let reason = checked(&review.reason)?;
+    let Verification { record, .. } = Verification::<ReadAccess>::named(app, caller, id).await?;
+    let (job, decision) = (record.header.job_id, review.decision.as_str());
+    let review =
+        Review { decision: review.decision, reason, reviewer: caller.key.account.to_string(), at: app.clock.now() };
     match app.records.review_job(caller.read_scope(), job, &caller.key.id, review).await? {
         ReviewOutcome::Done => {}
         ReviewOutcome::Not(status) => {
@@ -71,15 +77,15 @@ pub(in crate::routes) async fn handle(
         ReviewOutcome::NotFound => return Err(ApiError::not_found("job")),
     }
     tracing::info!(key.id = %caller.key.id, account = %caller.key.account, job.id = %job, decision, "reviewed a job");
-    show(&app, &caller, job).await.map(Json)
+    Ok(job)
 }
 
-fn read(body: &Value) -> Result<NewReview, ApiError> {
-    let wish: NewReview = read_body(body, false)?;
-    let reason = sanitise(wish.reason.trim(), usize::MAX);
+/// Returns the reason without control characters.
+fn checked(reason: &str) -> Result<String, ApiError> {
+    let reason = sanitise(reason.trim(), usize::MAX);
     if reason.is_empty() || reason.chars().count() > MAX_REVIEW_REASON_CHARS {
         let message = format!("reason must have 1 to {MAX_REVIEW_REASON_CHARS} characters, at least one visible");
         return Err(ApiError::invalid("reason", Some(&reason), message));
     }
-    Ok(NewReview { reason, ..wish })
+    Ok(reason)
 }

@@ -6,6 +6,7 @@ use std::fs;
 use futures_util::future::join_all;
 
 use super::*;
+use crate::PackedFormError;
 
 /// Variable with the endpoint of a server that runs already, which has a bucket and a key as those of [`S3Server`].
 const SERVER: &str = "ASSAY_TEST_S3";
@@ -47,6 +48,7 @@ on_every_backend!(
     an_artifact_is_removed_whether_packed_or_not,
     a_file_that_does_not_exist_is_not_stored,
     an_empty_artifact_is_kept,
+    a_packed_form_is_stored_if_it_is_that_of_the_artifact,
 );
 
 async fn is_missing(blobs: &Blobs, job: JobId, sha256: Sha256Digest) -> bool {
@@ -184,4 +186,42 @@ async fn an_empty_artifact_is_kept(blobs: &Blobs) {
         assert_eq!(fs::read(copy).unwrap(), b"");
     });
     join_all(copies).await;
+}
+
+async fn a_packed_form_is_stored_if_it_is_that_of_the_artifact(blobs: &Blobs) {
+    let folder = blobs.incoming().unwrap();
+    let content = format!("[{}]", "0.5, ".repeat(9_000));
+    let (sha256, length) = (Sha256Digest::of(&content), content.len() as u64);
+    let file = |name: &str, content: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, content).unwrap();
+        path
+    };
+    let form = Blobs::packed_form(&file("plain", content.as_bytes())).unwrap().unwrap();
+    assert!(form.len() < content.len() / 10);
+    assert_eq!(Blobs::packed_form(&file("small", b"[0]")).unwrap(), None, "it would not be smaller");
+    let put = async |form: &[u8], sha256, limit| {
+        let path = file(&format!("form {}", form.len()), form);
+        blobs.put_packed(job(1), sha256, &path, limit).await
+    };
+
+    let refused = put(&form, sha256, length - 1).await;
+    assert!(matches!(refused, Err(PackedFormError::TooLong { .. })), "{refused:?}");
+    let refused = put(&form, Sha256Digest::of("other"), length).await;
+    assert!(matches!(refused, Err(PackedFormError::OtherContent { found, .. }) if found == sha256), "{refused:?}");
+    let (mut claims_more, mut claims_less) = (form.clone(), form.clone());
+    claims_more[8..16].copy_from_slice(&(length + 1).to_le_bytes());
+    claims_less[8..16].copy_from_slice(&(length - 1).to_le_bytes());
+    for damaged in [&form[..0], &form[..form.len() - 1], content.as_bytes(), &claims_more, &claims_less] {
+        let refused = put(damaged, sha256, 2 * length).await;
+        assert!(matches!(refused, Err(PackedFormError::Damaged(_))), "{refused:?}");
+    }
+    assert!(is_missing(blobs, job(1), sha256).await);
+
+    for _ in 0..2 {
+        put(&form, sha256, length).await.unwrap();
+        blobs.settle(job(1)).await.unwrap();
+        assert_eq!(blobs.size(job(1), sha256).await.unwrap(), length);
+        assert_eq!(text(blobs, job(1), sha256, 0..length).await.unwrap(), content);
+    }
 }

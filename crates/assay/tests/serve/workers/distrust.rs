@@ -1,9 +1,11 @@
 //! Requests that a worker is not entitled to, bodies that are not of the protocol, and a server that lies to its worker.
 
+use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use assay_model::{JobStatus, Sha256Digest};
+use assay_store::Blobs;
 use assay_testkit::{ProtocolWorker, TamperingProxy, example, wait_for, zip_folder};
 use serde_json::{Value, json};
 
@@ -54,6 +56,10 @@ fn a_lease_serves_its_worker_its_job_and_its_registration_only() {
     let missing = owner.report(&lease, result);
     assert!(missing.status == 422 && missing.body["error"]["message"].as_str().unwrap().contains("was not stored"));
     assert_eq!(owner.upload_as(&lease, other, b"x").status, 422);
+    let (trace, form) = packed_trace(&run);
+    for (sha256, form) in [(other, &form[..]), (trace, &form[1..]), (trace, b"x"), (trace, b"")] {
+        assert_eq!(owner.upload_packed(&lease, sha256, form).status, 422);
+    }
     assert_eq!(worker_row(&client, "owner")["state"], "ACTIVE", "a mistake is no lie");
 
     // The leases of an earlier process are void, and so is its registration.
@@ -67,9 +73,10 @@ fn a_lease_serves_its_worker_its_job_and_its_registration_only() {
     assert_eq!(owner.upload(&lease, b"x").status, 409, "it was given back");
     assert_eq!(owner.report(&lease, result).body["outcomes"][0]["outcome"], "fenced");
 
-    // A result counts once.
+    // A result counts once. Its evidence may be packed.
     let (lease, shard) = after.claim(10).unwrap();
     assert_eq!(shard["fence"]["attempt"], 3);
+    assert_eq!(after.upload_packed(&lease, trace, &form).status, 204);
     run.store(&after, &lease, result);
     let mut result = result.clone();
     let replaced = shard["notes"]
@@ -82,6 +89,13 @@ fn a_lease_serves_its_worker_its_job_and_its_registration_only() {
     assert_eq!(outcomes, [json!("new"), json!("duplicate")]);
     let job = client.ended_job(&id, JOB_LIMIT);
     assert_eq!((job.status, job.episode_details.len()), (JobStatus::Completed, 1));
+}
+
+/// Returns the SHA-256 of a trace, and its packed form.
+fn packed_trace(run: &HonestRun) -> (Sha256Digest, Vec<u8>) {
+    let (trace, file) = (run.file(0, "trace.parquet"), tempfile::NamedTempFile::new().unwrap());
+    fs::write(file.path(), trace).unwrap();
+    (Sha256Digest::of(trace), Blobs::packed_form(file.path()).unwrap().unwrap())
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 
 use assay_model::{JobStatus, Sha256Digest, Verdict};
+use assay_store::Blobs;
 use assay_testkit::{Assay, Client, PassingRequest, ProtocolWorker, Server, TamperingProxy, example, zip_folder};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -91,8 +92,10 @@ impl HonestRun {
         let mut results: Vec<Value> =
             of("/results").map(|request| json(request)["results"][0]["result"].take()).collect();
         results.sort_by_key(|result| result["episode"].as_u64());
-        let files = requests.iter().filter(|request| request.method == "PUT");
-        let files = files.map(|request| (Sha256Digest::of(&request.body), request.body.clone())).collect();
+        let uploads = || requests.iter().filter(|request| request.method == "PUT");
+        assert!(uploads().any(|request| request.body.starts_with(b"assaypk1")), "a worker packs what it sends");
+        let files =
+            uploads().map(|request| unpacked(&request.body)).map(|file| (Sha256Digest::of(&file), file)).collect();
         Self { registration: of("/register").map(json).next().unwrap(), results, files }
     }
 
@@ -120,6 +123,13 @@ impl HonestRun {
             assert_eq!(stored.status, 204, "{}", stored.body);
         }
     }
+}
+
+/// Returns the file in the body of an upload, packed or not.
+fn unpacked(body: &[u8]) -> Vec<u8> {
+    let form = tempfile::NamedTempFile::new().unwrap();
+    fs::write(form.path(), body).unwrap();
+    Blobs::unpack_file(form.path()).unwrap_or_else(|_| body.to_vec())
 }
 
 /// Replaces a file that a result lists.

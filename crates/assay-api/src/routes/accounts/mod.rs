@@ -1,0 +1,3 @@
+//! Accounts: `/accounts`, for operators.
+
+pub(in crate::routes) mod list;
