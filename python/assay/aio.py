@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -34,9 +34,9 @@ class AsyncClient:
         """Closes all connections."""
         await in_thread(self._client.close)
 
-    async def submit(self, policy: Archive | None=None, *, scenario: str, policy_url: str | None=None, num_episodes: int | None=None, seed: int | None=None, record: str | None=None, max_violation_probability: float | None=None, confidence_level: float | None=None, policy_name: str | None=None, policy_key: str | None=None, policy_api_key: str | None=None, policy_concurrency: int | None=None, replan_steps: int | None=None, callback_url: str | None=None, connect: bool | None=None) -> wire.JobReport:
+    async def submit(self, policy: Archive | None=None, *, scenario: str, policy_url: str | None=None, num_episodes: int | None=None, seed: int | None=None, record: str | None=None, max_violation_probability: float | None=None, confidence_level: float | None=None, policy_name: str | None=None, policy_key: str | None=None, policy_api_key: str | None=None, policy_concurrency: int | None=None, replan_steps: int | None=None, callback_url: str | None=None, connect: bool | None=None, labels: Mapping[str, str] | None=None) -> wire.JobReport:
         """Submits a policy, an archive or the address of a policy server, and returns the queued job. API: verify."""
-        return await in_thread(self._client.submit, policy, scenario=scenario, policy_url=policy_url, num_episodes=num_episodes, seed=seed, record=record, max_violation_probability=max_violation_probability, confidence_level=confidence_level, policy_name=policy_name, policy_key=policy_key, policy_api_key=policy_api_key, policy_concurrency=policy_concurrency, replan_steps=replan_steps, callback_url=callback_url, connect=connect)
+        return await in_thread(self._client.submit, policy, scenario=scenario, policy_url=policy_url, num_episodes=num_episodes, seed=seed, record=record, max_violation_probability=max_violation_probability, confidence_level=confidence_level, policy_name=policy_name, policy_key=policy_key, policy_api_key=policy_api_key, policy_concurrency=policy_concurrency, replan_steps=replan_steps, callback_url=callback_url, connect=connect, labels=labels)
 
     async def preflight(self, policy: Archive | None=None, *, scenario: str, policy_url: str | None=None, policy_api_key: str | None=None) -> wire.Preflight:
         """Tries a policy for a moment and returns what is wrong with it; nothing is queued. API: preflight."""

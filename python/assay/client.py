@@ -9,7 +9,7 @@ import hashlib
 import os
 import ssl
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote, urljoin
@@ -79,10 +79,12 @@ class Client:
         max_violation_probability: float | None = None, confidence_level: float | None = None,
         policy_name: str | None = None, policy_key: str | None = None, policy_api_key: str | None = None,
         policy_concurrency: int | None = None, replan_steps: int | None = None, callback_url: str | None = None, connect: bool | None = None,
+        labels: Mapping[str, str] | None = None,
     ) -> wire.JobReport:  # fmt: skip
         """Submits a policy, an archive or the address of a policy server, and returns the queued job. API: verify.
 
-        With `connect`, the policy connects to the service: see `assay.connect`, which does everything.
+        With `connect`, the policy connects to the service: see `assay.connect`, which does everything. Only workers that
+        have all `labels` run the job.
         """
         fields = {
             "scenario": scenario, "policy_url": policy_url, "num_episodes": num_episodes, "seed": seed, "record": record,
@@ -90,6 +92,7 @@ class Client:
             "policy_name": policy_name, "policy_key": policy_key, "policy_api_key": policy_api_key,
             "policy_concurrency": policy_concurrency, "replan_steps": replan_steps, "callback_url": callback_url,
             "connect": "true" if connect else None,
+            "labels": ",".join(f"{name}={value}" for name, value in labels.items()) if labels else None,
         }  # fmt: skip
         return wire.JobReport.from_json(self._post_form("/verify", fields, policy=policy))
 

@@ -3427,6 +3427,10 @@ class VerifyForm:
     """`true` for a policy that connects itself, as an alternative to `policy` and `policy_url`, which take
     precedence: see `POST /verify/{job_id}/connection`.
     """
+    labels: str | None
+    """Labels that the job's workers must have, as `NAME=VALUE,NAME=VALUE`; see `GET /workers`. The server's own
+    lanes have none.
+    """
     max_violation_probability: float | None
     """Violation probability to certify as an upper bound. Rejected if that needs more episodes than a job may
     have.
@@ -3471,6 +3475,7 @@ class VerifyForm:
             callback_url=data.get("callback_url"),
             confidence_level=data.get("confidence_level"),
             connect=data.get("connect"),
+            labels=data.get("labels"),
             max_violation_probability=data.get("max_violation_probability"),
             num_episodes=data.get("num_episodes"),
             policy=data.get("policy"),

@@ -63,7 +63,8 @@ pub use models::ModelTransfers;
 pub use ports::{
     AuditFinding, Catalog, CheckedPolicy, CheckedServer, Draft, DraftFailure, EpisodeAuditor, EpisodeToAudit,
     IntakeFailure, Metrics, OsEntropy, PolicyConnections, PolicyIntake, PolicyReservation, PreflightFailure,
-    PreflightRequest, Preflights, Publisher, ReplayFailure, Replayer, SigningKeys, StaticCatalog, WebhookSender,
+    PreflightRequest, Preflights, Publisher, RemoteRendering, RenderingSigner, ReplayFailure, Replayer, SigningKeys,
+    StaticCatalog, WebhookSender,
 };
 pub use routes::{EndpointInfo, RateClass, endpoints};
 pub use server::{ServeError, serve};

@@ -5,10 +5,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use assay_model::lane::ScenarioFault;
+use assay_model::lane::{RenderPart, ScenarioFault};
 use assay_model::{
-    AccountId, AttemptNote, DeclaredModel, Entropy, EpisodeResult, EpisodeSeeds, JobId, Preflight, RuntimeCard,
-    RuntimeVersion, ScenarioCard, ScenarioId, Secret, Sha256Digest,
+    AccountId, Artifact, AttemptNote, DeclaredModel, Entropy, EpisodeResult, EpisodeSeeds, JobId, Preflight,
+    RuntimeCard, RuntimeVersion, ScenarioCard, ScenarioId, Secret, Sha256Digest,
 };
 use assay_report::ReplayReport;
 use assay_report::attest::PublishedKeys;
@@ -230,6 +230,40 @@ pub enum AuditFinding {
     Refuted(String),
 }
 
+/// Signs what workers on other hosts rendered.
+pub trait RenderingSigner: Send + Sync + fmt::Debug {
+    /// Returns size and frame rate of videos, as `960x540@20`.
+    fn video_format(&self) -> String;
+
+    /// Adds the signed statement about the files in `folder`, and names all files relative to the report. Runs on a
+    /// thread that may block.
+    ///
+    /// # Errors
+    /// The files could not be signed, or the statement could not be written.
+    fn sign(
+        &self,
+        rendering: &RemoteRendering,
+        folder: &Path,
+    ) -> Result<Vec<Artifact>, Box<dyn std::error::Error + Send + Sync>>;
+}
+
+/// The files of a part of an episode, as a worker on another host rendered them.
+#[derive(Debug)]
+pub struct RemoteRendering {
+    /// The job.
+    pub job_id: JobId,
+    /// SHA-256 of the job's signed statement.
+    pub statement_sha256: Sha256Digest,
+    /// The episode.
+    pub result: EpisodeResult,
+    /// Log or video.
+    pub part: RenderPart,
+    /// The files, by their names without folders.
+    pub files: Vec<Artifact>,
+    /// The worker's name.
+    pub worker: String,
+}
+
 /// Runs recorded episodes again.
 #[async_trait]
 pub trait Replayer: Send + Sync + fmt::Debug {
@@ -325,6 +359,9 @@ pub enum DraftFailure {
     /// The archive is invalid.
     #[error("{0}")]
     Archive(String),
+    /// There is no worker for it now.
+    #[error("{0}")]
+    Unavailable(String),
     /// The machine is too busy to check it.
     #[error("the machine is too busy to check a scenario")]
     Busy,
@@ -348,6 +385,9 @@ pub enum PreflightFailure {
     /// The service is stopping.
     #[error("the service is stopping")]
     Stopping,
+    /// There is no worker for it now.
+    #[error("{0}")]
+    Unavailable(String),
     /// An internal error.
     #[error("{0}")]
     Broken(String),

@@ -7,6 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use assay_model::{Entropy, Fence, JobId, Sha256Digest, from_hex, to_hex};
+use assay_store::{RenderFence, TaskFence};
 use hmac::{Hmac, KeyInit, Mac};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -92,6 +93,22 @@ impl UrlSigner {
         let Fence { job_id, shard, attempt } = fence;
         let mut mac = self.keyed();
         mac.update(format!("assay/lease/1\n{worker}\n{generation}\n{job_id}\n{shard}\n{attempt}").as_bytes());
+        to_hex(&mac.finalize().into_bytes())
+    }
+
+    /// Returns the code that binds a worker's right to a rendering to its registration, in hexadecimal.
+    pub(crate) fn render_mac(&self, worker: &str, generation: u32, fence: RenderFence) -> String {
+        let RenderFence { job_id, episode, attempt } = fence;
+        let mut mac = self.keyed();
+        mac.update(format!("assay/render-lease/1\n{worker}\n{generation}\n{job_id}\n{episode}\n{attempt}").as_bytes());
+        to_hex(&mac.finalize().into_bytes())
+    }
+
+    /// Returns the code that binds a worker's right to a task to its registration, in hexadecimal.
+    pub(crate) fn task_mac(&self, worker: &str, generation: u32, fence: TaskFence) -> String {
+        let TaskFence { id, attempt } = fence;
+        let mut mac = self.keyed();
+        mac.update(format!("assay/task-lease/1\n{worker}\n{generation}\n{id}\n{attempt}").as_bytes());
         to_hex(&mac.finalize().into_bytes())
     }
 

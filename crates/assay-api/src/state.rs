@@ -7,7 +7,7 @@ use assay_model::{Clock, Entropy, Fingerprint, ScenarioCard, ScenarioId};
 use assay_scenario::Spec;
 use assay_store::{
     ArchiveFiles, Blobs, LiveProgress, ModelFiles, PolicyServerCredentialsStore, Queue, Records, ScenarioFiles, Site,
-    StorageHealth, StoreError,
+    StorageHealth, StoreError, TaskFiles,
 };
 use tokio::sync::Semaphore;
 use uuid::Uuid;
@@ -16,7 +16,7 @@ use crate::http::{ApiError, ErrorCode};
 use crate::{
     AccountSlots, ApiSettings, Boards, Catalog, ConnectionTokens, EpisodeAuditor, EventHub, EvidenceUsage, Metrics,
     ModelTransfers, PolicyArchives, PolicyConnections, PolicyIntake, Preflights, Publisher, QueueForecast, RateWindows,
-    Replayer, SigningKeys, UploadSpace, UrlSigner, WebhookSender, WorkerFleet,
+    RenderingSigner, Replayer, SigningKeys, UploadSpace, UrlSigner, WebhookSender, WorkerFleet,
 };
 
 /// The components of the service.
@@ -84,6 +84,10 @@ pub struct AppState {
     pub site: Site,
     /// The workers on other hosts.
     pub worker_fleet: WorkerFleet,
+    /// The tasks that clients wait for and workers do.
+    pub tasks: TaskFiles,
+    /// Signs what they rendered.
+    pub rendering: Arc<dyn RenderingSigner>,
     /// Audits the episodes that they ran.
     pub auditor: Arc<dyn EpisodeAuditor>,
     /// Limits concurrent audits.

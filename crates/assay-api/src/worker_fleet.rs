@@ -1,13 +1,13 @@
 //! The workers on other hosts as a whole: how many lanes they have, what they are not given for a while, and waking
 //! those that wait for a shard.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use assay_model::{Fence, JobId, Sha256Digest};
-use assay_store::{Queue, Records, StoreError, Work, WorkerName, WorkerRecord, WorkerState};
+use assay_model::{Fence, Fingerprint, JobId, Sha256Digest, WorkerTask};
+use assay_store::{Queue, Records, StoreError, TaskFiles, Work, WorkerName, WorkerRecord, WorkerState};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
@@ -23,17 +23,43 @@ const AUDIT_TRIES: u32 = 3;
 const ABSENT: SignedDuration = SignedDuration::from_secs(90);
 /// Time for which workers that wait share a look into the records.
 const SHARED: Duration = Duration::from_secs(1);
+/// The same for a look for tasks, which clients wait for.
+const SHARED_BRIEFLY: Duration = Duration::from_millis(100);
 
 /// The right to audit a result.
 pub(crate) type AuditTurn = AsyncMutex<()>;
 
-/// The worker that a job lacks, on a server without lanes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The worker that a job lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum MissingWorker {
     /// There is none.
     Any,
     /// None has the runtime of its policy.
     WithRuntime,
+    /// None has these labels that the job demands, described for people.
+    WithLabels(String),
+}
+
+/// A worker that may do tasks which clients wait for: the operator trusts it, and it renders.
+#[derive(Debug, Clone)]
+pub(crate) struct TaskWorker {
+    machine: Fingerprint,
+    runtimes: Vec<Sha256Digest>,
+}
+
+impl TaskWorker {
+    /// Returns what a worker can do; `None` if it may do no tasks.
+    pub(crate) fn of(worker: &WorkerRecord) -> Option<Self> {
+        let registration = worker.registration.as_ref()?;
+        (worker.trusted && registration.renders)
+            .then(|| Self { machine: registration.machine.clone(), runtimes: registration.runtimes.clone() })
+    }
+
+    /// Returns true if it has what a task needs.
+    pub(crate) fn can_do(&self, task: &WorkerTask) -> bool {
+        task.runtime().is_none_or(|runtime| self.runtimes.contains(&runtime))
+            && task.machine().is_none_or(|machine| machine == self.machine.digest())
+    }
 }
 
 /// The workers on other hosts. Shared by all its clones.
@@ -50,7 +76,15 @@ struct FleetState {
     present: AtomicU32,
     /// The last look into the records for queued shards, and whether there was one.
     looked: AsyncMutex<Option<(Instant, bool)>>,
+    /// The last look for renderings, and whether there were any.
+    renders: AsyncMutex<Option<(Instant, bool)>>,
+    /// The last look for tasks, and whether there were any.
+    tasks: AsyncMutex<Option<(Instant, bool)>>,
+    /// The workers that may do tasks.
+    task_workers: Mutex<Vec<TaskWorker>>,
     lanes: AtomicU32,
+    /// The labels of each.
+    labels: Mutex<Vec<BTreeMap<String, String>>>,
     /// The runtimes that they have.
     runtimes: Mutex<HashSet<Sha256Digest>>,
     pauses: Mutex<ClaimPauses>,
@@ -82,6 +116,26 @@ impl WorkerFleet {
         }
         let runtimes = self.0.runtimes.lock().unwrap_or_else(PoisonError::into_inner);
         runtime.filter(|runtime| !runtimes.contains(runtime)).map(|_| MissingWorker::WithRuntime)
+    }
+
+    /// Returns the labels of these that no worker that called lately has, if there are any: a single one, or else all
+    /// together.
+    pub(crate) fn missing_labels(&self, demanded: &BTreeMap<String, String>) -> Option<MissingWorker> {
+        if demanded.is_empty() {
+            return None;
+        }
+        let present = self.0.labels.lock().unwrap_or_else(PoisonError::into_inner);
+        let has =
+            |labels: &BTreeMap<String, String>, (name, value): (&String, &String)| labels.get(name) == Some(value);
+        if present.iter().any(|labels| demanded.iter().all(|label| has(labels, label))) {
+            return None;
+        }
+        let text = |(name, value): (&String, &String)| format!("{name}={value}");
+        let alone = demanded.iter().find(|label| !present.iter().any(|labels| has(labels, *label)));
+        Some(MissingWorker::WithLabels(match alone {
+            Some(label) => format!("the label {}", text(label)),
+            None => format!("the labels {} together", demanded.iter().map(text).collect::<Vec<_>>().join(", ")),
+        }))
     }
 
     /// Returns what workers are not given for a while.
@@ -116,9 +170,40 @@ impl WorkerFleet {
         self.0.present.store(u32::try_from(present.len()).unwrap_or(u32::MAX), Ordering::Relaxed);
         let runtimes = present.iter().filter_map(|worker| Some(&worker.registration.as_ref()?.runtimes)).flatten();
         *self.0.runtimes.lock().unwrap_or_else(PoisonError::into_inner) = runtimes.copied().collect();
+        let able = present.iter().filter_map(|worker| TaskWorker::of(worker)).collect();
+        *self.0.task_workers.lock().unwrap_or_else(PoisonError::into_inner) = able;
+        let labels = present.iter().filter_map(|worker| Some(worker.registration.as_ref()?.labels.clone())).collect();
+        *self.0.labels.lock().unwrap_or_else(PoisonError::into_inner) = labels;
         let lanes = present.iter().filter_map(|worker| Some(worker.registration.as_ref()?.lanes));
         self.0.lanes.store(lanes.fold(0, u32::saturating_add), Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Returns the machines of the workers that called lately and may do tasks.
+    #[must_use]
+    pub fn task_machines(&self) -> Vec<Fingerprint> {
+        let workers = self.0.task_workers.lock().unwrap_or_else(PoisonError::into_inner);
+        workers.iter().map(|worker| worker.machine.clone()).collect()
+    }
+
+    /// Returns true if a worker that called lately can do a task.
+    #[must_use]
+    pub fn can_do(&self, task: &WorkerTask) -> bool {
+        let workers = self.0.task_workers.lock().unwrap_or_else(PoisonError::into_inner);
+        workers.iter().any(|worker| worker.can_do(task))
+    }
+
+    /// Returns true if a task waits, or lately waited. Many workers may ask at the same time.
+    pub(crate) async fn sees_tasks(&self, tasks: &TaskFiles) -> bool {
+        let mut looked = self.0.tasks.lock().await;
+        match *looked {
+            Some((at, found)) if at.elapsed() < SHARED_BRIEFLY => found,
+            _ => {
+                let found = tasks.queued().is_ok_and(|queued| !queued.is_empty());
+                *looked = Some((Instant::now(), found));
+                found
+            }
+        }
     }
 
     /// Counts bytes of evidence of a worker for a job; returns false, and counts nothing, if they would exceed `most`.
@@ -174,6 +259,19 @@ impl WorkerFleet {
             Some((at, found)) if at.elapsed() < SHARED => Ok(found),
             _ => {
                 let found = !records.claimable(1).await?.is_empty();
+                *looked = Some((Instant::now(), found));
+                Ok(found)
+            }
+        }
+    }
+
+    /// Returns true if a rendering is, or lately was, queued. Many workers may ask at the same time.
+    pub(crate) async fn sees_renders(&self, records: &dyn Records) -> Result<bool, StoreError> {
+        let mut looked = self.0.renders.lock().await;
+        match *looked {
+            Some((at, found)) if at.elapsed() < SHARED => Ok(found),
+            _ => {
+                let found = records.has_renders().await?;
                 *looked = Some((Instant::now(), found));
                 Ok(found)
             }

@@ -26,6 +26,13 @@ fn digits(byte: u8) -> [u8; 2] {
     [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]
 }
 
+/// Parses the text that [`to_hex`] writes for any number of bytes. Returns `None` for any other text.
+#[must_use]
+pub fn bytes_from_hex(text: &str) -> Option<Vec<u8>> {
+    let byte = |pair: &[u8]| Some(digit(*pair.first()?)? << 4 | digit(*pair.get(1)?)?);
+    text.as_bytes().chunks(2).map(byte).collect()
+}
+
 /// Parses the text that [`to_hex`] writes for `N` bytes. Returns `None` for any other text, including upper-case
 /// digits, signs, white space and text of another length.
 #[must_use]

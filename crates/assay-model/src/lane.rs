@@ -173,7 +173,7 @@ pub struct Cost {
 }
 
 /// Part of a rendering, in the order of execution.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RenderPart {
     /// [`files::LOG`]: everything except images. Takes a fraction of a second.
@@ -263,7 +263,7 @@ pub struct ScenarioCheck {
 }
 
 /// Fault of a scenario.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ScenarioFault {
     /// File with the fault, relative to the folder of the scenario or its robot.
     pub file: String,

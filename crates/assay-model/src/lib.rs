@@ -34,6 +34,7 @@ mod preflight;
 mod publication;
 mod ranking;
 mod recording;
+mod render_protocol;
 mod replaced_attempt;
 mod replay;
 mod report;
@@ -52,6 +53,7 @@ mod sensitivity;
 mod server_limits;
 mod state;
 mod statistics;
+mod task_protocol;
 mod text;
 mod verdict;
 mod worker_protocol;
@@ -72,7 +74,7 @@ pub use episode::{
 };
 pub use error_chain::ErrorChain;
 pub use evidence_share::{DEFAULT_EVIDENCE_BYTES, episode_share};
-pub use hex::{from_hex, to_hex};
+pub use hex::{bytes_from_hex, from_hex, to_hex};
 pub use id::{AccountId, IdError, JobId, ModelUploadId, RuntimeName, ScenarioId};
 pub use image_cost::ImageCost;
 pub use isolation::Isolation;
@@ -88,6 +90,10 @@ pub use preflight::{ActionTerm, Finding, FindingLevel, ObservedTerm, PolicyBudge
 pub use publication::{Grid, error_class};
 pub use ranking::{Entrant, Place, Worlds, rank, rank_together};
 pub use recording::{MAX_RECORDING_HEADER_BYTES, RECORDING_MAGIC, RecordingError, RecordingHeader, StepEncoder};
+pub use render_protocol::{
+    AssignedRender, LeasedRender, MAX_RENDERED_HEAD_BYTES, RenderClaimAnswer, RenderClaimRequest, RenderReturn,
+    RenderedFileList,
+};
 pub use replaced_attempt::{MAX_EVIDENCE_BYTES, ReplacedAttempt, ReplacementReason};
 pub use replay::{Comparison, Difference, DifferenceCause, FingerprintDifference};
 pub use report::{Fingerprint, JobHeader, JobMode, JobProgress, JobReport, JobStage, PublishedProgress, Record};
@@ -106,6 +112,7 @@ pub use sensitivity::{ClauseSensitivity, SafeSide, SensitivityRow, safe_side, se
 pub use server_limits::{MAX_CONCURRENCY, MAX_REPLAN_STEPS};
 pub use state::{InvalidTransition, JobEvent, JobStatus};
 pub use statistics::{Statistics, confidence_below, episodes_needed, violation_upper_bound};
+pub use task_protocol::{LeasedTask, TaskAnswer, TaskClaimAnswer, TaskClaimRequest, WorkerTask};
 pub use text::sanitise;
 pub use verdict::{Blame, ClauseStatus, Level, ReviewReason, Verdict};
 pub use worker_protocol::{

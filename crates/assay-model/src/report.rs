@@ -1,5 +1,7 @@
 //! Report of a job, the content of `report.json`.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -212,6 +214,9 @@ pub struct JobHeader {
     /// The job's entry in the arena; `null` for a verification.
     #[serde(default)]
     pub arena: Option<ArenaEntry>,
+    /// Labels that its workers must have, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
 }
 
 impl JobHeader {

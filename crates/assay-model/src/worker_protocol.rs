@@ -38,6 +38,9 @@ pub struct WorkerRegistration {
     pub lanes: u32,
     /// True if it renders images for policies.
     pub cameras: bool,
+    /// True if it renders logs and videos of recorded episodes.
+    #[serde(default)]
+    pub renders: bool,
     /// Memory for each policy, in MiB.
     pub memory_mib: u32,
     /// The operator's labels.
@@ -70,6 +73,9 @@ pub struct RegisterAnswer {
     pub wall_budget_s: f64,
     /// Additional seconds for each simulated second of the scenario's time limit.
     pub wall_budget_per_simulated_s: f64,
+    /// True if the operator trusts the worker, so that it may ask for tasks that clients wait for.
+    #[serde(default)]
+    pub trusted: bool,
     /// Version of the server.
     pub version: String,
     /// True if files of evidence may be sent packed, as [`PACKED_EVIDENCE`].

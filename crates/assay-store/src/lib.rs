@@ -59,6 +59,7 @@ mod shards;
 mod site;
 pub mod sqlite;
 mod submissions;
+mod task_files;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod webhooks;
@@ -106,8 +107,8 @@ pub use records::Records;
 pub use recovery::{ReconcileSummary, RecoveryRecords};
 pub use removals::{EraseOutcome, EvidenceRemoval, REMOVAL_SETTLE_TIME, Removal, RemovalRecords, RemovalTimes};
 pub use renders::{
-    MAX_RENDER_RETRIES, RenderClaim, RenderCounts, RenderFence, RenderRecords, RenderRequestOutcome,
-    RenderReturnOutcome, RenderedEpisode,
+    MAX_RENDER_RETRIES, RenderChoice, RenderClaim, RenderCounts, RenderFence, RenderRecords, RenderRequest,
+    RenderRequestOutcome, RenderReturnOutcome, RenderedEpisode,
 };
 pub use reviews::{MAX_REVIEWS, ReviewOutcome, ReviewRecords};
 pub use scenario_files::{ScenarioFiles, VersionSource};
@@ -123,6 +124,7 @@ pub use shards::{
 pub use site::{Bulletin, JobEpisodeProgress, Meeting, RequestCounter, SITE_LEASE, Site, SiteRecords, UploadCount};
 pub use sqlite::{OpenError, RecordCounts, RecordsCopy, SqliteRecords};
 pub use submissions::{ChooseOutcome, SubmissionRecords, SubmitOutcome};
+pub use task_files::{TaskFence, TaskFiles, TaskState};
 pub use webhooks::{
     Delivery, DeliveryAttempt, DeliveryFilter, DeliveryState, MAX_KEPT_ATTEMPTS, WebhookRecords, WebhookSecrets,
 };

@@ -4,7 +4,7 @@
 //! entries; if the job ends otherwise, they are deleted. Entries that are done list the rendered files.
 
 use assay_model::lane::{RenderPart, files};
-use assay_model::{Artifact, EpisodeResult, JobHeader, JobId, Record};
+use assay_model::{AccountId, Artifact, EpisodeResult, JobHeader, JobId, Record};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 
@@ -24,6 +24,50 @@ pub struct RenderFence {
     pub attempt: u32,
 }
 
+/// The renderings that a claim may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RenderChoice {
+    /// The next one.
+    Any,
+    /// Of this job.
+    Job(JobId),
+    /// Of verifications: their worlds are no secret.
+    Verifications,
+    /// Of the arena.
+    Arena,
+}
+
+/// A renderer's request for a part to render.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RenderRequest<'a> {
+    /// Name of the worker in the records.
+    pub worker: &'a str,
+    /// The renderings that it may be given.
+    pub choice: RenderChoice,
+    /// It is given nothing while it holds this many renderings.
+    pub most_held: u32,
+}
+
+impl<'a> RenderRequest<'a> {
+    /// Creates a request of `worker` for any part, however many it holds.
+    #[must_use]
+    pub fn new(worker: &'a str) -> Self {
+        Self { worker, choice: RenderChoice::Any, most_held: u32::MAX }
+    }
+
+    /// Replaces the renderings that it may be given.
+    #[must_use]
+    pub fn of(self, choice: RenderChoice) -> Self {
+        Self { choice, ..self }
+    }
+
+    /// Gives it nothing while it holds `most` renderings.
+    #[must_use]
+    pub fn holding_at_most(self, most: u32) -> Self {
+        Self { most_held: most, ..self }
+    }
+}
+
 /// A claimed part of an episode to render.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RenderClaim {
@@ -31,6 +75,8 @@ pub struct RenderClaim {
     pub fence: RenderFence,
     /// Log or video.
     pub part: RenderPart,
+    /// The job's account.
+    pub account: AccountId,
     /// The job.
     pub header: JobHeader,
     /// The episode, with its recording among its evidence.
@@ -118,15 +164,20 @@ pub(crate) const DISAPPEARED: &str = "it could not be rendered: its renderers di
 /// As [`crate::Records`].
 #[async_trait]
 pub trait RenderRecords {
-    /// Claims the next part to render (of `job`, if given) until `now + lease`: parts that failed last, logs before
-    /// videos, episodes with a violation before others, older jobs before newer ones.
+    /// Claims the next part to render until `now + lease`: parts that failed last, logs before videos, episodes with a
+    /// violation before others, older jobs before newer ones.
     async fn claim_render(
         &self,
-        worker: &str,
-        job: Option<JobId>,
+        request: RenderRequest<'_>,
         now: Timestamp,
         lease: SignedDuration,
     ) -> Result<Option<RenderClaim>, StoreError>;
+
+    /// Returns a part with this claim, as long as its holder holds it.
+    async fn leased_render(&self, fence: RenderFence) -> Result<Option<RenderClaim>, StoreError>;
+
+    /// Returns true if a part waits for a renderer.
+    async fn has_renders(&self) -> Result<bool, StoreError>;
 
     /// Extends a lease to `now + lease`.
     async fn heartbeat_render(

@@ -1,5 +1,7 @@
 //! The request of a worker that claims a shard, and the demands of jobs on their workers.
 
+use std::collections::BTreeMap;
+
 use assay_model::{AccountId, Fingerprint, JobId, Sha256Digest};
 
 /// A worker's request for a shard.
@@ -81,14 +83,28 @@ pub struct WorkerCapabilities {
     pub memory_mib: u32,
     /// The work that may leave the server for this worker.
     pub trust: Confinement,
+    /// Its labels, by name: jobs may demand some.
+    pub labels: BTreeMap<String, String>,
 }
 
 impl WorkerCapabilities {
-    /// Returns the capabilities of a worker inside the server, on an unnamed machine.
+    /// Returns the capabilities of a worker inside the server, on an unnamed machine and without labels.
     #[must_use]
     pub fn everything() -> Self {
-        Self { machine: None, runtimes: None, cameras: true, memory_mib: u32::MAX, trust: Confinement::Server }
+        Self {
+            machine: None,
+            runtimes: None,
+            cameras: true,
+            memory_mib: u32::MAX,
+            trust: Confinement::Server,
+            labels: BTreeMap::new(),
+        }
     }
+}
+
+/// Returns labels as the statements of the backends compare them: a list of `NAME=VALUE`.
+pub(crate) fn label_texts(labels: &BTreeMap<String, String>) -> Vec<String> {
+    labels.iter().map(|(name, value)| format!("{name}={value}")).collect()
 }
 
 /// The workers that a job may be given to. A worker takes those of its own level and of the lower ones.

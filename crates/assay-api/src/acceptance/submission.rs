@@ -120,5 +120,6 @@ fn header(id: JobId, now: Timestamp, request: SubmissionRequest, policy: &Stored
             max_score: pins.max_score,
             description: request.description,
         }),
+        labels: std::collections::BTreeMap::new(),
     }
 }

@@ -76,6 +76,7 @@ fn header(app: &App, job_id: JobId, request: &VerifyRequest, policy: Option<&Sto
         created_at: in_milliseconds(app.clock.now()),
         warnings: [request.warnings.clone(), found].concat(),
         arena: None,
+        labels: request.labels.clone(),
     }
 }
 

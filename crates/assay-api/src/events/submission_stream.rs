@@ -149,7 +149,7 @@ impl SubmissionStream {
         let estimate = self.app.forecast.published(self.job, published.status(), published.point()).await?;
         for change in &news {
             let is_last = news.last() == Some(change);
-            let frame = EventFrame::published(published, Some(*change), is_last.then_some(estimate));
+            let frame = EventFrame::published(published, Some(*change), is_last.then(|| estimate.clone()));
             self.last_id = event_id(change);
             self.done = frame.done;
             self.next.push_back(frame.bytes);

@@ -6,7 +6,7 @@ use crate::ApiSettings;
 use crate::worker_fleet::MissingWorker;
 
 /// The forecast of a job.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct JobForecast {
     /// Position in the queue, from 1; only while the job is QUEUED.
     pub(crate) position: Option<u32>,
@@ -18,7 +18,7 @@ pub(crate) struct JobForecast {
     pub(crate) remote: bool,
     /// True if it was started, but has no lane now.
     pub(crate) is_idle: bool,
-    /// The worker on another host that it lacks; only matters on a server without lanes.
+    /// The worker on another host that it lacks; only matters on a server without lanes, except for labels.
     pub(crate) missing: Option<MissingWorker>,
 }
 
@@ -59,26 +59,30 @@ impl JobForecast {
     }
 
     /// Returns a description of what a job in this state is waiting for.
-    pub(crate) fn waiting_for(&self, status: JobStatus, settings: &ApiSettings) -> Option<&'static str> {
-        let missing = self.missing.filter(|_| settings.local_lanes == 0);
-        match status {
-            JobStatus::Queued | JobStatus::Running if missing == Some(MissingWorker::Any) => {
-                Some("a worker: none is connected, and this server has no lanes")
+    pub(crate) fn waiting_for(&self, status: JobStatus, settings: &ApiSettings) -> Option<String> {
+        let is_open = matches!(status, JobStatus::Queued | JobStatus::Running);
+        let plain = match (&self.missing, status) {
+            (Some(MissingWorker::WithLabels(labels)), _) if is_open => {
+                return Some(format!("a worker with {labels}: none that is connected has it"));
             }
-            JobStatus::Queued | JobStatus::Running if missing == Some(MissingWorker::WithRuntime) => Some(
-                "a worker that has the policy's runtime: none that is connected has it, and this server has no lanes",
-            ),
-            JobStatus::Queued | JobStatus::Running if !self.remote && !settings.runs_uploads => {
-                Some("a worker that runs uploaded policies; this server has none")
+            (Some(MissingWorker::Any), _) if is_open && settings.local_lanes == 0 => {
+                "a worker: none is connected, and this server has no lanes"
             }
-            JobStatus::Queued if self.remote => Some("a free slot for jobs of policy servers"),
-            JobStatus::Queued => Some("a free lane"),
-            JobStatus::Running if self.is_idle => Some("a free lane to continue"),
-            JobStatus::Running => self.remote.then_some("its policy server"),
-            JobStatus::Judging if settings.second_judge => Some("the second judge, then the conclusion"),
-            JobStatus::Judging => Some("the conclusion"),
-            JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => None,
-        }
+            (Some(MissingWorker::WithRuntime), _) if is_open && settings.local_lanes == 0 => {
+                "a worker that has the policy's runtime: none that is connected has it, and this server has no lanes"
+            }
+            (_, JobStatus::Queued | JobStatus::Running) if !self.remote && !settings.runs_uploads => {
+                "a worker that runs uploaded policies; this server has none"
+            }
+            (_, JobStatus::Queued) if self.remote => "a free slot for jobs of policy servers",
+            (_, JobStatus::Queued) => "a free lane",
+            (_, JobStatus::Running) if self.is_idle => "a free lane to continue",
+            (_, JobStatus::Running) if self.remote => "its policy server",
+            (_, JobStatus::Judging) if settings.second_judge => "the second judge, then the conclusion",
+            (_, JobStatus::Judging) => "the conclusion",
+            (_, JobStatus::Running | JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled) => return None,
+        };
+        Some(plain.to_owned())
     }
 }
 

@@ -49,7 +49,7 @@ struct QueueForecastState {
 }
 
 /// The published forecast of a submission at a point of its grid.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct PublishedForecast {
     point: u32,
     forecast: JobForecast,
@@ -155,8 +155,10 @@ impl QueueForecast {
         let (snapshot, id) = (self.snapshot().await?, record.header.job_id);
         let mut job = snapshot.of(id, status);
         job.remote = record.policy_path.is_none();
-        if self.0.site.others().iter().all(|server| server.lanes == 0) {
-            job.missing = self.0.fleet.missing(record.header.runtime.as_ref().map(|runtime| runtime.sha256));
+        let labels = self.0.fleet.missing_labels(&record.header.labels);
+        if labels.is_some() || self.0.site.others().iter().all(|server| server.lanes == 0) {
+            let runtime = record.header.runtime.as_ref().map(|runtime| runtime.sha256);
+            job.missing = labels.or_else(|| self.0.fleet.missing(runtime));
         }
         if job.remote {
             // The snapshot may not contain the job yet, and then assumes that it needs a worker.
@@ -177,7 +179,7 @@ impl QueueForecast {
         if let Some(published) = self.0.published().get(&id)
             && published.point == point
         {
-            return Ok(published.forecast);
+            return Ok(published.forecast.clone());
         }
         let mut snapshot = self.snapshot().await?;
         if !snapshot.contains(id) && status != JobStatus::Judging {
@@ -190,17 +192,17 @@ impl QueueForecast {
         if status == JobStatus::Queued && forecast.position.is_none() {
             forecast.position = Some(self.position_by_age(&snapshot, id).await?);
         }
-        let new = PublishedForecast { point, forecast };
+        let new = PublishedForecast { point, forecast: forecast.clone() };
         let mut published = self.0.published();
         if published.len() >= MAX_PUBLISHED {
             published.clear();
         }
         // Another request may have inserted one meanwhile.
-        let cached = published.entry(id).or_insert(new);
+        let cached = published.entry(id).or_insert(new.clone());
         if cached.point < point {
             *cached = new;
         }
-        Ok(if cached.point == point { cached.forecast } else { forecast })
+        Ok(if cached.point == point { cached.forecast.clone() } else { forecast })
     }
 
     /// Returns the position of a QUEUED job that is too new for the snapshot, or too far behind.
@@ -256,7 +258,8 @@ impl ForecastSnapshot {
     /// Returns the forecast of a job in this state.
     pub(crate) fn of(&self, job: JobId, status: JobStatus) -> JobForecast {
         let found = self.jobs.binary_search_by_key(&job, |(known, _)| *known);
-        let mut found = found.ok().and_then(|place| self.jobs.get(place)).map(|(_, job)| *job).unwrap_or_default();
+        let mut found =
+            found.ok().and_then(|place| self.jobs.get(place)).map(|(_, job)| job.clone()).unwrap_or_default();
         found.position = found.position.filter(|_| status == JobStatus::Queued);
         match status {
             JobStatus::Queued | JobStatus::Running => {

@@ -61,7 +61,7 @@ pub(super) async fn show(app: &App, viewer: &Viewer, record: &JobRecord) -> Resu
     let mut report = record.report(&episodes);
     (report.queue_position, report.eta_s) = (forecast.position, forecast.eta_s);
     report.eta_reason = forecast.eta_reason(report.status).map(str::to_owned);
-    report.waiting_for = forecast.waiting_for(report.status, &app.settings).map(str::to_owned);
+    report.waiting_for = forecast.waiting_for(report.status, &app.settings);
     let job = report.job_id.to_string();
     let parts = html::progress(&report, &format!("{job}/episodes/"));
     let (word, tone) = judged(&report);

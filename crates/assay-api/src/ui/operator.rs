@@ -107,7 +107,7 @@ async fn queue(app: &App, viewer: &Viewer, now: Timestamp) -> Result<Vec<QueueLi
             position: forecast.position.map(|position| position.to_string()).unwrap_or_default(),
             job: JobLine::new(&record),
             account: record.account.to_string(),
-            waits: forecast.waiting_for(status, &app.settings).unwrap_or_default().to_owned(),
+            waits: forecast.waiting_for(status, &app.settings).unwrap_or_default(),
         });
     }
     Ok(lines)

@@ -46,6 +46,7 @@ const VERIFY_TEXTS: &[&str] = &[
     "record",
     "policy_name",
     "callback_url",
+    "labels",
 ];
 
 /// The error for a submission with the URL of a policy server.

@@ -5,6 +5,7 @@ mod body_timer;
 mod callback;
 mod folders;
 mod form;
+mod labels;
 mod policy_archives;
 mod policy_server;
 mod stored_policy;

@@ -1,11 +1,13 @@
 //! The request of `POST /verify`, parsed from a form.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use assay_model::{Plan, PolicyKey, Record, ScenarioCard, job_seeds};
 
 use super::form::UploadForm;
+use super::labels;
 use super::policy_server::{self, PolicyServerRequest};
 use super::text_parts::{MAX_NAME_CHARS, parse_count, parse_part, parse_probability};
 use crate::http::{ApiError, OverLimit};
@@ -28,6 +30,8 @@ pub(crate) struct VerifyRequest {
     pub(crate) server: Option<PolicyServerRequest>,
     /// Taken from the request, or else from the scenario; only for a server.
     pub(crate) replan_steps: Option<u32>,
+    /// Labels that its workers must have.
+    pub(crate) labels: BTreeMap<String, String>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -56,6 +60,7 @@ impl VerifyRequest {
             record: record.unwrap_or_default(),
             policy_name: policy_name(form, "policy_name", server.as_ref())?,
             replan_steps: server.as_ref().and_then(|server| server.replan_steps.or(scenario.replan_steps)),
+            labels: labels::read(form)?,
             server,
             scenario,
             warnings,

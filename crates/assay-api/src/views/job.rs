@@ -110,10 +110,10 @@ impl JobView {
         (report.queue_position, report.eta_s) = (forecast.position, forecast.eta_s);
         report.eta_reason = forecast.eta_reason(report.status).map(str::to_owned);
         let waiting_for = match app.policy_connections.is_awaited(report.job_id) {
-            true => Some("its policy, which is not connected"),
+            true => Some("its policy, which is not connected".to_owned()),
             false => forecast.waiting_for(report.status, &app.settings),
         };
-        report.waiting_for = waiting_for.map(str::to_owned);
+        report.waiting_for = waiting_for;
         let pages = JobPages::of(app, &report);
         Ok(Self::new(report, pages, episodes))
     }

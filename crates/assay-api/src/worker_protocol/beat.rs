@@ -10,6 +10,9 @@ use super::claim::LEASE;
 use super::identity::RegisteredWorker;
 use super::lease::fence;
 use super::receive;
+use super::renders::{RENDER_LEASE, render_fence};
+use super::tasks::{TASK_LEASE, task_fence};
+use crate::disk::disk_error;
 use crate::http::{ApiError, Json};
 use crate::state::App;
 
@@ -32,6 +35,21 @@ pub(super) async fn handle(
     // Each lease costs a write.
     let leases: BTreeSet<String> = request.leases.into_iter().collect();
     for lease in leases {
+        if lease.starts_with(RENDER_LEASE) {
+            let named = render_fence(&app, &worker, &lease)?;
+            if app.records.heartbeat_render(named, app.clock.now(), LEASE).await? == Lease::Lost {
+                lost.push(lease);
+            }
+            continue;
+        }
+        if lease.starts_with(TASK_LEASE) {
+            let named = task_fence(&app, &worker, &lease)?;
+            let now = app.clock.now().into();
+            if !app.tasks.renew(named, now).map_err(|error| disk_error(&app, &error))? {
+                lost.push(lease);
+            }
+            continue;
+        }
         let named: Fence = fence(&app, &worker, &lease)?;
         match app.records.heartbeat(named, app.clock.now(), LEASE).await? {
             Lease::Held => drop(jobs.insert(named.job_id)),

@@ -91,6 +91,7 @@ async fn next(app: &App, worker: &WorkerRecord, request: &ClaimRequest) -> Resul
         cameras: registration.cameras,
         memory_mib: registration.memory_mib,
         trust,
+        labels: registration.labels.clone(),
     };
     let now = app.clock.now();
     let has_others = app.worker_fleet.has_others(app.server_lanes());

@@ -94,28 +94,33 @@ pub(super) async fn server(State(app): State<App>, held: HeldShard) -> Result<Js
     }
 }
 
-fn digest(values: &BTreeMap<String, String>) -> Result<Sha256Digest, ApiError> {
+pub(super) fn digest(values: &BTreeMap<String, String>) -> Result<Sha256Digest, ApiError> {
     values.get("sha256").and_then(|text| text.parse().ok()).ok_or_else(|| ApiError::not_found("file"))
 }
 
 /// Returns the error for a file that this server should have.
-fn missing(what: &str) -> ApiError {
+pub(super) fn missing(what: &str) -> ApiError {
     let message = format!("{what} is missing on this server; it may be restored from a backup");
     ApiError::try_again(ErrorCode::Unavailable, &message, MISSING_RETRY_S)
 }
 
 /// Returns the files of a scenario's version with their paths on this machine.
-async fn scenario_files(app: &App, digest: Sha256Digest) -> Result<Vec<(ScenarioFile, PathBuf)>, ApiError> {
+pub(super) async fn scenario_files(app: &App, digest: Sha256Digest) -> Result<Vec<(ScenarioFile, PathBuf)>, ApiError> {
     let found = app.scenario_files.scenario(digest).zip(app.scenario_files.robots(digest));
     let (scenario, robots) = found.ok_or_else(|| missing("the scenario"))?;
-    let listed = tokio::task::spawn_blocking(move || {
-        let mut files = Vec::new();
-        list(&scenario, "scenario", 0, &mut files)?;
-        list(&robots, "robots", 0, &mut files)?;
-        Ok(files)
-    });
-    let listed = listed.await.map_err(|e| ApiError::internal("listing a scenario panicked", &e))?;
-    listed.map_err(|error: std::io::Error| disk_error(app, &error))
+    let listed = tokio::task::spawn_blocking(move || files_in(&scenario, &robots)).await;
+    let listed = listed.map_err(|e| ApiError::internal("listing a scenario panicked", &e))?;
+    listed.map_err(|error| disk_error(app, &error))
+}
+
+/// Lists the files of a scenario and its robots with their paths on this machine.
+pub(super) fn files_in(scenario: &FilePath, robots: &FilePath) -> std::io::Result<Vec<(ScenarioFile, PathBuf)>> {
+    let mut files = Vec::new();
+    list(scenario, "scenario", 0, &mut files)?;
+    if robots.is_dir() {
+        list(robots, "robots", 0, &mut files)?;
+    }
+    Ok(files)
 }
 
 fn list(folder: &FilePath, name: &str, depth: usize, files: &mut Vec<(ScenarioFile, PathBuf)>) -> std::io::Result<()> {
@@ -135,7 +140,7 @@ fn list(folder: &FilePath, name: &str, depth: usize, files: &mut Vec<(ScenarioFi
 }
 
 /// Responds with a file's bytes.
-async fn send(app: &App, path: &FilePath) -> Result<Response, ApiError> {
+pub(super) async fn send(app: &App, path: &FilePath) -> Result<Response, ApiError> {
     let opened = tokio::fs::File::open(path).await;
     let file = opened.map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => missing("the file"),

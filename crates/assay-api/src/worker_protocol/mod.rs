@@ -18,8 +18,10 @@ mod notes;
 mod openapi;
 mod receive;
 mod register;
+mod renders;
 mod reported;
 mod results;
+mod tasks;
 mod unconfirmed;
 
 use assay_model::WORKER_PROTOCOL_PATH;
@@ -45,6 +47,8 @@ pub(crate) fn routes() -> Router<App> {
         .route("/leases/{lease}/evidence/{sha256}", put(evidence::handle))
         .route("/leases/{lease}/notes", post(notes::handle))
         .route("/leases/{lease}/return", post(give_back::handle))
-        .route("/openapi.json", get(openapi::handle));
+        .route("/openapi.json", get(openapi::handle))
+        .merge(renders::routes())
+        .merge(tasks::routes());
     Router::new().nest(WORKER_PROTOCOL_PATH, routes)
 }

@@ -1,8 +1,9 @@
 //! `GET /worker/v1/openapi.json`: the description of the protocol, an OpenAPI 3.1 document of its own.
 
 use assay_model::{
-    BeatAnswer, BeatRequest, ClaimAnswer, ClaimRequest, NoteRequest, RegisterAnswer, RegisterRequest, ResultsAnswer,
-    ResultsRequest, ScenarioListing, ServerCall, ShardReturn, WORKER_PROTOCOL, WORKER_PROTOCOL_PATH,
+    BeatAnswer, BeatRequest, ClaimAnswer, ClaimRequest, NoteRequest, RegisterAnswer, RegisterRequest,
+    RenderClaimAnswer, RenderClaimRequest, RenderReturn, ResultsAnswer, ResultsRequest, ScenarioListing, ServerCall,
+    ShardReturn, TaskAnswer, TaskClaimAnswer, TaskClaimRequest, WORKER_PROTOCOL, WORKER_PROTOCOL_PATH,
 };
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -138,6 +139,109 @@ fn operations(schemas: &mut SchemaGenerator) -> Vec<Operation> {
             (of::<ShardReturn>(schemas), None),
         ),
     ]
+    .into_iter()
+    .chain(renders(schemas))
+    .chain(tasks(schemas))
+    .collect()
+}
+
+/// Returns the operations of renderings.
+fn renders(schemas: &mut SchemaGenerator) -> Vec<Operation> {
+    fn of<T: JsonSchema>(schemas: &mut SchemaGenerator) -> Option<Value> {
+        Some(schemas.subschema_for::<T>().to_value())
+    }
+    let file = || Some(json!("file"));
+    let operation =
+        |method, path, id, summary, (request, response)| Operation { method, path, id, summary, request, response };
+    vec![
+        operation(
+            "post",
+            "/renders/claim",
+            "claim_render",
+            "Claims a part of an episode to render, or waits for one",
+            (of::<RenderClaimRequest>(schemas), of::<RenderClaimAnswer>(schemas)),
+        ),
+        operation("get", "/renders/{lease}/recording", "recording", "Returns the episode's trace", (None, file())),
+        operation(
+            "get",
+            "/renders/{lease}/scenario",
+            "render_scenario",
+            "Lists the files of the scenario and its robots",
+            (None, of::<ScenarioListing>(schemas)),
+        ),
+        operation(
+            "get",
+            "/renders/{lease}/scenario/{sha256}",
+            "render_scenario_file",
+            "Returns one of these files",
+            (None, file()),
+        ),
+        operation(
+            "post",
+            "/renders/{lease}/files",
+            "rendered",
+            "Stores the files of the part: a line with the JSON of RenderedFileList, then the files in its order",
+            (file(), None),
+        ),
+        operation(
+            "post",
+            "/renders/{lease}/return",
+            "return_render",
+            "Gives a part back",
+            (of::<RenderReturn>(schemas), None),
+        ),
+    ]
+}
+
+/// Returns the operations of tasks that clients wait for.
+fn tasks(schemas: &mut SchemaGenerator) -> Vec<Operation> {
+    fn of<T: JsonSchema>(schemas: &mut SchemaGenerator) -> Option<Value> {
+        Some(schemas.subschema_for::<T>().to_value())
+    }
+    let file = || Some(json!("file"));
+    let operation =
+        |method, path, id, summary, (request, response)| Operation { method, path, id, summary, request, response };
+    vec![
+        operation(
+            "post",
+            "/tasks/claim",
+            "claim_task",
+            "Claims a task that a client waits for, or waits for one; only for workers that the operator trusts",
+            (of::<TaskClaimRequest>(schemas), of::<TaskClaimAnswer>(schemas)),
+        ),
+        operation("get", "/tasks/{lease}/policy", "task_policy", "Returns the policy's archive", (None, file())),
+        operation("get", "/tasks/{lease}/recording", "task_recording", "Returns the episode's trace", (None, file())),
+        operation(
+            "get",
+            "/tasks/{lease}/server",
+            "task_server",
+            "Returns the way to the policy's server",
+            (None, of::<ServerCall>(schemas)),
+        ),
+        operation(
+            "get",
+            "/tasks/{lease}/models/{sha256}",
+            "task_model",
+            "Returns a model that the policy declares",
+            (None, file()),
+        ),
+        operation(
+            "get",
+            "/tasks/{lease}/scenario",
+            "task_scenario",
+            "Lists the files of the scenario and its robots",
+            (None, of::<ScenarioListing>(schemas)),
+        ),
+        operation(
+            "get",
+            "/tasks/{lease}/scenario/{sha256}",
+            "task_scenario_file",
+            "Returns one of these files",
+            (None, file()),
+        ),
+        operation("post", "/tasks/{lease}/answer", "answer_task", "Answers a task", (of::<TaskAnswer>(schemas), None)),
+        operation("post", "/tasks/{lease}/return", "return_task", "Gives a task back", (None, None)),
+    ]
 }
 
 fn described(operation: &Operation) -> Value {
@@ -182,6 +286,6 @@ mod tests {
             count += 1;
         }
         assert!(count > 20, "{count} references");
-        assert_eq!(document["paths"].as_object().unwrap().len(), 13);
+        assert_eq!(document["paths"].as_object().unwrap().len(), 28);
     }
 }

@@ -55,6 +55,7 @@ pub(super) async fn handle(
         beat_s: WORKER_BEAT_S,
         wall_budget_s: app.settings.job.wall_budget_s.get().as_secs_f64(),
         wall_budget_per_simulated_s: f64::from(app.settings.job.wall_budget_per_simulated_s),
+        trusted: worker.trusted,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         packed_evidence: true,
     }))

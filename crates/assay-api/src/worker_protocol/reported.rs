@@ -46,3 +46,26 @@ pub(super) fn cleaned(mut result: EpisodeResult, notes: &[AttemptNote]) -> Episo
     result.unconfirmed.clear();
     result
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use assay_store::testing::episode;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn texts_of_a_policys_error_are_bounded_and_clean() {
+        let text = format!("{}\u{1b}[31m", "x".repeat(200_000));
+        let error = serde_json::from_value(json!({ "code": text, "message": text, "log_tail": text })).unwrap();
+        let error = cleaned(EpisodeResult { error: Some(error), ..episode(0) }, &[]).error.unwrap();
+        let lengths = [error.code.as_str(), &error.message, &error.log_tail].map(str::len);
+        let limits = [MAX_NAME_BYTES, MAX_MESSAGE_BYTES, MAX_LOG_BYTES];
+        assert!(lengths.iter().zip(limits).all(|(length, limit)| *length <= limit), "{lengths:?}");
+        let short = serde_json::from_value(json!({ "code": "a\u{1b}b", "message": "", "log_tail": "" })).unwrap();
+        let short = cleaned(EpisodeResult { error: Some(short), ..episode(0) }, &[]).error.unwrap();
+        assert!(!short.code.as_str().contains('\u{1b}'), "{:?}", short.code);
+    }
+}

@@ -10,21 +10,23 @@ use std::sync::{Arc, Condvar, Mutex};
 use assay_api::{
     AccountSlots, ApiSettings, AppState, CheckedPolicy, CheckedServer, Draft, DraftFailure, EventHub, FolderLocks,
     IntakeFailure, ModelTransfers, PolicyConnections, PolicyIntake, PolicyReservation, PreflightFailure,
-    PreflightRequest, Preflights, Publisher, QueueForecast, RateLimits, RateWindows, Readiness, ReplayFailure,
-    Replayer, SigningKeys, StaticCatalog, UploadSpace, UrlSigner, WebhookSender, prepare_folders, router,
+    PreflightRequest, Preflights, Publisher, QueueForecast, RateLimits, RateWindows, Readiness, RemoteRendering,
+    RenderingSigner, ReplayFailure, Replayer, SigningKeys, StaticCatalog, UploadSpace, UrlSigner, WebhookSender,
+    prepare_folders, router,
 };
 use assay_model::lane::ScenarioFault;
 use assay_model::{
-    AccountId, ActionTerm, Clock, Comparison, DeclaredModel, Difference, DifferenceCause, Entropy, EpisodeResult,
-    EpisodeStatus, Finding, FindingLevel, Grid, LatencyMs, ObservedTerm, PolicyBudget, PolicyIdentity, Preflight,
-    RuntimeCard, RuntimeName, RuntimeVersion, ScenarioCard, ScenarioId, Scopes, Secret, ServerAnswers, Sha256Digest,
+    AccountId, ActionTerm, Artifact, Clock, Comparison, DeclaredModel, Difference, DifferenceCause, Entropy,
+    EpisodeResult, EpisodeStatus, Finding, FindingLevel, Grid, LatencyMs, ObservedTerm, PolicyBudget, PolicyIdentity,
+    Preflight, RuntimeCard, RuntimeName, RuntimeVersion, ScenarioCard, ScenarioId, Scopes, Secret, ServerAnswers,
+    Sha256Digest,
 };
 use assay_report::ReplayReport;
 use assay_report::attest::{PublishedKeys, SigningKey};
 use assay_scenario::{Collection, Scenario, Spec};
 use assay_store::{
     ArchiveFiles, Blobs, JobRecord, LiveProgress, LocalQueue, ModelFiles, PolicyServerCredentialsStore, ScenarioFiles,
-    ShardRequest, Site, SqliteRecords,
+    ShardRequest, Site, SqliteRecords, TaskFiles,
 };
 use async_trait::async_trait;
 use axum::Router;
@@ -61,6 +63,29 @@ impl Answer {
 
     pub(crate) fn message(&self) -> &str {
         self.body["error"]["message"].as_str().unwrap_or_default()
+    }
+}
+
+/// Signs renderings with a text that names their worker.
+#[derive(Debug)]
+struct TestSigner;
+
+impl RenderingSigner for TestSigner {
+    fn video_format(&self) -> String {
+        "960x540@20".to_owned()
+    }
+
+    fn sign(
+        &self,
+        rendering: &RemoteRendering,
+        folder: &Path,
+    ) -> Result<Vec<Artifact>, Box<dyn std::error::Error + Send + Sync>> {
+        let statement = format!("by {}", rendering.worker);
+        std::fs::write(folder.join("statement"), &statement)?;
+        let (sha256, size_bytes) = (Sha256Digest::of(&statement), statement.len() as u64);
+        let signed = Artifact { name: "statement".to_owned(), sha256, size_bytes };
+        let all = rendering.files.iter().cloned().chain([signed]);
+        Ok(all.map(|file| Artifact { name: format!("episodes/000/{}", file.name), ..file }).collect())
     }
 }
 
@@ -109,14 +134,16 @@ impl TestApp {
         let records = Arc::new(SqliteRecords::open(folder.path(), "a test").unwrap());
         let storage = records.health();
         storage.keep_free(settings.disk.min_free_mib << 20);
+        let fleet = assay_api::WorkerFleet::default();
         let forecast = QueueForecast::new(records.clone(), clock.clone(), settings.lanes);
+        let forecast = forecast.with(fleet.clone(), Site::default());
         let live = LiveProgress::default();
         let auditor = Arc::new(TestAuditor(Mutex::new(Err("there is no simulator")), AtomicU64::new(0)));
         let state = AppState {
             events: EventHub::new(records.clone(), clock.clone(), forecast.clone(), live.clone(), Site::default()),
             live: live.clone(),
             site: Site::default(),
-            worker_fleet: assay_api::WorkerFleet::default(),
+            worker_fleet: fleet,
             auditor: auditor.clone(),
             audit_slots: Arc::new(tokio::sync::Semaphore::new(2)),
             forecast,
@@ -139,6 +166,8 @@ impl TestApp {
             clock: clock.clone(),
             entropy: Arc::new(Counter(AtomicU64::new(0))),
             signing_keys: Arc::new(OneKey),
+            tasks: TaskFiles::folder(&folder.path().join(TaskFiles::FOLDER)).unwrap(),
+            rendering: Arc::new(TestSigner),
             replayer: Arc::new(Different),
             servers: PolicyServerCredentialsStore::folder(&folder.path().join("servers")).unwrap(),
             policy_connections: Arc::new(Unconnected),

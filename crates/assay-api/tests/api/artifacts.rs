@@ -1,8 +1,8 @@
 //! Evidence over HTTP: signed URLs, ranges, and the report.
 
 use assay_model::{Artifact, Sha256Digest};
-use assay_store::ShardRequest;
 use assay_store::testing::{episode, outcome};
+use assay_store::{RenderRequest, ShardRequest};
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt;
@@ -241,7 +241,7 @@ async fn renderings_after_the_verdict_appear_and_change_the_etag() {
         (&[("video.mp4", "c"), ("images.mcap", "d")][..], "000-log.mcap", "done", 1),
     ] {
         if !files.is_empty() {
-            let claim = records.claim_render("w", None, now, LEASE).await.unwrap().unwrap();
+            let claim = records.claim_render(RenderRequest::new("w"), now, LEASE).await.unwrap().unwrap();
             let files = files.iter().map(|(name, digit)| artifact(name, digit)).collect();
             assert!(records.record_render(claim.fence, files, vec!["a note".into()]).await.unwrap());
         }

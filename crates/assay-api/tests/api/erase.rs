@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use assay_api::{ApiSettings, Retention, Seconds, endpoints, run_maintenance};
 use assay_model::{Artifact, EpisodeResult, JobId, Scopes, Sha256Digest};
-use assay_store::{REMOVAL_SETTLE_TIME, Removal, ShardRequest};
+use assay_store::{REMOVAL_SETTLE_TIME, Removal, RenderRequest, ShardRequest};
 use axum::body::Body;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -184,7 +184,9 @@ async fn files_of_attempts_without_a_result_are_removed() {
     }
     assert_eq!(files(&app).len(), recorded.len() + 2);
     let (records, now) = (&app.state.records, app.state.clock.now());
-    while let Some(claim) = records.claim_render("w", None, now, SignedDuration::from_secs(15)).await.unwrap() {
+    while let Some(claim) =
+        records.claim_render(RenderRequest::new("w"), now, SignedDuration::from_secs(15)).await.unwrap()
+    {
         assert!(records.record_render(claim.fence, Vec::new(), Vec::new()).await.unwrap());
     }
     app.clock.forward(60);

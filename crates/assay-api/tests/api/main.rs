@@ -42,4 +42,7 @@ mod ui;
 mod verify;
 mod webhooks;
 mod worker_distrust;
+mod worker_renders;
+mod worker_selection;
+mod worker_tasks;
 mod workers;

@@ -62,10 +62,10 @@ impl<'a> HandWorker<'a> {
     }
 }
 
-fn registration(protocol: u32) -> Value {
+pub(crate) fn registration(protocol: u32) -> Value {
     let machine = assay_store::testing::fingerprint();
     json!({ "protocol": protocol, "registration": {
-        "machine": machine, "runtimes": ["ba".repeat(32)], "lanes": 2, "cameras": true, "memory_mib": 4096,
+        "machine": machine, "runtimes": ["ba".repeat(32)], "lanes": 2, "cameras": true, "renders": true, "memory_mib": 4096,
         "labels": { "room": "b2" }, "version": "0.1.0",
     } })
 }

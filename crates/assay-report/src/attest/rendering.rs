@@ -49,6 +49,9 @@ pub struct RenderingPredicate {
     pub statement: ResourceDescriptor,
     /// The renderer. The statement contains no time, so that rendering again after a crash signs the same bytes.
     pub service: ServiceInfo,
+    /// The worker on another host that rendered the files, whose word is all that says so; absent if the service did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
 }
 
 impl RenderingStatement {
@@ -72,8 +75,16 @@ impl RenderingStatement {
                 recording: sha256(recording),
                 statement: ResourceDescriptor { name: JOB_STATEMENT.to_owned(), digest: sha256(statement) },
                 service: ServiceInfo { name: "assay".to_owned(), version: version.to_owned() },
+                worker: None,
             },
         }
+    }
+
+    /// Names the worker on another host that rendered the files.
+    #[must_use]
+    pub fn by(mut self, worker: Option<&str>) -> Self {
+        self.predicate.worker = worker.map(str::to_owned);
+        self
     }
 
     /// Returns the bytes to sign.

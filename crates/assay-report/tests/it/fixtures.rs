@@ -209,6 +209,7 @@ fn header(episodes: u32, target: Option<f64>) -> JobHeader {
         created_at: "2026-01-15T09:30:00Z".parse().unwrap(),
         warnings: vec![],
         arena: None,
+        labels: std::collections::BTreeMap::new(),
     }
 }
 

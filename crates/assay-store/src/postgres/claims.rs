@@ -17,6 +17,7 @@ use super::row::{
     value,
 };
 use super::session::PgSession;
+use crate::shard_request::label_texts;
 use crate::{Claim, ExcludedShards, Fence, ShardKind, ShardRequest};
 
 /// Maximum number of accounts that a claim tries.
@@ -25,7 +26,7 @@ const MAX_ACCOUNTS: i64 = 64;
 const MAX_JOBS: usize = 16;
 
 /// The queued shards that a request admits: $1 is the kind, $2 the time, $4 to $8 are the worker's capabilities, $10
-/// the keys of excluded shards. The machine is looked up in a query of its own, since a join would hide the order of
+/// the keys of excluded shards, $11 the worker's labels. The machine is looked up in a query of its own, since a join would hide the order of
 /// the index.
 macro_rules! admitted {
     () => {
@@ -34,6 +35,7 @@ macro_rules! admitted {
          AND (runtime IS NULL OR $5::text[] IS NULL OR runtime = ANY($5))
          AND (NOT cameras OR $6) AND memory_mib <= $7 AND confined <= $8
          AND job_id::text <> ALL($10) AND job_id::text || '/' || shard <> ALL($10)
+         AND (labels IS NULL OR labels::jsonb <@ $11::text::jsonb)
          AND ($4::text IS NULL OR (SELECT coalesce(machine = $4, true) FROM jobs WHERE jobs.job_id = shards.job_id))"
     };
 }
@@ -86,6 +88,8 @@ struct ClaimTerms<'a> {
     runtimes: Option<Vec<String>>,
     memory_mib: i64,
     trust: i64,
+    /// The labels, as a JSON list.
+    labels: String,
 }
 
 impl<'a> ClaimTerms<'a> {
@@ -107,11 +111,12 @@ impl<'a> ClaimTerms<'a> {
             runtimes: can.runtimes.as_ref().map(digests),
             memory_mib: i64::from(can.memory_mib),
             trust: i64::from(can.trust.level()),
+            labels: to_json(&label_texts(&can.labels))?,
         })
     }
 
     /// Returns the parameters of [`ACCOUNTS`] and [`NEXT`], which differ in the third and the ninth.
-    fn parameters<'p>(&'p self, third: Parameter<'p>, ninth: Parameter<'p>) -> [Parameter<'p>; 10] {
+    fn parameters<'p>(&'p self, third: Parameter<'p>, ninth: Parameter<'p>) -> [Parameter<'p>; 11] {
         let cameras = &self.entry.request.capabilities.cameras;
         [
             &self.is_server,
@@ -124,6 +129,7 @@ impl<'a> ClaimTerms<'a> {
             &self.trust,
             ninth,
             &self.excluded_shards,
+            &self.labels,
         ]
     }
 }

@@ -11,6 +11,7 @@ use super::job_rows::{COLUMNS, read};
 use super::row::{Parameter, all, bigint, change, expect_one, first, json, micros, status, storable, to_json};
 use super::session::PgSession;
 use super::{PostgresRecords, models, publication, quotas, renders, signed_documents, webhooks};
+use crate::shard_request::label_texts;
 use crate::{CancelOutcome, JobCounts, JobFailure, JobFilter, JobRecord, JobRecords, NewJob, StoreError};
 
 #[async_trait]
@@ -111,15 +112,16 @@ pub(super) async fn create(db: &PgSession, job: &NewJob) -> PgResult<u32> {
     let (starts, ends): (Vec<i64>, Vec<i64>) =
         shards.iter().map(|(start, end)| (i64::from(*start), i64::from(*end))).unzip();
     let sql = "INSERT INTO shards (job_id, shard, account, first_episode, end_episode, state, remote, runtime, cameras,
-                                   memory_mib, confined)
-               SELECT $1, number - 1, $2, start, till, 'QUEUED', $5, $6, $7, $8, $9
+                                   memory_mib, confined, labels)
+               SELECT $1, number - 1, $2, start, till, 'QUEUED', $5, $6, $7, $8, $9, $10
                FROM unnest($3::bigint[], $4::bigint[]) WITH ORDINALITY AS ranges (start, till, number)";
     let runtime = job.header.runtime.as_ref().map(|runtime| runtime.sha256.to_string());
     let (cameras, memory) = (job.header.render_profile.is_some(), i64::from(job.demands.memory_mib));
-    let confined = i64::from(job.confinement().level());
+    let (confined, labels) = (i64::from(job.confinement().level()), label_texts(&job.header.labels));
+    let labels = if labels.is_empty() { None } else { Some(to_json(&labels)?) };
     let account = job.account.as_str();
-    let values: [Parameter<'_>; 9] =
-        [&id.0, &account, &starts, &ends, &job.is_remote(), &runtime, &cameras, &memory, &confined];
+    let values: [Parameter<'_>; 10] =
+        [&id.0, &account, &starts, &ends, &job.is_remote(), &runtime, &cameras, &memory, &confined, &labels];
     change(db, sql, &values).await?;
     webhooks::create(db, job).await?;
     Ok(u32::try_from(shards.len()).unwrap_or(u32::MAX))

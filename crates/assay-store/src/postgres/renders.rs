@@ -9,26 +9,33 @@ use tokio_postgres::Row;
 use super::PostgresRecords;
 use super::failure::PgResult;
 use super::row::{
-    Parameter, all, bigint, change, expect_one, field, first, job_id, json, micros, number, status, text, to_json,
-    unknown, until,
+    Parameter, all, bigint, change, expect_one, field, first, job_id, json, micros, number, parsed, status, text,
+    to_json, unknown, until, value,
 };
 use super::session::PgSession;
 use crate::renders::{DISAPPEARED, MAX_NOTE_BYTES, has_file};
 use crate::{
-    Lease, MAX_LAPSES, MAX_RENDER_RETRIES, RenderClaim, RenderFence, RenderRecords, RenderRequestOutcome,
-    RenderReturnOutcome, RenderedEpisode, StoreError,
+    Lease, MAX_LAPSES, MAX_RENDER_RETRIES, RenderChoice, RenderClaim, RenderFence, RenderRecords, RenderRequest,
+    RenderRequestOutcome, RenderReturnOutcome, RenderedEpisode, StoreError, WorkerName,
 };
 
 #[async_trait]
 impl RenderRecords for PostgresRecords {
     async fn claim_render(
         &self,
-        worker: &str,
-        job: Option<JobId>,
+        request: RenderRequest<'_>,
         now: Timestamp,
         lease: SignedDuration,
     ) -> Result<Option<RenderClaim>, StoreError> {
-        self.engine.write("claiming a rendering", |db| claim(db, (worker, job), now, lease)).await
+        self.engine.write("claiming a rendering", |db| claim(db, request, now, lease)).await
+    }
+
+    async fn leased_render(&self, fence: RenderFence) -> Result<Option<RenderClaim>, StoreError> {
+        self.engine.query("reading a claimed rendering", |db| claimed(db, fence)).await
+    }
+
+    async fn has_renders(&self) -> Result<bool, StoreError> {
+        self.engine.query("looking for renderings", has_queued).await
     }
 
     async fn heartbeat_render(
@@ -77,36 +84,67 @@ fn rendering(row: &Row) -> PgResult<RenderedEpisode> {
     })
 }
 
+async fn has_queued(db: PgSession) -> PgResult<bool> {
+    value(&db, "SELECT EXISTS (SELECT 1 FROM renders WHERE state = 'QUEUED')", &[]).await
+}
+
 async fn claim(
     db: PgSession,
-    (worker, job): (&str, Option<JobId>),
+    RenderRequest { worker, choice, most_held }: RenderRequest<'_>,
     now: Timestamp,
     lease: SignedDuration,
 ) -> PgResult<Option<RenderClaim>> {
-    // A separate text for a single job, so that each has a plan of its own.
-    let of_job = if job.is_some() { "AND job_id = $3" } else { "AND $3::uuid IS NULL" };
+    if most_held < u32::MAX {
+        let sql = "SELECT count(*) FROM renders WHERE state = 'LEASED' AND worker = $1";
+        if value::<i64>(&db, sql, &[&worker]).await? >= i64::from(most_held) {
+            return Ok(None);
+        }
+    }
+    // A separate text for each choice, so that each has a plan of its own.
+    let (admitted, job) = match choice {
+        RenderChoice::Any => ("$3::uuid IS NULL", None),
+        RenderChoice::Job(job) => ("job_id = $3", Some(job.0)),
+        RenderChoice::Verifications => {
+            ("$3::uuid IS NULL AND (SELECT kind FROM jobs WHERE jobs.job_id = renders.job_id) <> 'submission'", None)
+        }
+        RenderChoice::Arena => {
+            ("$3::uuid IS NULL AND (SELECT kind FROM jobs WHERE jobs.job_id = renders.job_id) = 'submission'", None)
+        }
+    };
     let sql = format!(
         "WITH next AS (
-             SELECT job_id, episode FROM renders WHERE state = 'QUEUED' {of_job}
+             SELECT job_id, episode FROM renders WHERE state = 'QUEUED' AND {admitted}
              ORDER BY failures, part, later, job_id, episode LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
          ), claimed AS (
              UPDATE renders SET state = 'LEASED', attempt = attempt + 1, worker = $1, lease_until = $2
              FROM next WHERE renders.job_id = next.job_id AND renders.episode = next.episode
              RETURNING renders.job_id, renders.episode, part, attempt, files
          )
-         SELECT claimed.job_id, claimed.episode, part, claimed.attempt, files, header, result
+         SELECT claimed.job_id, claimed.episode, part, claimed.attempt, files, account, header, result
          FROM claimed JOIN jobs USING (job_id) JOIN episodes USING (job_id, episode)"
     );
-    first(&db, &sql, &[&worker, &until(now, lease), &job.map(|job| job.0)], |row| {
-        let fence = RenderFence {
-            job_id: job_id(row, "job_id")?,
-            episode: number(row, "episode")?,
-            attempt: number(row, "attempt")?,
-        };
-        let (header, result) = (json(row, "header")?, json(row, "result")?);
-        Ok(RenderClaim { fence, part: part(row)?, header, result, drawn: json(row, "files")? })
-    })
-    .await
+    first(&db, &sql, &[&worker, &until(now, lease), &job], render_claim).await
+}
+
+/// Returns a part with this claim, as long as its holder holds it.
+async fn claimed(db: PgSession, fence: RenderFence) -> PgResult<Option<RenderClaim>> {
+    let sql = "SELECT renders.job_id, renders.episode, part, renders.attempt, files, account, header, result
+               FROM renders JOIN jobs USING (job_id) JOIN episodes USING (job_id, episode)
+               WHERE renders.job_id = $1 AND renders.episode = $2 AND renders.attempt = $3
+                     AND renders.state = 'LEASED'";
+    let (episode, attempt) = (i64::from(fence.episode), i64::from(fence.attempt));
+    first(&db, sql, &[&fence.job_id.0, &episode, &attempt], render_claim).await
+}
+
+fn render_claim(row: &Row) -> PgResult<RenderClaim> {
+    let fence = RenderFence {
+        job_id: job_id(row, "job_id")?,
+        episode: number(row, "episode")?,
+        attempt: number(row, "attempt")?,
+    };
+    let (header, result) = (json(row, "header")?, json(row, "result")?);
+    let account = parsed(row, "account")?;
+    Ok(RenderClaim { fence, part: part(row)?, account, header, result, drawn: json(row, "files")? })
 }
 
 fn part(row: &Row) -> PgResult<RenderPart> {
@@ -261,6 +299,16 @@ pub(super) async fn erase(db: &PgSession, job: JobId) -> PgResult<()> {
 /// Deletes the unfinished entries of a job whose recordings are removed.
 pub(super) async fn stop(db: &PgSession, job: JobId) -> PgResult<()> {
     change(db, "DELETE FROM renders WHERE job_id = $1 AND state <> 'DONE'", &[&job.0]).await.map(drop)
+}
+
+/// Queues the entries again that a worker on another host holds; its leases are void.
+pub(super) async fn requeue(db: &PgSession, worker: &WorkerName) -> PgResult<()> {
+    // In one order, as all who lock several entries.
+    let sql = "WITH held AS (SELECT job_id, episode FROM renders WHERE state = 'LEASED' AND worker = $1
+                             ORDER BY job_id, episode FOR NO KEY UPDATE)
+               UPDATE renders SET state = 'QUEUED', worker = NULL, lease_until = NULL
+               FROM held WHERE renders.job_id = held.job_id AND renders.episode = held.episode";
+    change(db, sql, &[&worker.lease_holder()]).await.map(drop)
 }
 
 /// Requeues entries whose leases have expired.

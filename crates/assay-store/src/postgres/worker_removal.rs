@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::failure::PgResult;
 use super::row::{Parameter, all, bigint, change, first, job_id, json, micros, number, status, value};
 use super::session::PgSession;
-use super::{attempt_notes, jobs};
+use super::{attempt_notes, jobs, renders};
 use crate::workers::{Discarding, ENDED_BY_DISCARDED, GONE, MAX_QUARANTINE_REASON_BYTES, QUARANTINE};
 use crate::{JobFailure, Work, WorkerName, WorkerRemoval};
 
@@ -22,7 +22,7 @@ async fn lock_jobs(db: &PgSession, jobs: &[Uuid]) -> PgResult<()> {
     all(db, sql, &[&jobs], |_| Ok(())).await.map(drop)
 }
 
-/// Queues the shards of a worker again; its leases are void.
+/// Queues the shards and renderings of a worker again; its leases are void.
 pub(super) async fn requeue(db: &PgSession, worker: &WorkerName) -> PgResult<Vec<Work>> {
     let holder = worker.lease_holder();
     let sql = "SELECT job_id, shard FROM shards WHERE state = 'LEASED' AND worker = $1 ORDER BY job_id, shard";
@@ -43,6 +43,7 @@ pub(super) async fn requeue(db: &PgSession, worker: &WorkerName) -> PgResult<Vec
             requeued.push(Work::Shard { job_id, shard });
         }
     }
+    renders::requeue(db, worker).await?;
     Ok(requeued)
 }
 

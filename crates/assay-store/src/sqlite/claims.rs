@@ -7,17 +7,21 @@ use rusqlite::{Connection, Row};
 use super::attempt_notes;
 use super::failure::{SqlFailure, SqlResult};
 use super::row::{all, change, expect_one, first, json, micros, parsed, status, to_json, until, value};
+use crate::shard_request::label_texts;
 use crate::{Claim, ExcludedShards, Fence, ShardKind, ShardRequest, StoreError};
 
 /// The queued shards that a request admits: ?1 is the kind, ?2 the time, ?4 to ?8 are the worker's capabilities,
-/// ?9 the keys of excluded shards.
+/// ?9 the keys of excluded shards, ?10 the
+/// worker's labels.
 macro_rules! admitted {
     () => {
         "state = 'QUEUED' AND remote = ?1 AND not_before <= ?2 AND (machine IS NULL OR ?4 IS NULL OR machine = ?4)
          AND (runtime IS NULL OR ?5 IS NULL OR runtime IN (SELECT value FROM json_each(?5)))
          AND cameras <= ?6 AND memory_mib <= ?7 AND confined <= ?8
          AND job_id NOT IN (SELECT value FROM json_each(?9))
-         AND job_id || '/' || shard NOT IN (SELECT value FROM json_each(?9))"
+         AND job_id || '/' || shard NOT IN (SELECT value FROM json_each(?9))
+         AND (labels IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(labels) AS demanded
+                                            WHERE demanded.value NOT IN (SELECT value FROM json_each(?10))))"
     };
 }
 
@@ -71,6 +75,8 @@ pub(super) struct PreparedRequest {
     cameras: bool,
     memory_mib: u32,
     trust: u8,
+    /// The labels, as a JSON list.
+    labels: String,
 }
 
 impl PreparedRequest {
@@ -88,6 +94,7 @@ impl PreparedRequest {
             cameras: can.cameras,
             memory_mib: can.memory_mib,
             trust: can.trust.level(),
+            labels: to_json(&label_texts(&can.labels))?,
         })
     }
 
@@ -114,6 +121,7 @@ pub(super) fn claim(
         request.memory_mib,
         request.trust,
         &request.excluded_shards,
+        &request.labels,
     );
     let next = first(db, NEXT, values, |row| Ok((parsed::<JobId>(row, "job_id")?, row.get::<_, u32>("shard")?)))?;
     let Some((job_id, shard)) = next else { return Ok(None) };

@@ -11,6 +11,7 @@ use super::row::{
     time_or_null, to_json, value,
 };
 use super::{SqliteRecords, models, publication, quotas, renders, signed_documents, webhooks};
+use crate::shard_request::label_texts;
 use crate::{
     CancelOutcome, JobCounts, JobFailure, JobFilter, JobOutcome, JobRecord, JobRecords, JobState, NewJob, RemovalTimes,
     RenderCounts, StoreError,
@@ -98,13 +99,15 @@ pub(super) fn create(db: &Connection, job: &NewJob) -> SqlResult<u32> {
     models::claim(db, job)?;
     let shards = job.shard_ranges();
     let sql = "INSERT INTO shards (job_id, shard, account, first_episode, end_episode, state, remote, runtime, cameras,
-                                   memory_mib, confined)
-               VALUES (?1, ?2, ?3, ?4, ?5, 'QUEUED', ?6, ?7, ?8, ?9, ?10)";
+                                   memory_mib, confined, labels)
+               VALUES (?1, ?2, ?3, ?4, ?5, 'QUEUED', ?6, ?7, ?8, ?9, ?10, ?11)";
     let (remote, runtime) = (job.is_remote(), job.header.runtime.as_ref().map(|runtime| runtime.sha256.to_string()));
     let (cameras, memory) = (job.header.render_profile.is_some(), job.demands.memory_mib);
-    let confined = job.confinement().level();
+    let (confined, labels) = (job.confinement().level(), label_texts(&job.header.labels));
+    let labels = if labels.is_empty() { None } else { Some(to_json(&labels)?) };
     for (shard, (start, end)) in (0..).zip(&shards) {
-        let values = (&id, shard, job.account.as_str(), *start, *end, remote, &runtime, cameras, memory, confined);
+        let values =
+            (&id, shard, job.account.as_str(), *start, *end, remote, &runtime, cameras, memory, confined, &labels);
         change(db, sql, values)?;
     }
     webhooks::create(db, job)?;

@@ -32,6 +32,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0021_models.sql"),
     include_str!("migrations/0022_open_jobs.sql"),
     include_str!("migrations/0023_workers.sql"),
+    include_str!("migrations/0024_labels.sql"),
 ];
 
 /// Returns the newest schema version.

@@ -8,24 +8,32 @@ use rusqlite::{Connection, Row};
 
 use super::SqliteRecords;
 use super::failure::SqlResult;
-use super::row::{all, change, expect_one, first, json, micros, name, parsed, status, text, to_json, until};
+use super::row::{all, change, expect_one, first, json, micros, name, parsed, status, text, to_json, until, value};
 use crate::renders::{DISAPPEARED, MAX_NOTE_BYTES, has_file, is_rendered_later};
 use crate::{
-    Lease, MAX_LAPSES, MAX_RENDER_RETRIES, RenderClaim, RenderFence, RenderRecords, RenderRequestOutcome,
-    RenderReturnOutcome, RenderedEpisode, StoreError,
+    Lease, MAX_LAPSES, MAX_RENDER_RETRIES, RenderChoice, RenderClaim, RenderFence, RenderRecords, RenderRequest,
+    RenderRequestOutcome, RenderReturnOutcome, RenderedEpisode, StoreError, WorkerName,
 };
 
 #[async_trait]
 impl RenderRecords for SqliteRecords {
     async fn claim_render(
         &self,
-        worker: &str,
-        job: Option<JobId>,
+        request: RenderRequest<'_>,
         now: Timestamp,
         lease: SignedDuration,
     ) -> Result<Option<RenderClaim>, StoreError> {
-        let worker = worker.to_owned();
-        self.write_lease("claiming a rendering", move |db| claim(db, &worker, job, now, lease)).await
+        let (worker, choice, most) = (request.worker.to_owned(), request.choice, request.most_held);
+        self.write_lease("claiming a rendering", move |db| claim(db, (&worker, most), choice, now, lease)).await
+    }
+
+    async fn leased_render(&self, fence: RenderFence) -> Result<Option<RenderClaim>, StoreError> {
+        self.query("reading a claimed rendering", |db| claimed(db, fence))
+    }
+
+    async fn has_renders(&self) -> Result<bool, StoreError> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM renders WHERE state = 'QUEUED')";
+        self.query("looking for renderings", |db| value(db, sql, []))
     }
 
     async fn heartbeat_render(
@@ -72,32 +80,56 @@ fn rendering(row: &Row<'_>) -> SqlResult<RenderedEpisode> {
 
 fn claim(
     db: &Connection,
-    worker: &str,
-    job: Option<JobId>,
+    (worker, most): (&str, u32),
+    choice: RenderChoice,
     now: Timestamp,
     lease: SignedDuration,
 ) -> SqlResult<Option<RenderClaim>> {
+    if most < u32::MAX {
+        let held: u32 = value(db, "SELECT count(*) FROM renders WHERE state = 'LEASED' AND worker = ?1", [worker])?;
+        if held >= most {
+            return Ok(None);
+        }
+    }
     let place = |row: &Row<'_>| Ok((parsed::<JobId>(row, "job_id")?, row.get::<_, u32>("episode")?));
-    let order = "ORDER BY failures, part, later, job_id, episode LIMIT 1";
-    let next = match job {
-        None => first(db, &format!("SELECT job_id, episode FROM renders WHERE state = 'QUEUED' {order}"), [], place)?,
-        Some(job) => {
-            let sql = format!("SELECT job_id, episode FROM renders WHERE state = 'QUEUED' AND job_id = ?1 {order}");
-            first(db, &sql, [job.to_string()], place)?
+    let job = match choice {
+        RenderChoice::Job(job) => Some(job.to_string()),
+        RenderChoice::Any | RenderChoice::Verifications | RenderChoice::Arena => None,
+    };
+    // A separate text for each choice, so that each has a plan of its own.
+    let admitted = match choice {
+        RenderChoice::Any => "?1 IS NULL",
+        RenderChoice::Job(_) => "job_id = ?1",
+        RenderChoice::Verifications => {
+            "?1 IS NULL AND (SELECT kind FROM jobs WHERE jobs.job_id = renders.job_id) <> 'submission'"
+        }
+        RenderChoice::Arena => {
+            "?1 IS NULL AND (SELECT kind FROM jobs WHERE jobs.job_id = renders.job_id) = 'submission'"
         }
     };
-    let Some((job_id, episode)) = next else { return Ok(None) };
+    let sql = format!(
+        "SELECT job_id, episode FROM renders WHERE state = 'QUEUED' AND {admitted}
+         ORDER BY failures, part, later, job_id, episode LIMIT 1"
+    );
+    let Some((job_id, episode)) = first(db, &sql, [job], place)? else { return Ok(None) };
     let id = job_id.to_string();
     let sql = "UPDATE renders SET state = 'LEASED', attempt = attempt + 1, worker = ?3, lease_until = ?4
                WHERE job_id = ?1 AND episode = ?2 AND state = 'QUEUED'";
     expect_one(change(db, sql, (&id, episode, worker, until(now, lease)))?, "a queued rendering")?;
-    let sql = "SELECT r.job_id, r.part, r.attempt, r.files, j.header, e.result
+    let attempt = value(db, "SELECT attempt FROM renders WHERE job_id = ?1 AND episode = ?2", (&id, episode))?;
+    claimed(db, RenderFence { job_id, episode, attempt })
+}
+
+/// Returns a part with this claim, as long as its holder holds it.
+fn claimed(db: &Connection, fence: RenderFence) -> SqlResult<Option<RenderClaim>> {
+    let sql = "SELECT r.job_id, r.part, r.files, j.account, j.header, e.result
                FROM renders AS r JOIN jobs AS j USING (job_id) JOIN episodes AS e USING (job_id, episode)
-               WHERE r.job_id = ?1 AND r.episode = ?2";
-    first(db, sql, (&id, episode), |row| {
+               WHERE r.job_id = ?1 AND r.episode = ?2 AND r.attempt = ?3 AND r.state = 'LEASED'";
+    first(db, sql, (fence.job_id.to_string(), fence.episode, fence.attempt), |row| {
         Ok(RenderClaim {
-            fence: RenderFence { job_id, episode, attempt: row.get("attempt")? },
+            fence,
             part: part(row)?,
+            account: parsed(row, "account")?,
             header: json(row, "header")?,
             result: json(row, "result")?,
             drawn: json(row, "files")?,
@@ -260,6 +292,13 @@ pub(super) fn erase(db: &Connection, id: &str) -> SqlResult<()> {
 /// Deletes the unfinished entries of a job whose recordings are removed.
 pub(super) fn stop(db: &Connection, id: &str) -> SqlResult<()> {
     change(db, "DELETE FROM renders WHERE job_id = ?1 AND state <> 'DONE'", [id]).map(drop)
+}
+
+/// Queues the entries again that a worker on another host holds; its leases are void.
+pub(super) fn requeue(db: &Connection, worker: &WorkerName) -> SqlResult<()> {
+    let sql = "UPDATE renders SET state = 'QUEUED', worker = NULL, lease_until = NULL
+               WHERE state = 'LEASED' AND worker = ?1";
+    change(db, sql, [worker.lease_holder()]).map(drop)
 }
 
 /// Requeues entries whose leases have expired.

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use super::failure::SqlResult;
 use super::row::{all, change, field, first, json, micros, parsed, value};
-use super::{attempt_notes, jobs};
+use super::{attempt_notes, jobs, renders};
 use crate::workers::{Discarding, ENDED_BY_DISCARDED, GONE, MAX_QUARANTINE_REASON_BYTES, QUARANTINE};
 use crate::{JobFailure, Work, WorkerName, WorkerRemoval};
 
@@ -20,7 +20,7 @@ pub(super) const UNTOUCHED: &str =
     "state = 'QUEUED' AND machine IS NOT NULL AND job_id NOT IN (SELECT job_id FROM shards WHERE state = 'LEASED')
      AND NOT EXISTS (SELECT 1 FROM episodes WHERE episodes.job_id = shards.job_id)";
 
-/// Queues the shards of a worker again; its leases are void.
+/// Queues the shards and renderings of a worker again; its leases are void.
 pub(super) fn requeue(db: &Connection, worker: &WorkerName) -> SqlResult<Vec<Work>> {
     let sql = "SELECT job_id, shard FROM shards WHERE state = 'LEASED' AND worker = ?1";
     let held: Vec<(JobId, u32)> =
@@ -31,6 +31,7 @@ pub(super) fn requeue(db: &Connection, worker: &WorkerName) -> SqlResult<Vec<Wor
                    WHERE job_id = ?1 AND shard = ?2 AND state = 'LEASED'";
         change(db, sql, (job.to_string(), shard))?;
     }
+    renders::requeue(db, worker)?;
     Ok(held.into_iter().map(|(job_id, shard)| Work::Shard { job_id, shard }).collect())
 }
 

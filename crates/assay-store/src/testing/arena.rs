@@ -12,7 +12,7 @@ use crate::{
 
 const DAILY: u32 = 2;
 
-fn season(secret: u8) -> NewSeason {
+pub(super) fn season(secret: u8) -> NewSeason {
     NewSeason {
         scenario: "cartpole_keepin".parse().unwrap(),
         pins: SeasonPins {
@@ -29,7 +29,7 @@ fn season(secret: u8) -> NewSeason {
     }
 }
 
-fn submission(number: u64, account: &str, season: u32) -> NewJob {
+pub(super) fn submission(number: u64, account: &str, season: u32) -> NewJob {
     let mut new = job(number, account, 2, 2);
     new.header.arena = Some(ArenaEntry { season, rerun: false, max_score: 500, description: None });
     new

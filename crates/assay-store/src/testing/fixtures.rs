@@ -44,6 +44,7 @@ pub fn job(number: u64, account: &str, episodes: u32, shard: u32) -> NewJob {
             created_at: at(0),
             warnings: vec!["a warning".into()],
             arena: None,
+            labels: std::collections::BTreeMap::new(),
         },
         policy_path: Some(format!("policies/{number}.zip")),
         shard_episodes: NonZeroU32::new(shard).unwrap(),

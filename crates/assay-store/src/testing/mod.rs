@@ -100,6 +100,7 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         removals::go_by_age,
         renders::follow_the_verdict,
         renders::a_dead_renderer_is_replaced,
+        renders::are_given_to_workers_on_other_hosts,
         renders::failing_too_often_leaves_a_note,
         renders::go_with_their_job,
         renders::end_with_a_certification,

@@ -5,10 +5,13 @@ use assay_model::{
     Artifact, EpisodeResult, JobHeader, JobId, JobStage, JobStatus, Level, Plan, Record, Sha256Digest, Violation,
 };
 
+use super::arena;
 use super::fixtures::{LEASE, at, episode, job, outcome, signed};
+use super::workers::registration;
 use crate::{
-    CancelOutcome, EraseOutcome, Lease, MAX_LAPSES, MAX_RENDER_RETRIES, NewJob, Records, RenderClaim, RenderCounts,
-    RenderRequestOutcome, RenderReturnOutcome, ShardRequest, SignedDocument,
+    CancelOutcome, EraseOutcome, Lease, MAX_LAPSES, MAX_RENDER_RETRIES, NewJob, NewWorker, Records, RenderChoice,
+    RenderClaim, RenderCounts, RenderRequest, RenderRequestOutcome, RenderReturnOutcome, ShardRequest, SignedDocument,
+    WorkerName,
 };
 
 fn file(episode: u32, name: &str) -> Artifact {
@@ -58,7 +61,7 @@ async fn completed(records: &dyn Records, number: u64, record: Record, results: 
 }
 
 async fn take(records: &dyn Records, seconds: i64) -> Option<RenderClaim> {
-    records.claim_render("renderer", None, at(seconds), LEASE).await.unwrap()
+    records.claim_render(RenderRequest::new("renderer"), at(seconds), LEASE).await.unwrap()
 }
 
 fn place(claim: &RenderClaim) -> (JobId, u32, RenderPart) {
@@ -103,6 +106,58 @@ pub(super) async fn follow_the_verdict(records: &dyn Records) {
     assert_eq!((report.progress.stage, report.progress.videos_done), (JobStage::Done, 2));
     assert_eq!(records.episodes(first, 2, 1).await.unwrap(), [recorded(2, true)], "the result is what it was");
     assert_eq!(records.signed_document(first, SignedDocument::Statement).await.unwrap(), statement);
+}
+
+/// Runs a submission whose episodes are recorded to its end.
+async fn rendered_in_the_arena(records: &dyn Records) -> JobId {
+    records.open_season(arena::season(1)).await.unwrap();
+    let new = arena::submission(1, "lab", 1);
+    let id = new.header.job_id;
+    let new = NewJob { header: JobHeader { record: Record::All, ..new.header }, ..new };
+    records.submit(new, 100, at(0)).await.unwrap();
+    while let Some(claim) = records.claim_shard(&ShardRequest::new("worker"), at(1), LEASE).await.unwrap() {
+        for index in claim.episodes {
+            records.record_episode(claim.fence, recorded(index, false), at(2)).await.unwrap();
+        }
+    }
+    complete(records).await;
+    id
+}
+
+/// Renderings on other hosts: a worker is given a few, of some jobs, and loses them when it leaves.
+pub(super) async fn are_given_to_workers_on_other_hosts(records: &dyn Records) {
+    let arena = rendered_in_the_arena(records).await;
+    let id = completed(records, 7, Record::All, &[recorded(0, false), recorded(1, false)]).await;
+    assert!(records.has_renders().await.unwrap());
+    let name = WorkerName::parse("gpu-07").unwrap();
+    let token_hash = Sha256Digest::new([9; 32]);
+    let new = NewWorker { name: name.clone(), token_hash, trusted: false, created_at: at(0), expires_at: None };
+    records.create_worker(new).await.unwrap();
+    let (generation, _) = records.register_worker(&name, registration(), at(1)).await.unwrap().unwrap();
+    let holder = name.lease_holder();
+    let request = RenderRequest::new(&holder).of(RenderChoice::Verifications).holding_at_most(1);
+    let claim = async |request, seconds| records.claim_render(request, at(seconds), LEASE).await.unwrap();
+
+    let secret = claim(request.of(RenderChoice::Arena), 5).await.unwrap();
+    assert_eq!(secret.fence.job_id, arena);
+    records.return_render(secret.fence, None).await.unwrap();
+    let held = claim(request, 5).await.unwrap();
+    assert_eq!((held.fence.job_id, held.account.as_str()), (id, "lab"));
+    assert_eq!(records.leased_render(held.fence).await.unwrap().as_ref(), Some(&held));
+    assert_eq!(claim(request, 5).await, None, "it holds one already");
+    let second = claim(request.holding_at_most(2), 5).await.unwrap();
+    assert_ne!(second.fence.episode, held.fence.episode);
+
+    records.leave_worker(&name, generation, at(6)).await.unwrap();
+    assert_eq!(records.leased_render(held.fence).await.unwrap(), None, "its leases are void");
+    assert_eq!(records.heartbeat_render(held.fence, at(6), LEASE).await.unwrap(), Lease::Lost);
+    let again = records.claim_render(RenderRequest::new("w").of(RenderChoice::Job(id)), at(6), LEASE).await;
+    let again = again.unwrap().unwrap();
+    assert_eq!((again.fence.episode, again.fence.attempt), (held.fence.episode, 2));
+    records.return_render(again.fence, None).await.unwrap();
+    let held = claim(request, 7).await.unwrap();
+    records.revoke_worker(&name, at(8)).await.unwrap();
+    assert_eq!(records.leased_render(held.fence).await.unwrap(), None, "revoked");
 }
 
 pub(super) async fn a_dead_renderer_is_replaced(records: &dyn Records) {
@@ -235,7 +290,9 @@ pub(super) async fn can_be_asked_for(records: &dyn Records) {
     assert_eq!(records.request_renders(open, Record::All).await.unwrap(), RenderRequestOutcome::Queued(1), "one more");
     let other = completed(records, 2, Record::All, &[recorded(0, false)]).await;
     let mut last = None;
-    while let Some(claim) = records.claim_render("renderer", Some(open), at(6), LEASE).await.unwrap() {
+    while let Some(claim) =
+        records.claim_render(RenderRequest::new("renderer").of(RenderChoice::Job(open)), at(6), LEASE).await.unwrap()
+    {
         // All logs can be drawn, and only the first video.
         let is_log = claim.part == RenderPart::Log;
         if is_log || claim.fence.episode == 0 {
@@ -249,6 +306,10 @@ pub(super) async fn can_be_asked_for(records: &dyn Records) {
     assert_eq!((last, counts(records, open).await), (Some(RenderReturnOutcome::GivenUp), (3, 0)));
     assert_eq!(counts(records, other).await, (1, 1), "of the job that was named");
     assert_eq!(records.request_renders(open, Record::All).await.unwrap(), RenderRequestOutcome::Queued(2));
-    let claim = records.claim_render("renderer", Some(open), at(7), LEASE).await.unwrap().unwrap();
+    let claim = records
+        .claim_render(RenderRequest::new("renderer").of(RenderChoice::Job(open)), at(7), LEASE)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!((claim.part, claim.drawn.len()), (RenderPart::Video, 1), "its log is there");
 }

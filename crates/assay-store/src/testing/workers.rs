@@ -23,12 +23,13 @@ fn new(text: &str) -> NewWorker {
     NewWorker { name: name(text), token_hash, trusted: false, created_at: at(0), expires_at: Some(at(1000)) }
 }
 
-fn registration() -> WorkerRegistration {
+pub(super) fn registration() -> WorkerRegistration {
     WorkerRegistration {
         machine: fingerprint(),
         runtimes: vec![Sha256Digest::new([5; 32])],
         lanes: 2,
         cameras: true,
+        renders: true,
         memory_mib: 512,
         labels: BTreeMap::from([("room".to_owned(), "b2".to_owned())]),
         version: "0.1.0".into(),
@@ -43,6 +44,7 @@ fn request(worker: &str) -> ShardRequest {
         cameras: false,
         memory_mib: 512,
         trust: Confinement::Anywhere,
+        labels: BTreeMap::from([("room".to_owned(), "b2".to_owned()), ("gpu".to_owned(), "none".to_owned())]),
     };
     ShardRequest { capabilities, ..ShardRequest::new(&name(worker).lease_holder()) }
 }
@@ -83,11 +85,16 @@ pub(super) async fn claim_what_they_can_run(records: &dyn Records) {
         change(&mut job);
         job
     };
+    let labels = |pairs: &[(&str, &str)]| {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect::<BTreeMap<_, _>>()
+    };
     let too_much = [
         with(1, &|job| job.header.runtime = Some(runtime(6))),
         with(2, &|job| job.header.render_profile = Some(1)),
         with(3, &|job| job.demands = JobDemands { memory_mib: 513, connects: false }),
         with(4, &|job| job.demands = JobDemands { memory_mib: 1, connects: true }),
+        with(5, &|job| job.header.labels = labels(&[("room", "b3")])),
+        with(6, &|job| job.header.labels = labels(&[("room", "b2"), ("rack", "1")])),
     ];
     for job in too_much {
         records.create_job(job).await.unwrap();
@@ -96,6 +103,7 @@ pub(super) async fn claim_what_they_can_run(records: &dyn Records) {
     let fits = with(9, &|job| {
         job.header.runtime = Some(runtime(5));
         job.demands = JobDemands { memory_mib: 512, connects: false };
+        job.header.labels = labels(&[("gpu", "none"), ("room", "b2")]);
     });
     let id = fits.header.job_id;
     records.create_job(fits).await.unwrap();

@@ -174,6 +174,7 @@ impl EpisodeFinalizer<'_> {
             folder,
             result,
             world_seed,
+            format: None,
             max_image_bytes: self.job.max_episode_bytes.saturating_sub(used),
         };
         match self.host.showcase(&recording, part, self.cancel) {

@@ -152,6 +152,21 @@ impl ProtocolClient {
         })
     }
 
+    /// Posts the file at `file`; the answer is empty. Tries again for a temporary reason.
+    pub(super) fn post_file(&self, path: &str, file: &Path) -> Result<(), ServerCallError> {
+        self.patiently(PATIENCE_FOR_RESULTS, || {
+            let source = File::open(file)?;
+            let length = source.metadata()?.len();
+            let request = self.agent.post(self.url(path)).header("authorization", self.bearer());
+            let request = request.header(GENERATION_HEADER, self.generation.load(Ordering::SeqCst).to_string());
+            let request =
+                request.header("content-type", "application/octet-stream").header("content-length", length.to_string());
+            let request = request.config().timeout_send_body(Some(SEND_LIMIT));
+            let request = request.timeout_recv_response(Some(ANSWER_LIMIT)).build();
+            self.answered(request.send(ureq::SendBody::from_owned_reader(source))).map(drop)
+        })
+    }
+
     fn put_body(&self, path: &str, (kind, length): (&str, u64), body: impl AsSendBody) -> Result<(), ServerCallError> {
         let request = self.agent.put(self.url(path)).header("authorization", self.bearer());
         let request = request.header(GENERATION_HEADER, self.generation.load(Ordering::SeqCst).to_string());

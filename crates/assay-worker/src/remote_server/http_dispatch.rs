@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use assay_model::{
     AccountId, Artifact, AssignedPolicy, Assignment, AttemptNote, BeatAnswer, BeatRequest, ClaimAnswer, ClaimRequest,
-    EpisodeResult, Fence, JobId, LeasedResult, NoteRequest, ResultOutcome, ResultsAnswer, ResultsRequest,
-    RunningEpisode, Secret, ServerCall, Sha256Digest, ShardReturn, WORKER_LEASE_S, WORKER_MARGIN_S, WantedShard,
+    DeclaredModel, EpisodeResult, Fence, JobId, LeasedResult, NoteRequest, ResultOutcome, ResultsAnswer,
+    ResultsRequest, RunningEpisode, Secret, ServerCall, Sha256Digest, ShardReturn, WORKER_LEASE_S, WORKER_MARGIN_S,
+    WantedShard,
 };
 use assay_scenario::Scenario;
 use assay_store::{
@@ -46,6 +47,8 @@ pub(super) struct HttpDispatch {
     leases: Arc<Leases>,
     /// Inputs of each shard, which stay in the cache while it runs.
     needed: Mutex<HashMap<Fence, HashSet<Sha256Digest>>>,
+    /// Models of each task, by its lease.
+    needed_by_tasks: Mutex<HashMap<String, HashSet<Sha256Digest>>>,
     progress: Mutex<HashMap<(JobId, u32), EpisodeProgress>>,
     /// Number of claims in a row that failed.
     failures: AtomicU32,
@@ -69,6 +72,7 @@ impl HttpDispatch {
             scenarios,
             leases: Arc::default(),
             needed: Mutex::default(),
+            needed_by_tasks: Mutex::default(),
             progress: Mutex::default(),
             failures: AtomicU32::new(0),
             stopping,
@@ -145,12 +149,41 @@ impl HttpDispatch {
     }
 
     fn cached(&self, fence: Fence, (sha256, limit): (Sha256Digest, u64), path: &str) -> Result<PathBuf, SessionError> {
-        let all = || self.needed.lock().unwrap_or_else(PoisonError::into_inner);
-        all().entry(fence).or_default().insert(sha256);
-        let needed = || all().values().flatten().copied().collect();
+        self.needed.lock().unwrap_or_else(PoisonError::into_inner).entry(fence).or_default().insert(sha256);
         let lease = self.lease(fence).map_err(outage)?;
-        let fetch = |file: &Path| self.client.fetch(&format!("/leases/{lease}/{path}"), (sha256, limit), file);
+        self.fetched((sha256, limit), &format!("/leases/{lease}/{path}"))
+    }
+
+    /// Returns an input from the cache, or from the server.
+    fn fetched(&self, (sha256, limit): (Sha256Digest, u64), path: &str) -> Result<PathBuf, SessionError> {
+        let needed = || {
+            let shards = self.needed.lock().unwrap_or_else(PoisonError::into_inner);
+            let tasks = self.needed_by_tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            shards.values().chain(tasks.values()).flatten().copied().collect()
+        };
+        let fetch = |file: &Path| self.client.fetch(path, (sha256, limit), file);
         self.checked(self.cache.get(sha256, needed, fetch)).map_err(outage)
+    }
+
+    /// Returns the files of a task's models, which stay in the cache until [`Self::task_ended`].
+    pub(super) fn task_models(
+        &self,
+        (path, lease): (&str, &str),
+        models: &[DeclaredModel],
+    ) -> Result<Vec<ModelFile>, SessionError> {
+        let digests = models.iter().map(|model| model.sha256).collect();
+        self.needed_by_tasks.lock().unwrap_or_else(PoisonError::into_inner).insert(lease.to_owned(), digests);
+        let file = |model: &DeclaredModel| {
+            let limit = model.size_bytes.unwrap_or(MAX_MODEL);
+            let host = self.fetched((model.sha256, limit), &format!("{path}/models/{}", model.sha256))?;
+            Ok(ModelFile { path: model.path.clone(), host, data: self.cache.folder().to_owned() })
+        };
+        models.iter().map(file).collect()
+    }
+
+    /// Forgets the models of a task.
+    pub(super) fn task_ended(&self, lease: &str) {
+        self.needed_by_tasks.lock().unwrap_or_else(PoisonError::into_inner).remove(lease);
     }
 }
 
@@ -215,8 +248,9 @@ impl Dispatch for HttpDispatch {
     }
 
     fn scenario(&self, shard: &Assignment) -> Result<Arc<Scenario>, SessionError> {
-        let lease = self.lease(shard.fence).map_err(outage)?;
-        inputs::scenario(&self.engine, &self.scenarios, (&self.client, &lease), shard)
+        let lease = format!("/leases/{}", self.lease(shard.fence).map_err(outage)?);
+        let version = (&shard.scenario, shard.scenario_digest);
+        inputs::scenario(&self.engine, &self.scenarios, (&self.client, &lease), version)
     }
 
     fn archive(&self, shard: &Assignment) -> Result<ArchiveFile, SessionError> {
@@ -228,7 +262,7 @@ impl Dispatch for HttpDispatch {
 
     fn models(&self, shard: &Assignment) -> Result<Vec<ModelFile>, SessionError> {
         let AssignedPolicy::Archive { models, .. } = &shard.policy else { return Ok(Vec::new()) };
-        let file = |model: &assay_model::DeclaredModel| {
+        let file = |model: &DeclaredModel| {
             let limit = model.size_bytes.unwrap_or(MAX_MODEL);
             let host = self.cached(shard.fence, (model.sha256, limit), &format!("models/{}", model.sha256))?;
             Ok(ModelFile { path: model.path.clone(), host, data: self.cache.folder().to_owned() })

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use assay_model::{Assignment, ScenarioListing};
+use assay_model::{ScenarioId, ScenarioListing, Sha256Digest};
 use assay_scenario::Scenario;
 use assay_store::{ScenarioFiles, VersionSource};
 
@@ -17,14 +17,13 @@ use crate::{Engine, ScenarioGone, SessionError};
 const MAX_FILES: usize = 4096;
 const MAX_BYTES: u64 = 1 << 30;
 
-/// Returns the scenario of a shard, from the server if it is not here.
+/// Returns a version of a scenario, from the server if it is not here; `lease` is the path of a lease that needs it.
 pub(super) fn scenario(
     engine: &Engine,
     files: &ScenarioFiles,
     (client, lease): (&ProtocolClient, &str),
-    shard: &Assignment,
+    (id, digest): (&ScenarioId, Sha256Digest),
 ) -> Result<Arc<Scenario>, SessionError> {
-    let (id, digest) = (&shard.scenario, shard.scenario_digest);
     match engine.scenario(id, digest) {
         Ok(scenario) => return Ok(scenario),
         Err(ScenarioGone::Missing(_) | ScenarioGone::Changed(_)) => {}
@@ -41,8 +40,9 @@ pub(super) fn outage(error: ServerCallError) -> SessionError {
     SessionError::Outage(Box::new(error))
 }
 
-fn download((client, lease): (&ProtocolClient, &str), folder: &Path) -> Result<(), ServerCallError> {
-    let listing: ScenarioListing = client.get(&format!("/leases/{lease}/scenario"))?;
+/// Fetches the files of a scenario and its robots into `folder`; `lease` is the path of a lease that needs them.
+pub(super) fn download((client, lease): (&ProtocolClient, &str), folder: &Path) -> Result<(), ServerCallError> {
+    let listing: ScenarioListing = client.get(&format!("{lease}/scenario"))?;
     let bytes = listing.files.iter().map(|file| file.size_bytes).fold(0, u64::saturating_add);
     if listing.files.len() > MAX_FILES || bytes > MAX_BYTES {
         return Err(ServerCallError::WrongFile(format!(
@@ -54,7 +54,7 @@ fn download((client, lease): (&ProtocolClient, &str), folder: &Path) -> Result<(
             inside(folder, &file.path).ok_or_else(|| ServerCallError::WrongFile("a scenario's file".to_owned()))?;
         fs::create_dir_all(path.parent().unwrap_or(folder))?;
         let expected = (file.sha256, file.size_bytes);
-        client.fetch(&format!("/leases/{lease}/scenario/{}", file.sha256), expected, &path)?;
+        client.fetch(&format!("{lease}/scenario/{}", file.sha256), expected, &path)?;
     }
     Ok(())
 }
@@ -67,7 +67,7 @@ fn inside(folder: &Path, name: &str) -> Option<PathBuf> {
     (is_plain && is_known && path.components().count() > 1).then(|| folder.join(path))
 }
 
-fn keep(files: &ScenarioFiles, digest: assay_model::Sha256Digest, folder: &Path) -> std::io::Result<()> {
+fn keep(files: &ScenarioFiles, digest: Sha256Digest, folder: &Path) -> std::io::Result<()> {
     let robots = folder.join("robots");
     fs::create_dir_all(&robots)?;
     let mut found = BTreeMap::new();

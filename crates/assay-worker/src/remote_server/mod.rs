@@ -9,9 +9,12 @@ mod error;
 mod http_dispatch;
 mod inputs;
 mod leases;
+mod remote_renderer;
 mod remote_worker;
 #[cfg(test)]
 mod swarm;
+mod task_leases;
+mod task_runner;
 
 pub use cache::{CacheError, InputCache};
 pub use error::ServerCallError;

@@ -13,6 +13,9 @@ use super::cache::InputCache;
 use super::client::ProtocolClient;
 use super::error::ServerCallError;
 use super::http_dispatch::HttpDispatch;
+use super::remote_renderer::RemoteRenderer;
+use super::task_leases::TaskLeases;
+use super::task_runner::TaskRunner;
 use crate::engine::core_of;
 use crate::shards::intervals::{CLAIM_WAIT, TICK};
 use crate::shards::quiet::Quiet;
@@ -52,6 +55,8 @@ pub struct RemoteWorker {
     client: Arc<ProtocolClient>,
     runner: Arc<ShardRunner>,
     dispatch: Arc<HttpDispatch>,
+    renderer: Arc<RemoteRenderer>,
+    task_leases: Arc<TaskLeases>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -71,18 +76,31 @@ impl RemoteWorker {
     /// [`ServerCallError`]: the server does not accept it, or cannot be reached.
     pub fn start(options: RemoteWorkerOptions) -> Result<Self, ServerCallError> {
         let client = Arc::new(ProtocolClient::new(options.agent, &options.server, options.token));
+        let renders = options.registration.renders;
         let request = RegisterRequest { protocol: WORKER_PROTOCOL, registration: options.registration };
         let answer: RegisterAnswer = client.post("/register", &request, Duration::ZERO)?;
         client.begin_registration(&answer);
         let wall_budget = wall_budget(&answer)?;
         let (engine, stopping) = (Arc::new(options.engine.with_wall_budget(wall_budget)), Cancel::new());
+        let task_leases = Arc::new(TaskLeases::new(Arc::clone(&client), stopping.clone()));
+        let held = (Arc::clone(&task_leases), stopping.clone());
+        let scenarios = options.scenarios.clone();
+        let renderer = RemoteRenderer::new(Arc::clone(&engine), Arc::clone(&client), scenarios.clone(), held);
         let inputs = (options.cache, options.scenarios);
         let dispatch = Arc::new(HttpDispatch::new(Arc::clone(&engine), Arc::clone(&client), inputs, stopping.clone()));
         let lanes = engine.lanes();
         let runner = ShardRunner::new(Arc::clone(&engine), engine, Arc::clone(&dispatch) as _, Arc::new(SystemClock));
         let runner = Arc::new(runner.stopping_with(stopping));
-        let mut worker = Self { name: answer.worker, client, runner, dispatch, threads: Vec::new() };
+        let (renderer, does_tasks) = (Arc::new(renderer), renders && answer.trusted);
+        let mut worker =
+            Self { name: answer.worker, client, runner, dispatch, renderer, task_leases, threads: Vec::new() };
         worker.spawn_all(lanes)?;
+        if renders {
+            worker.spawn_renderers(lanes)?;
+        }
+        if does_tasks {
+            worker.spawn_tasks(scenarios)?;
+        }
         Ok(worker)
     }
 
@@ -108,6 +126,8 @@ impl RemoteWorker {
     #[must_use]
     pub fn drain(self, limit: Duration) -> WorkerStop {
         self.stop();
+        // Unfinished renderings and tasks are left to others.
+        self.task_leases.cancel_all();
         // A refused worker's results have no effect.
         let limit = if self.dispatch.refusal().is_some() { Duration::ZERO } else { limit };
         self.runner.drain(limit);
@@ -130,7 +150,8 @@ impl RemoteWorker {
 
     fn spawn_all(&mut self, lanes: usize) -> Result<(), ServerCallError> {
         for lane in 0..lanes {
-            self.spawn(format!("lane-{lane}"), move |runner| run_lane(runner, core_of(lane)))?;
+            let renderer = Arc::clone(&self.renderer);
+            self.spawn(format!("lane-{lane}"), move |runner| run_lane(runner, &renderer, core_of(lane)))?;
         }
         for number in 0..relief::MAX_RELIEFS_PER_LANE * lanes {
             self.spawn(format!("relief-{number}"), move |runner| runner.run_relief_lane(core_of(number), &|| ()))?;
@@ -141,6 +162,29 @@ impl RemoteWorker {
         self.spawn("beat".to_owned(), run_heartbeat)?;
         let dispatch = Arc::clone(&self.dispatch);
         self.spawn("leases".to_owned(), move |runner| give_up_overdue(runner, &dispatch))
+    }
+
+    /// Starts as many threads for rendering as there are lanes that may be idle, and one that renews their leases.
+    fn spawn_renderers(&mut self, lanes: usize) -> Result<(), ServerCallError> {
+        for lane in 0..lanes {
+            let renderer = Arc::clone(&self.renderer);
+            self.spawn(format!("draw-{lane}"), move |_| renderer.run())?;
+        }
+        let leases = Arc::clone(&self.task_leases);
+        self.spawn("task-beat".to_owned(), move |_| leases.run_heartbeat())
+    }
+
+    /// Starts a thread that does tasks which clients of the server wait for.
+    fn spawn_tasks(&mut self, scenarios: ScenarioFiles) -> Result<(), ServerCallError> {
+        let tasks = TaskRunner {
+            engine: Arc::clone(&self.runner.engine),
+            client: Arc::clone(&self.client),
+            dispatch: Arc::clone(&self.dispatch),
+            scenarios,
+            held: Arc::clone(&self.task_leases),
+            stopping: self.runner.stopping.clone(),
+        };
+        self.spawn("tasks".to_owned(), move |_| tasks.run())
     }
 
     fn spawn(&mut self, name: String, body: impl FnOnce(&ShardRunner) + Send + 'static) -> Result<(), ServerCallError> {
@@ -159,17 +203,18 @@ fn wall_budget(answer: &RegisterAnswer) -> Result<WallBudget, ServerCallError> {
     Ok(WallBudget { base: Duration::from_secs_f64(base_s), per_simulated_s })
 }
 
-fn run_lane(runner: &ShardRunner, core: usize) {
+fn run_lane(runner: &ShardRunner, renderer: &RemoteRenderer, core: usize) {
     let (mut spare, mut quiet) = (WarmLane::new(core), Quiet::default());
     while !runner.stopping.is_cancelled() {
         let is_over = quiet.is_over(runner.clock.now());
-        if runner.shard_next(&mut spare, (&mut quiet, is_over), Duration::ZERO, &|| ()) {
+        if runner.shard_next(&mut spare, (&mut quiet, is_over), (Duration::ZERO, None), &|| ()) {
             continue;
         }
         spare.start(&*runner.host);
         // A lane that must be quiet looks again soon whether it still must.
         let wait = if is_over { CLAIM_WAIT } else { Duration::from_secs(1) };
-        runner.shard_next(&mut spare, (&mut quiet, is_over), wait, &|| ());
+        let idle = is_over.then(|| renderer.renderers.idle());
+        runner.shard_next(&mut spare, (&mut quiet, is_over), (wait, idle), &|| ());
     }
 }
 

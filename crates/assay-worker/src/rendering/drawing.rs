@@ -106,40 +106,86 @@ pub(crate) fn draw(
     if sha256_of(&folder.join(files::TRACE))? != recording.sha256 {
         return Err(RenderingError::OtherRecording);
     }
-    let used: u64 = result.evidence.iter().map(|file| file.size_bytes).sum::<u64>() + drawn_bytes;
+    let max_image_bytes = image_bytes(result, job.max_episode_bytes, drawn_bytes);
     let staged = tools.engine.staged(job.scenario)?;
     let order = Recording {
         staged: &staged,
         folder,
         result,
         world_seed: job.seeds.episode(result.episode).world,
-        max_image_bytes: job.max_episode_bytes.saturating_sub(used),
+        format: None,
+        max_image_bytes,
     };
     let written = video::render(tools.engine, &order, part, (urgency, cancel, frames))?;
-    let mut drawn = RenderedPart { files: written.files, notes: written.notes };
-    if !drawn.files.is_empty() {
-        let about = (job.job_id, result.episode);
-        let statement =
-            sign(tools, about, &drawn.files, (recording.sha256, job.statement_sha256), folder, statement_of(part));
-        drawn.files.push(statement?);
+    let drawn = RenderedPart { files: written.files, notes: written.notes };
+    let from = RenderedFrom { job_id: job.job_id, statement_sha256: job.statement_sha256, result, worker: None };
+    Ok(signed(tools.keyring, &from, part, drawn, folder)?)
+}
+
+/// Returns the maximum size of an episode's images: what its other files leave of its share. `drawn_bytes` is the size
+/// of the files rendered before.
+#[must_use]
+pub fn image_bytes(result: &EpisodeResult, max_episode_bytes: u64, drawn_bytes: u64) -> u64 {
+    let used = result.evidence.iter().map(|file| file.size_bytes).fold(drawn_bytes, u64::saturating_add);
+    max_episode_bytes.saturating_sub(used)
+}
+
+/// Returns the names of a part's files, which the renderer writes all or none of.
+#[must_use]
+pub fn names_of(part: RenderPart) -> &'static [&'static str] {
+    match part {
+        RenderPart::Log => &[files::LOG],
+        RenderPart::Video => &[files::IMAGES, files::VIDEO],
     }
-    let inside = evidence::folder_of(result.episode);
+}
+
+/// The origin of rendered files.
+#[derive(Debug, Clone, Copy)]
+pub struct RenderedFrom<'a> {
+    /// The job.
+    pub job_id: JobId,
+    /// SHA-256 of the job's signed statement.
+    pub statement_sha256: Sha256Digest,
+    /// The episode, with its recording among its evidence.
+    pub result: &'a EpisodeResult,
+    /// The worker on another host that rendered them.
+    pub worker: Option<&'a str>,
+}
+
+/// Adds the statement about the files of a part, which are in `folder`, and names all of them relative to the report.
+///
+/// # Errors
+/// The statement could not be signed or written.
+pub fn signed(
+    keyring: &Keyring,
+    from: &RenderedFrom<'_>,
+    part: RenderPart,
+    mut drawn: RenderedPart,
+    folder: &Path,
+) -> Result<RenderedPart, SignError> {
+    if !drawn.files.is_empty() {
+        drawn.files.push(sign(keyring, from, &drawn.files, folder, statement_of(part))?);
+    }
+    let inside = evidence::folder_of(from.result.episode);
     drawn.files.iter_mut().for_each(|file| file.name = format!("{inside}/{}", file.name));
     Ok(drawn)
 }
 
-/// Writes the statement about `files` atomically, after the files are complete.
+/// Writes the statement about `drawn` atomically, after the files are complete.
 fn sign(
-    tools: DrawTools<'_>,
-    about: (JobId, u32),
+    keyring: &Keyring,
+    from: &RenderedFrom<'_>,
     drawn: &[Artifact],
-    from: (Sha256Digest, Sha256Digest),
     folder: &Path,
     name: &str,
 ) -> Result<Artifact, SignError> {
     let evidence: Vec<_> = drawn.iter().map(|file| Evidence::new(&file.name, file.sha256)).collect();
-    let statement = RenderingStatement::of(about, &evidence, from, env!("CARGO_PKG_VERSION"));
-    let envelope = Envelope::sign(&statement.to_bytes()?, &tools.keyring.current()?)?;
+    let recording = from.result.evidence.iter().find(|file| file.name.ends_with(files::TRACE));
+    let recording = recording.ok_or_else(|| std::io::Error::other("the result has no recording"))?;
+    let about = (from.job_id, from.result.episode);
+    let digests = (recording.sha256, from.statement_sha256);
+    let statement = RenderingStatement::of(about, &evidence, digests, env!("CARGO_PKG_VERSION")).by(from.worker);
+    let envelope = Envelope::sign(&statement.to_bytes()?, &keyring.current()?)?;
     let mut text = serde_json::to_vec_pretty(&envelope).map_err(SignError::Json)?;
     text.push(b'\n');
     let partial = folder.join(format!(".{name}.partial"));

@@ -10,7 +10,7 @@ use assay_model::{Artifact, EpisodeResult, ErrorChain};
 
 use crate::engine::Staged;
 use crate::episode::evidence;
-use crate::rendering::video_format::MAX_FRAMES;
+use crate::rendering::video_format::{MAX_FRAMES, VideoFormat};
 use crate::scenario_check::examine_limits::ExamineLimits;
 use crate::{Cancel, Engine};
 
@@ -150,6 +150,8 @@ pub(crate) struct Recording<'a> {
     pub(crate) folder: &'a Path,
     pub(crate) result: &'a EpisodeResult,
     pub(crate) world_seed: u64,
+    /// Size and frame rate of the video; those of the engine by default.
+    pub(crate) format: Option<VideoFormat>,
     /// Maximum size of the images in bytes.
     pub(crate) max_image_bytes: u64,
 }
@@ -164,7 +166,7 @@ pub(crate) fn render(
     let scratch = engine.scratch("render")?;
     let inside = scratch.path();
     fs::copy(recording.folder.join(files::TRACE), inside.join(files::TRACE))?;
-    let format = engine.video_format();
+    let format = recording.format.unwrap_or_else(|| engine.video_format());
     let (fps, _) = format.frames(recording.result.sim_time_s);
     let (width, height) = format.size();
     let job = RenderJob {

@@ -8,15 +8,17 @@ use std::thread;
 
 use assay_model::lane::files;
 use assay_model::{Artifact, ErrorChain, JobId, Sha256Digest, episode_share};
-use assay_store::{BlobError, RenderClaim, RenderReturnOutcome, SignedDocument, StoreError};
+use assay_store::{
+    BlobError, RenderChoice, RenderClaim, RenderRequest, RenderReturnOutcome, SignedDocument, StoreError,
+};
 
-use super::renderers::{RunningRenderer, lock};
 use super::shared::WorkerShared;
 use crate::episode::evidence;
 use crate::rendering::drawing::{self, DrawJob, DrawTools, RenderedPart, RenderingError};
 use crate::rendering::video::Urgency;
 use crate::shards::claims::Held;
 use crate::shards::intervals::{LEASE, POLL};
+use crate::shards::renderers::{RunningRenderer, lock};
 use crate::{Cancel, SessionError};
 
 /// The reason why nothing was rendered.
@@ -60,6 +62,19 @@ impl WorkerShared {
         }
     }
 
+    /// Returns what this server renders now.
+    fn render_choice(&self) -> Option<RenderChoice> {
+        if self.options.engine.lanes() > 0 {
+            return Some(RenderChoice::Any);
+        }
+        let records = &self.options.records;
+        // Most of the time there is nothing to render, and the list of workers may be long.
+        let workers = || {
+            self.wait(async { if records.has_renders().await? { records.workers().await.map(Some) } else { Ok(None) } })
+        };
+        self.renderers_elsewhere.left(workers, self.options.clock.now())
+    }
+
     fn next_render(&self) -> Option<(RenderClaim, RunningRenderer<'_>)> {
         let _turn = lock(&self.renderers.turn);
         if self.is_stopping() {
@@ -67,10 +82,14 @@ impl WorkerShared {
         }
         if let Some(mut running) = self.renderers.start() {
             let (records, now) = (&self.options.records, self.options.clock.now());
-            match self.wait(records.claim_render(&self.name, None, now, LEASE)) {
-                Ok(Some(claim)) => return Some((claim, running)),
-                Ok(None) => {}
-                Err(error) => error.log("could not claim rendering"),
+            let claim = self.render_choice().map(|choice| {
+                let request = RenderRequest::new(&self.name).of(choice);
+                self.wait(records.claim_render(request, now, LEASE))
+            });
+            match claim {
+                Some(Ok(Some(claim))) => return Some((claim, running)),
+                Some(Err(error)) => error.log("could not claim rendering"),
+                Some(Ok(None)) | None => {}
             }
             running.hint = false;
         }

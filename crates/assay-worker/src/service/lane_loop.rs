@@ -45,6 +45,6 @@ impl WorkerShared {
     /// Runs the next shard that the lane may run now. Returns true if there was one.
     pub(super) fn shard_next(&self, spare: &mut WarmLane, quiet: &mut Quiet) -> bool {
         let is_over = quiet.is_over(self.options.clock.now());
-        self.runner.shard_next(spare, (quiet, is_over), Duration::ZERO, &|| self.conclude_waiting())
+        self.runner.shard_next(spare, (quiet, is_over), (Duration::ZERO, None), &|| self.conclude_waiting())
     }
 }

@@ -15,7 +15,7 @@ mod missing;
 mod options;
 mod packing;
 mod reconciler;
-mod renderers;
+mod render_choice;
 mod seasons;
 mod server_credentials;
 mod shared;

@@ -9,9 +9,10 @@ use assay_store::Work;
 
 use super::local_dispatch::LocalDispatch;
 use super::options::ServiceOptions;
-use super::renderers::Renderers;
+use super::render_choice::RenderersElsewhere;
 use crate::SessionError;
 use crate::episode::host::EpisodeHost;
+use crate::shards::renderers::Renderers;
 use crate::shards::runner::ShardRunner;
 
 /// State shared by the worker's threads.
@@ -22,6 +23,7 @@ pub(crate) struct WorkerShared {
     pub(crate) runner: ShardRunner,
     dispatch: Arc<LocalDispatch>,
     pub(super) renderers: Renderers,
+    pub(super) renderers_elsewhere: RenderersElsewhere,
     /// The worker's name in the records.
     pub(crate) name: String,
 }
@@ -32,7 +34,8 @@ impl WorkerShared {
         let dispatch = Arc::new(LocalDispatch::new(options.clone(), name.clone()));
         let (engine, clock) = (Arc::clone(&options.engine), Arc::clone(&options.clock));
         let runner = ShardRunner::new(engine, host, Arc::clone(&dispatch) as _, clock);
-        Self { options, runner, dispatch, renderers: Renderers::default(), name }
+        let (renderers, renderers_elsewhere) = (Renderers::default(), RenderersElsewhere::default());
+        Self { options, runner, dispatch, renderers, renderers_elsewhere, name }
     }
 
     /// Blocks until the records answer.

@@ -9,6 +9,7 @@ pub(crate) mod dispatch;
 pub(crate) mod intervals;
 pub(crate) mod quiet;
 pub(crate) mod relief;
+pub(crate) mod renderers;
 pub(crate) mod runner;
 pub(crate) mod server_jobs;
 mod servers;

@@ -14,6 +14,7 @@ use super::busy::Busy;
 use super::claims::Held;
 use super::dispatch::DispatchError;
 use super::quiet::Quiet;
+use super::renderers::IdleLane;
 use super::runner::ShardRunner;
 use super::shard_end::ShardEnd;
 use super::shard_recorder::ShardRecorder;
@@ -64,11 +65,14 @@ impl ShardRunner {
         &self,
         spare: &mut WarmLane,
         (quiet, over): (&mut Quiet, bool),
-        wait: Duration,
+        (wait, idle): (Duration, Option<IdleLane<'_>>),
         after: &dyn Fn(),
     ) -> bool {
         let kind = if over { ShardKind::Policy } else { ShardKind::Secret };
-        match self.dispatch.claim(kind, &[], wait) {
+        let claimed = self.dispatch.claim(kind, &[], wait);
+        // From here on the lane has work.
+        drop(idle);
+        match claimed {
             Ok(None) => false,
             Ok(Some(shard)) => {
                 let _busy = Busy::lanes(1);

@@ -53,7 +53,7 @@ pub(crate) struct WorkerArgs {
     /// Simulators that run at the same time [default: one per processor]
     #[arg(long, value_parser = lanes())]
     lanes: Option<u16>,
-    /// Labels that the service's operator sees: room=b2,gpu=none
+    /// Labels that jobs can demand: room=b2,gpu=none
     #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = label)]
     labels: Vec<(String, String)>,
     /// Folder for archives, models and scenarios; one worker uses it at a time [default: ~/.cache/assay/worker]
@@ -125,13 +125,17 @@ fn options(arguments: &WorkerArgs, token: Secret) -> Result<RemoteWorkerOptions,
 
 fn registration(arguments: &WorkerArgs, engine: &Engine) -> WorkerRegistration {
     let cameras = check_rendering(engine).inspect_err(|error| {
-        eprintln!("assay: warning: policies with cameras go to other workers: {}", assay_model::ErrorChain(&**error));
+        eprintln!(
+            "assay: warning: policies with cameras, renderings and tasks of clients go to other workers: {}",
+            assay_model::ErrorChain(&**error)
+        );
     });
     WorkerRegistration {
         machine: engine.fingerprint().clone(),
         runtimes: engine.runtimes().list().iter().map(|runtime| runtime.manifest.version().sha256).collect(),
         lanes: u32::try_from(engine.lanes()).unwrap_or(u32::MAX),
         cameras: cameras.is_ok(),
+        renders: cameras.is_ok(),
         memory_mib: arguments.memory_mib,
         labels: arguments.labels.iter().cloned().collect::<BTreeMap<_, _>>(),
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -12,7 +12,7 @@ use crate::backup::{BLOBS, BUCKET, MODELS, POLICIES};
 use crate::options::RUNTIMES;
 
 /// Files and folders that are not copied: those that are migrated otherwise, and those of running servers.
-const LEFT: [&str; 7] = [BLOBS, POLICIES, BUCKET, "assay.lock", "locks", "site", "uploads"];
+const LEFT: [&str; 8] = [BLOBS, POLICIES, BUCKET, "assay.lock", "locks", "site", "tasks", "uploads"];
 /// Folders whose files never change once they are complete: they are linked if possible.
 const LINKED: [&str; 2] = [MODELS, RUNTIMES];
 /// Suffix of a model that is still being uploaded.

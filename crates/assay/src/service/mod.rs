@@ -7,8 +7,10 @@ pub(crate) mod file_storage;
 mod installed_versions;
 mod intake;
 mod metrics;
+mod offloaded_replayer;
 mod preflights;
 mod publisher;
+mod rendering_signer;
 pub(crate) mod replayer;
 mod run;
 pub(crate) mod service_records;
@@ -18,6 +20,7 @@ mod state;
 mod trial;
 mod wakeups;
 mod webhook_sender;
+mod worker_tasks;
 
 pub(crate) use run::run;
 pub(crate) use shutdown::stop_signal;

@@ -4,13 +4,22 @@ use std::error::Error;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use assay_api::{IntakeFailure, PreflightFailure, PreflightRequest, Preflights};
-use assay_model::{DeclaredModel, ErrorChain, Preflight, RuntimeVersion, Sha256Digest};
+use assay_model::{
+    AssignedPolicy, DeclaredModel, ErrorChain, Preflight, RuntimeVersion, ServerCall, Sha256Digest, TaskAnswer,
+    WorkerTask,
+};
 use assay_policy::remote::{PolicyServer, ServerEndpoint};
 use assay_policy::{IntakeError, IntakeLimits, NoRuntime, PolicyDeclaration, PolicyHome, intake};
 use assay_store::{ModelFileError, ModelFiles};
 use assay_worker::{Cancel, Engine, PolicyFolder, PolicySource, PreflightJob, SessionError, preflight};
+
+use super::worker_tasks::{NoAnswer, WorkerTasks};
+
+/// Maximum time that a preflight on a worker may take, with the fetching of its inputs.
+const TASK_LIMIT: Duration = Duration::from_secs(60);
 
 /// The message for clients; the reason is in the operator's log.
 pub(crate) const NOT_RUN: &str =
@@ -27,6 +36,8 @@ pub(crate) struct EnginePreflights {
     pub(crate) limits: IntakeLimits,
     pub(crate) models: ModelFiles,
     pub(crate) stopping: Cancel,
+    /// Workers that do it for a server without lanes.
+    pub(super) tasks: WorkerTasks,
 }
 
 impl Preflights for EnginePreflights {
@@ -34,6 +45,9 @@ impl Preflights for EnginePreflights {
         let internal = |error: &dyn Error| PreflightFailure::Broken(ErrorChain(error).to_string());
         let scenario = self.engine.scenario(&request.scenario, request.scenario_digest);
         let scenario = scenario.map_err(|e| internal(&e))?;
+        if self.engine.lanes() == 0 {
+            return self.run_elsewhere(request);
+        }
         let work = self.engine.scratch("preflight").map_err(IntakeFailure::Broken)?;
         let (policy, policy_sha256, models) = self.policy(request, &work.path().join("policy"))?;
         let policy_name = request.policy_name.clone();
@@ -52,6 +66,51 @@ impl Preflights for EnginePreflights {
 }
 
 impl EnginePreflights {
+    /// Lets a worker on another host run the policy.
+    fn run_elsewhere(&self, request: &PreflightRequest) -> Result<Preflight, PreflightFailure> {
+        let work = self.engine.scratch("preflight").map_err(IntakeFailure::Broken)?;
+        let (server, archive) = (work.path().join("server"), request.archive.clone().unwrap_or_default());
+        let (policy, input) = match (&request.server, &request.archive) {
+            (Some((call, replan_steps)), _) => {
+                let call = ServerCall {
+                    url: call.url.reveal().to_owned(),
+                    api_key: call.api_key.as_ref().map(|key| key.reveal().to_owned()),
+                    concurrency: 1,
+                };
+                let text = serde_json::to_vec(&call).map_err(io::Error::other);
+                let written = text.and_then(|text| std::fs::write(&server, text));
+                written.map_err(IntakeFailure::Broken)?;
+                (AssignedPolicy::Server { replan_steps: *replan_steps }, ("server", server.as_path()))
+            }
+            (None, Some(_)) => {
+                let taken = intake(&archive, &work.path().join("policy"), &self.limits).map_err(refused)?;
+                let runtime = Some(runtime(&self.engine, &taken.declaration)?);
+                self.models.resolve(&request.account, &taken.models).map_err(|error| match error {
+                    ModelFileError::Missing(sha256) => IntakeFailure::MissingModel(sha256),
+                    ModelFileError::Io(error) => IntakeFailure::Broken(error),
+                })?;
+                let (sha256, models) = (taken.sha256, taken.models);
+                (AssignedPolicy::Archive { sha256, runtime, models }, ("policy", archive.as_path()))
+            }
+            (None, None) => return Err(PreflightFailure::Broken("neither archive nor server".to_owned())),
+        };
+        let task = WorkerTask::Preflight {
+            account: request.account.clone(),
+            scenario: request.scenario.clone(),
+            scenario_digest: request.scenario_digest,
+            policy,
+            policy_name: request.policy_name.clone(),
+        };
+        match self.tasks.run(&task, &[input], TASK_LIMIT, &self.stopping) {
+            Ok(TaskAnswer::Tried { preflight }) => Ok(*preflight),
+            Ok(_) => Err(PreflightFailure::Broken("a worker answered another task".to_owned())),
+            Err(NoAnswer::Unavailable(message)) => Err(PreflightFailure::Unavailable(message)),
+            Err(NoAnswer::Cancelled) => Err(PreflightFailure::Stopping),
+            Err(NoAnswer::Broken(message)) => Err(PreflightFailure::Broken(message)),
+            Err(NoAnswer::Io(error)) => Err(IntakeFailure::Broken(error).into()),
+        }
+    }
+
     /// Returns the source of the policy, its digest if it is an archive, and its models.
     fn policy(
         &self,

@@ -24,7 +24,7 @@ use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 
 /// Time limit of a replay. Longer ones can be run with `assay replay`.
-const TIME_LIMIT: Duration = Duration::from_secs(120);
+pub(super) const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 /// Maximum number of concurrent replays, each of a different account. Each takes a processor from the lanes.
 const MAX_REPLAYS: usize = 2;
@@ -32,20 +32,20 @@ const MAX_REPLAYS: usize = 2;
 /// Replays with the service's own engine.
 #[derive(Debug)]
 pub(crate) struct LocalReplayer {
-    engine: Arc<Engine>,
-    records: Arc<dyn Records>,
+    pub(super) engine: Arc<Engine>,
+    pub(super) records: Arc<dyn Records>,
     blobs: Blobs,
     archives: ArchiveFiles,
     models: ModelFiles,
-    slots: Arc<ReplaySlots>,
+    pub(super) slots: Arc<ReplaySlots>,
 }
 
 /// Accounts whose jobs are being replayed. Each has at most one replay, so that one account can't take all slots.
 #[derive(Debug, Default)]
-struct ReplaySlots(Mutex<BTreeSet<AccountId>>);
+pub(super) struct ReplaySlots(Mutex<BTreeSet<AccountId>>);
 
 impl ReplaySlots {
-    fn take(self: &Arc<Self>, account: &AccountId) -> Result<ReplaySlot, ReplayFailure> {
+    pub(super) fn take(self: &Arc<Self>, account: &AccountId) -> Result<ReplaySlot, ReplayFailure> {
         let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if running.contains(account) {
             return Err(ReplayFailure::Unavailable(
@@ -62,7 +62,7 @@ impl ReplaySlots {
 
 /// The slot of a running replay, which is freed on drop.
 #[derive(Debug)]
-struct ReplaySlot(Arc<ReplaySlots>, AccountId);
+pub(super) struct ReplaySlot(Arc<ReplaySlots>, AccountId);
 
 impl Drop for ReplaySlot {
     fn drop(&mut self) {
@@ -71,7 +71,7 @@ impl Drop for ReplaySlot {
 }
 
 /// Sets the cancel flag on drop, which also happens when the client disconnects.
-struct CancelOnDrop(Cancel);
+pub(super) struct CancelOnDrop(pub(super) Cancel);
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
@@ -100,7 +100,11 @@ impl LocalReplayer {
     }
 
     /// Copies the recording to a file in a temporary folder, or returns `None` if it does not exist.
-    async fn recording(&self, job: &JobRecord, episode: &EpisodeResult) -> Result<Option<TempDir>, BlobError> {
+    pub(super) async fn recording(
+        &self,
+        job: &JobRecord,
+        episode: &EpisodeResult,
+    ) -> Result<Option<TempDir>, BlobError> {
         let Some(trace) = episode.evidence.iter().find(|file| file.name.ends_with(files::TRACE)) else {
             return Ok(None);
         };
@@ -119,7 +123,7 @@ impl LocalReplayer {
         Ok(Some(folder))
     }
 
-    async fn archive(&self, job: &JobRecord) -> Result<ArchiveFile, ReplayFailure> {
+    pub(super) async fn archive(&self, job: &JobRecord) -> Result<ArchiveFile, ReplayFailure> {
         self.archives.open(archive_of(job)?).await.map_err(|error| match error {
             ArchiveFileError::Missing => refused("the archive of the policy was deleted"),
             other => ReplayFailure::Broken(other.into()),
@@ -230,7 +234,7 @@ fn runtime_is_installed(engine: &Engine, runtime: Option<&RuntimeVersion>) -> Re
     })
 }
 
-fn refused(why: &str) -> ReplayFailure {
+pub(super) fn refused(why: &str) -> ReplayFailure {
     ReplayFailure::Refused(why.to_owned())
 }
 

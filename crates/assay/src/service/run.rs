@@ -61,6 +61,7 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
         second_judge: judge.is_some(),
     })?;
     if is_alone {
+        state.tasks.sweep().context("the folder of tasks")?;
         state.blobs.remove_unfinished().context("the folder of incoming evidence")?;
     }
     opened.share_folder(&data)?;

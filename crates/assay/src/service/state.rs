@@ -16,6 +16,7 @@ use assay_policy::remote::AddressGuard;
 use assay_report::attest::PublishedKeys;
 use assay_store::{
     LiveProgress, LocalQueue, ModelFiles, PolicyServerCredentialsStore, Records, ScenarioFiles, Site, StorageHealth,
+    TaskFiles,
 };
 use assay_worker::{Cancel, Engine, Keyring};
 use tokio::sync::Semaphore;
@@ -25,10 +26,13 @@ use super::connections::EngineConnections;
 use super::file_storage::FileStorage;
 use super::intake::EngineIntake;
 use super::metrics;
+use super::offloaded_replayer::OffloadedReplayer;
 use super::preflights::EnginePreflights;
 use super::publisher::EnginePublisher;
+use super::rendering_signer::KeyringSigner;
 use super::replayer::LocalReplayer;
 use super::webhook_sender::GuardedSender;
+use super::worker_tasks::WorkerTasks;
 use crate::settings::Settings;
 
 /// Number of lanes of workers on other hosts that a server without lanes assumes, to split jobs and to estimate times.
@@ -79,15 +83,26 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
         .with(worker_fleet.clone(), site.clone());
     let stopping = parts.stopping_preflights;
     let model_files = ModelFiles::folder(&data.join(ModelFiles::FOLDER)).context("the folder of models")?;
-    let preflights = EnginePreflights { engine: Arc::clone(engine), limits, models: model_files.clone(), stopping };
+    let task_files = TaskFiles::folder(&data.join(TaskFiles::FOLDER)).context("the folder of tasks")?;
+    let tasks = WorkerTasks { tasks: task_files.clone(), fleet: worker_fleet.clone() };
+    let preflights = EnginePreflights {
+        engine: Arc::clone(engine),
+        limits,
+        models: model_files.clone(),
+        stopping,
+        tasks: tasks.clone(),
+    };
     let files = (archives.clone(), model_files.clone());
-    let replayer = LocalReplayer::new(Arc::clone(engine), Arc::clone(&records), blobs.clone(), files);
+    let local = LocalReplayer::new(Arc::clone(engine), Arc::clone(&records), blobs.clone(), files);
+    let replayer = OffloadedReplayer { local, tasks: tasks.clone() };
     Ok(AppState {
         replayer: Arc::new(replayer),
         blobs,
         archives,
         evidence_usage: assay_api::EvidenceUsage::default(),
         storage,
+        tasks: task_files,
+        rendering: Arc::new(KeyringSigner { engine: Arc::clone(engine), keyring: keyring.clone() }),
         signing_keys: Arc::new(PublicKeys(keyring)),
         servers: servers.context("the folder of policy servers' credentials")?,
         policy_connections: Arc::new(EngineConnections(Arc::clone(engine))),
@@ -112,7 +127,7 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
         intake: Arc::new(EngineIntake { engine: Arc::clone(engine), limits, models: model_files.clone() }),
         preflights: Arc::new(preflights),
         preflight_slots: AccountSlots::preflights(site.clone()),
-        publisher: Arc::new(EnginePublisher(Arc::clone(engine))),
+        publisher: Arc::new(EnginePublisher { engine: Arc::clone(engine), tasks }),
         publishing_slots: AccountSlots::publications(site.clone()),
         scenario_files,
         policy_archives: assay_api::PolicyArchives::new(locks.clone()),

@@ -198,6 +198,7 @@ fn failed(failure: DraftFailure) -> ApiError {
                            too large; try again later (this attempt counts against failed_publications_per_day)";
             ApiError::try_again(ErrorCode::Unavailable, message, PUBLISH_RETRY_S)
         }
+        DraftFailure::Unavailable(message) => ApiError::try_again(ErrorCode::Unavailable, &message, PUBLISH_RETRY_S),
         DraftFailure::Full => upload_space::full(),
         DraftFailure::Archive(message) => ApiError::invalid(FIELD, None, message),
         DraftFailure::Fault(ScenarioFault { file, key, problem }) => {

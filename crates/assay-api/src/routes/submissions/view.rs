@@ -153,7 +153,7 @@ pub(crate) async fn detail(app: &App, published: &PublishedSubmission) -> Result
         queue_position: ahead.position,
         eta_s: ahead.eta_s,
         eta_reason: ahead.eta_reason(report.status).map(str::to_owned),
-        waiting_for: ahead.waiting_for(report.status, &app.settings).map(str::to_owned),
+        waiting_for: ahead.waiting_for(report.status, &app.settings),
         warnings: report.warnings,
         statistics: report.statistics.map(|statistics| SubmissionStatistics::new(&statistics, is_open)),
         blame: report.blame,

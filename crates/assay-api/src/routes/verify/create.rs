@@ -65,6 +65,10 @@ pub(in crate::routes) struct VerifyForm {
     /// webhook secret (`POST /webhooks/secret`).
     #[schemars(pattern("^https?://"), length(max = 2048))]
     callback_url: Option<String>,
+    /// Labels that the job's workers must have, as `NAME=VALUE,NAME=VALUE`; see `GET /workers`. The server's own lanes
+    /// have none.
+    #[schemars(length(max = 1100))]
+    labels: Option<String>,
 }
 
 /// Verify a policy

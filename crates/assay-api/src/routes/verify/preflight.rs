@@ -69,6 +69,9 @@ pub(crate) async fn run_preflight(
         Err(PreflightFailure::Stopping) => {
             Err(ApiError::try_again(ErrorCode::Unavailable, "the service is stopping", PREFLIGHT_RETRY_S))
         }
+        Err(PreflightFailure::Unavailable(message)) => {
+            Err(ApiError::try_again(ErrorCode::Unavailable, &message, PREFLIGHT_RETRY_S))
+        }
         Err(PreflightFailure::Broken(message)) => {
             Err(ApiError::internal("a preflight failed", &std::io::Error::other(message)))
         }

@@ -67,6 +67,10 @@ pub(super) fn verify_rendering(
             line(&mut text, "job", &describe(&job, "the statement beside the report is the one that it belongs to"));
         }
     }
+    if let Some(worker) = &about.worker {
+        let by = format!("worker {worker}, which the service did not check");
+        line(&mut text, "rendered by", &assay_model::sanitise(&by, usize::MAX));
+    }
     let subject = format!("episode {} of job {}", about.episode, about.job_id);
     line(&mut text, "subject", &assay_model::sanitise(&subject, usize::MAX));
     let complete = absent.is_empty();

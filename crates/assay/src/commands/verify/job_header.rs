@@ -48,5 +48,6 @@ pub(super) fn header(arguments: &VerifyArgs, plan: Plan, scenario: &Scenario, po
         created_at,
         warnings: plan.shortfall().into_iter().collect(),
         arena: None,
+        labels: std::collections::BTreeMap::new(),
     }
 }

@@ -9,4 +9,6 @@ mod forgeries;
 mod jobs;
 mod leaving;
 mod lies;
+mod renders;
+mod tasks;
 mod unconfirmed;

@@ -2,13 +2,13 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::shards::intervals::POLL;
+use super::intervals::POLL;
 
 /// State shared by the rendering threads.
 #[derive(Debug, Default)]
-pub(super) struct Renderers {
+pub(crate) struct Renderers {
     /// Held by the one thread that looks for work.
-    pub(super) turn: Mutex<()>,
+    pub(crate) turn: Mutex<()>,
     count: Mutex<Count>,
     changed: Condvar,
 }
@@ -24,18 +24,20 @@ struct Count {
 }
 
 /// Counts a lane as idle until dropped.
-pub(super) struct IdleLane<'a>(&'a Renderers);
+#[derive(Debug)]
+pub(crate) struct IdleLane<'a>(&'a Renderers);
 
 /// Counts a renderer as running until dropped.
-pub(super) struct RunningRenderer<'a> {
+#[derive(Debug)]
+pub(crate) struct RunningRenderer<'a> {
     renderers: &'a Renderers,
     /// True if there may be more to render after it.
-    pub(super) hint: bool,
+    pub(crate) hint: bool,
 }
 
 impl Renderers {
     /// Counts a lane that found nothing to claim.
-    pub(super) fn idle(&self) -> IdleLane<'_> {
+    pub(crate) fn idle(&self) -> IdleLane<'_> {
         let mut count = lock(&self.count);
         count.idle_lanes += 1;
         count.hint = true;
@@ -44,7 +46,7 @@ impl Renderers {
     }
 
     /// Counts a renderer, if there is a lane that does not need its processor.
-    pub(super) fn start(&self) -> Option<RunningRenderer<'_>> {
+    pub(crate) fn start(&self) -> Option<RunningRenderer<'_>> {
         let mut count = lock(&self.count);
         (count.running < count.idle_lanes).then(|| {
             count.running += 1;
@@ -52,7 +54,7 @@ impl Renderers {
         })
     }
 
-    pub(super) fn wait_for_hint(&self) {
+    pub(crate) fn wait_for_hint(&self) {
         let waited = self.changed.wait_timeout_while(lock(&self.count), POLL, |count| !count.hint);
         waited.unwrap_or_else(PoisonError::into_inner).0.hint = false;
     }
@@ -75,7 +77,7 @@ impl Drop for RunningRenderer<'_> {
     }
 }
 
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,0 +1,30 @@
+//! `POST /worker/v1/tasks/{lease}/answer` and `/return`: the end of a worker's work on a task.
+
+use assay_model::TaskAnswer;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+
+use super::super::lease::lost;
+use super::super::receive;
+use super::lease::HeldTask;
+use crate::disk::disk_error;
+use crate::http::ApiError;
+use crate::state::App;
+
+pub(super) async fn handle(State(app): State<App>, held: HeldTask, request: Request) -> Result<StatusCode, ApiError> {
+    let answer: TaskAnswer = receive::json(&app, request).await?;
+    let text = serde_json::to_vec(&answer).map_err(|error| ApiError::internal("the answer to a task", &error))?;
+    tracing::info!(task.id = %held.fence.id, worker = %held.worker.name, "task answered");
+    match app.tasks.finish(held.fence, &text).map_err(|error| disk_error(&app, &error))? {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(lost()),
+    }
+}
+
+/// Gives a task back: the worker stops, or lacks something that others may have.
+pub(super) async fn give_back(State(app): State<App>, held: HeldTask) -> Result<StatusCode, ApiError> {
+    match app.tasks.give_back(held.fence).map_err(|error| disk_error(&app, &error))? {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(lost()),
+    }
+}

@@ -1,0 +1,86 @@
+//! The inputs of a task.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use assay_model::{AssignedPolicy, ScenarioFile, ScenarioListing, ServerCall};
+use assay_store::ModelFileError;
+use axum::extract::{Path, State};
+use axum::response::Response;
+
+use super::super::inputs::{digest, files_in, missing, scenario_files, send};
+use super::lease::HeldTask;
+use crate::disk::disk_error;
+use crate::http::{ApiError, Json};
+use crate::state::App;
+
+/// `GET .../policy`: the archive.
+pub(super) async fn policy(State(app): State<App>, held: HeldTask) -> Result<Response, ApiError> {
+    send(&app, &app.tasks.input(held.fence.id, "policy")).await
+}
+
+/// `GET .../recording`: the trace of the episode.
+pub(super) async fn recording(State(app): State<App>, held: HeldTask) -> Result<Response, ApiError> {
+    send(&app, &app.tasks.input(held.fence.id, "recording")).await
+}
+
+/// `GET .../server`: how the policy's server is called.
+pub(super) async fn server(State(app): State<App>, held: HeldTask) -> Result<Json<ServerCall>, ApiError> {
+    let read = tokio::fs::read(app.tasks.input(held.fence.id, "server")).await;
+    let text = read.map_err(|_| ApiError::not_found("policy server to call"))?;
+    serde_json::from_slice(&text).map(Json).map_err(|error| ApiError::internal("a policy server", &error))
+}
+
+/// `GET .../models/{sha256}`: a model that the policy declares.
+pub(super) async fn model(
+    State(app): State<App>,
+    held: HeldTask,
+    Path(values): Path<BTreeMap<String, String>>,
+) -> Result<Response, ApiError> {
+    let wanted = digest(&values)?;
+    let Some(AssignedPolicy::Archive { models, .. }) = held.task.policy() else {
+        return Err(ApiError::not_found("model in this task"));
+    };
+    let declared = models.iter().find(|model| model.sha256 == wanted);
+    let declared = declared.ok_or_else(|| ApiError::not_found("model in this task"))?.clone();
+    let (files, account) = (app.model_files.clone(), held.task.account().clone());
+    let found = tokio::task::spawn_blocking(move || files.resolve(&account, &[declared])).await;
+    let found = found.map_err(|e| ApiError::internal("looking for a model panicked", &e))?;
+    match found {
+        Ok(files) => match files.first() {
+            Some(file) => send(&app, &file.host).await,
+            None => Err(ApiError::not_found("model")),
+        },
+        Err(ModelFileError::Missing(_)) => Err(missing("the model")),
+        Err(error) => Err(ApiError::internal("a model", &error)),
+    }
+}
+
+/// `GET .../scenario`: the files of the scenario and of its robots.
+pub(super) async fn scenario(State(app): State<App>, held: HeldTask) -> Result<Json<ScenarioListing>, ApiError> {
+    let files = files(&app, &held).await?;
+    Ok(Json(ScenarioListing { files: files.into_iter().map(|(file, _)| file).collect() }))
+}
+
+/// `GET .../scenario/{sha256}`: one of these files.
+pub(super) async fn scenario_file(
+    State(app): State<App>,
+    held: HeldTask,
+    Path(values): Path<BTreeMap<String, String>>,
+) -> Result<Response, ApiError> {
+    let wanted = digest(&values)?;
+    let found = files(&app, &held).await?.into_iter().find(|(file, _)| file.sha256 == wanted);
+    let (_, path) = found.ok_or_else(|| ApiError::not_found("file in this scenario"))?;
+    send(&app, &path).await
+}
+
+/// Returns the files of the scenario: those of a draft are in the task, those of a version in the data folder.
+async fn files(app: &App, held: &HeldTask) -> Result<Vec<(ScenarioFile, PathBuf)>, ApiError> {
+    let (scenario, robots) = (app.tasks.input(held.fence.id, "scenario"), app.tasks.input(held.fence.id, "robots"));
+    if !scenario.is_dir() {
+        return scenario_files(app, held.task.scenario_digest()).await;
+    }
+    let listed = tokio::task::spawn_blocking(move || files_in(&scenario, &robots)).await;
+    let listed = listed.map_err(|e| ApiError::internal("listing a scenario panicked", &e))?;
+    listed.map_err(|error| disk_error(app, &error))
+}

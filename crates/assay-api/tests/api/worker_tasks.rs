@@ -1,0 +1,71 @@
+//! Tasks that clients wait for: only workers that the operator trusts get them.
+
+use assay_model::{AssignedPolicy, Sha256Digest, WorkerTask};
+use assay_store::TaskState;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::app::TestApp;
+use crate::workers::HandWorker;
+
+fn preflight(runtime: [u8; 32]) -> WorkerTask {
+    let runtime = serde_json::from_value(json!({ "name": "base", "sha256": Sha256Digest::new(runtime) })).unwrap();
+    WorkerTask::Preflight {
+        account: "lab".parse().unwrap(),
+        scenario: "cartpole_keepin".parse().unwrap(),
+        scenario_digest: Sha256Digest::new([0; 32]),
+        policy: AssignedPolicy::Archive { sha256: Sha256Digest::of("zip"), runtime, models: Vec::new() },
+        policy_name: "a policy".to_owned(),
+    }
+}
+
+fn queue(app: &TestApp, number: u128, task: &WorkerTask) -> Uuid {
+    let (id, zip) = (Uuid::from_u128(number), app.folder.path().join("zip"));
+    std::fs::write(&zip, "zip").unwrap();
+    app.state.tasks.create(id, &serde_json::to_vec(task).unwrap(), &[("policy", &zip)]).unwrap();
+    id
+}
+
+async fn claimed(worker: &HandWorker<'_>) -> Option<(String, Value)> {
+    let answer = worker.post("/tasks/claim", &json!({ "wait_s": 0 })).await;
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    let task = &answer.body["task"];
+    Some((task["lease"].as_str()?.to_owned(), task["task"].clone()))
+}
+
+#[tokio::test]
+async fn only_trusted_workers_with_the_runtime_get_a_task_and_only_its_holder_answers() {
+    let app = TestApp::new();
+    let admin = app.key("ops", "read,verify,admin").await;
+    let untrusted = HandWorker::new(&app, "untrusted", &admin).await;
+    let (first, second) =
+        (HandWorker::trusted(&app, "first", &admin).await, HandWorker::trusted(&app, "second", &admin).await);
+    let (other, id) = (queue(&app, 1, &preflight([1; 32])), queue(&app, 2, &preflight([0xba; 32])));
+    assert!(claimed(&untrusted).await.is_none());
+    let (lease, task) = claimed(&first).await.unwrap();
+    assert_eq!((&task["kind"], &task["policy_name"]), (&json!("preflight"), &json!("a policy")));
+    assert!(claimed(&second).await.is_none(), "it is taken, and nobody has the runtime of the other");
+    assert_eq!(app.state.tasks.state(other).unwrap(), TaskState::Queued);
+
+    for (worker, path) in [(&second, "policy"), (&second, "scenario"), (&untrusted, "policy")] {
+        assert_eq!(worker.send("GET", &format!("/tasks/{lease}/{path}"), "").await.status, 403, "{path}");
+    }
+    assert_eq!(first.send("GET", &format!("/tasks/{lease}/policy"), "").await.headers["content-length"], "3");
+    assert_eq!(first.send("GET", &format!("/tasks/{lease}/server"), "").await.status, 404);
+    let foreign = format!("/tasks/{lease}/models/{}", Sha256Digest::of("another account's model"));
+    assert_eq!(first.send("GET", &foreign, "").await.status, 404, "a model that it does not declare");
+    let beat = first.post("/beat", &json!({ "leases": [lease], "progress": [] })).await;
+    assert_eq!(beat.body["lost"], json!([]));
+    assert_eq!(second.post("/beat", &json!({ "leases": [lease], "progress": [] })).await.status, 403);
+
+    assert_eq!(first.post(&format!("/tasks/{lease}/return"), &json!(null)).await.status, 204);
+    let (again, _) = claimed(&second).await.unwrap();
+    let answer = json!({ "outcome": "refused", "message": "m" });
+    assert_eq!(first.post(&format!("/tasks/{lease}/answer"), &answer).await.status, 409, "it was given back");
+    assert_eq!(second.post(&format!("/tasks/{again}/answer"), &json!({ "outcome": "x" })).await.status, 400);
+    assert_eq!(second.post(&format!("/tasks/{again}/answer"), &answer).await.status, 204);
+    let TaskState::Done(text) = app.state.tasks.state(id).unwrap() else { panic!("it is not answered") };
+    assert_eq!(serde_json::from_slice::<Value>(&text).unwrap(), answer);
+    let beat = second.post("/beat", &json!({ "leases": [again], "progress": [] })).await;
+    assert_eq!(beat.body["lost"], json!([again]), "nothing is left to do");
+}

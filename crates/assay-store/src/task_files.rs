@@ -1,0 +1,317 @@
+//! Tasks that a client of some server waits for and that a worker on another host does: a folder each, in the data
+//! folder, which all servers of a site share.
+//!
+//! A task lives as long as the request that made it. Its state is the name of one file in its folder, which is changed
+//! by renaming it: `queued-N`, `leased-N` and `done-N`, where N counts claims. So a claim that was lost can change
+//! nothing.
+
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use uuid::Uuid;
+
+/// Name of the request's file.
+const REQUEST: &str = "request.json";
+/// Maximum number of tasks that a look for work returns.
+const MAX_QUEUED: usize = 64;
+
+/// The tasks.
+#[derive(Debug, Clone)]
+pub struct TaskFiles {
+    root: PathBuf,
+}
+
+/// The right to answer a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TaskFence {
+    /// The task.
+    pub id: Uuid,
+    /// Number of this claim, from 1.
+    pub attempt: u32,
+}
+
+/// The state of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskState {
+    /// It waits for a worker.
+    Queued,
+    /// A worker has it.
+    Leased {
+        /// The claim.
+        fence: TaskFence,
+        /// Time of the last renewal, by the clock of the file system.
+        renewed: SystemTime,
+    },
+    /// It is answered.
+    Done(Vec<u8>),
+    /// It was removed.
+    Gone,
+}
+
+impl TaskFiles {
+    /// Name of the folder in the data folder.
+    pub const FOLDER: &str = "tasks";
+
+    /// Opens the tasks in the folder `root`, which is created.
+    ///
+    /// # Errors
+    /// The folder cannot be created.
+    pub fn folder(root: &Path) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(root)?;
+        Ok(Self { root: root.to_owned() })
+    }
+
+    /// Removes the tasks of killed servers. To be called by a server that has the data folder for itself.
+    ///
+    /// # Errors
+    /// A folder cannot be removed.
+    pub fn sweep(&self) -> io::Result<()> {
+        fs::read_dir(&self.root)?.try_for_each(|entry| fs::remove_dir_all(entry?.path()))
+    }
+
+    /// Queues a task. Its inputs, files or folders, are linked, or copied where that is not possible.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn create(&self, id: Uuid, request: &[u8], inputs: &[(&str, &Path)]) -> io::Result<()> {
+        let fresh = self.root.join(format!(".{id}"));
+        let written = (|| {
+            DirBuilder::new().mode(0o700).create(&fresh)?;
+            fs::write(fresh.join(REQUEST), request)?;
+            for (name, path) in inputs {
+                add(path, &fresh.join(name))?;
+            }
+            File::create(fresh.join("queued-0"))?;
+            fs::rename(&fresh, self.root.join(id.to_string()))
+        })();
+        if written.is_err() {
+            drop(fs::remove_dir_all(&fresh));
+        }
+        written
+    }
+
+    /// Lists the tasks that wait for a worker, the oldest first.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn queued(&self) -> io::Result<Vec<Uuid>> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.root)? {
+            let name = entry?.file_name();
+            let Some(id) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
+            if self.state_file(id)?.is_some_and(|(state, _)| state == "queued") {
+                found.push(id);
+            }
+        }
+        found.sort_unstable();
+        found.truncate(MAX_QUEUED);
+        Ok(found)
+    }
+
+    /// Returns a task's request; `None` if it was removed.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn request(&self, id: Uuid) -> io::Result<Option<Vec<u8>>> {
+        present(fs::read(self.path(id).join(REQUEST)))
+    }
+
+    /// Claims a task; `None` if it does not wait any more.
+    ///
+    /// # Errors
+    /// A file cannot be renamed.
+    pub fn claim(&self, id: Uuid) -> io::Result<Option<TaskFence>> {
+        let Some((_, before)) = self.state_file(id)?.filter(|(state, _)| state == "queued") else { return Ok(None) };
+        let fence = TaskFence { id, attempt: before.saturating_add(1) };
+        let path = self.path(id);
+        // Otherwise its age would be that of the task.
+        let renamed = fs::rename(path.join(format!("queued-{before}")), path.join(lease_name(fence)));
+        Ok(present(renamed)?.map(|()| fence).filter(|fence| self.renew(*fence, SystemTime::UNIX_EPOCH).is_ok()))
+    }
+
+    /// Returns true if the claim is still valid.
+    #[must_use]
+    pub fn holds(&self, fence: TaskFence) -> bool {
+        self.path(fence.id).join(lease_name(fence)).is_file()
+    }
+
+    /// Renews a claim at `now`. Returns false if it is lost.
+    ///
+    /// # Errors
+    /// The file cannot be changed.
+    pub fn renew(&self, fence: TaskFence, now: SystemTime) -> io::Result<bool> {
+        let file = present(File::options().append(true).open(self.path(fence.id).join(lease_name(fence))))?;
+        file.map_or(Ok(false), |file| file.set_modified(now).map(|()| true))
+    }
+
+    /// Queues a task again. Returns false if the claim is lost.
+    ///
+    /// # Errors
+    /// A file cannot be renamed.
+    pub fn give_back(&self, fence: TaskFence) -> io::Result<bool> {
+        let path = self.path(fence.id);
+        let renamed = fs::rename(path.join(lease_name(fence)), path.join(format!("queued-{}", fence.attempt)));
+        Ok(present(renamed)?.is_some())
+    }
+
+    /// Answers a task. Returns false if the claim is lost.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn finish(&self, fence: TaskFence, answer: &[u8]) -> io::Result<bool> {
+        if !self.holds(fence) {
+            return Ok(false);
+        }
+        let path = self.path(fence.id);
+        let text = path.join(format!("answer-{}", fence.attempt));
+        if present(fs::write(&text, answer))?.is_none() {
+            return Ok(false);
+        }
+        let renamed = fs::rename(path.join(lease_name(fence)), path.join(format!("done-{}", fence.attempt)));
+        Ok(present(renamed)?.is_some())
+    }
+
+    /// Returns the state of a task.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn state(&self, id: Uuid) -> io::Result<TaskState> {
+        let Some((state, attempt)) = self.state_file(id)? else { return Ok(TaskState::Gone) };
+        let path = self.path(id);
+        Ok(match state.as_str() {
+            "leased" => {
+                let fence = TaskFence { id, attempt };
+                match present(fs::metadata(path.join(lease_name(fence))).and_then(|about| about.modified()))? {
+                    Some(renewed) => TaskState::Leased { fence, renewed },
+                    // It has just changed.
+                    None => TaskState::Queued,
+                }
+            }
+            "done" => {
+                present(fs::read(path.join(format!("answer-{attempt}"))))?.map_or(TaskState::Gone, TaskState::Done)
+            }
+            _ => TaskState::Queued,
+        })
+    }
+
+    /// Returns the path of an input, which need not exist.
+    #[must_use]
+    pub fn input(&self, id: Uuid, name: &str) -> PathBuf {
+        self.path(id).join(name)
+    }
+
+    /// Removes a task.
+    ///
+    /// # Errors
+    /// A file cannot be removed.
+    pub fn remove(&self, id: Uuid) -> io::Result<()> {
+        present(fs::remove_dir_all(self.path(id))).map(drop)
+    }
+
+    fn path(&self, id: Uuid) -> PathBuf {
+        self.root.join(id.to_string())
+    }
+
+    /// Returns state and number of the file that is the task's state.
+    fn state_file(&self, id: Uuid) -> io::Result<Option<(String, u32)>> {
+        let Some(entries) = present(fs::read_dir(self.path(id)))? else { return Ok(None) };
+        for entry in entries {
+            let name = entry?.file_name();
+            if let Some(found) = parse(&name) {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn lease_name(fence: TaskFence) -> String {
+    format!("leased-{}", fence.attempt)
+}
+
+/// Parses the name of a file that is a task's state.
+fn parse(name: &OsStr) -> Option<(String, u32)> {
+    let (state, number) = name.to_str()?.split_once('-')?;
+    let is_state = ["queued", "leased", "done"].contains(&state);
+    is_state.then(|| Some((state.to_owned(), number.parse().ok()?))).flatten()
+}
+
+/// Links or copies a file or a folder.
+fn add(from: &Path, to: &Path) -> io::Result<()> {
+    if from.is_dir() {
+        DirBuilder::new().recursive(true).mode(0o700).create(to)?;
+        return fs::read_dir(from)?.try_for_each(|entry| {
+            let entry = entry?;
+            add(&entry.path(), &to.join(entry.file_name()))
+        });
+    }
+    if let Some(parent) = to.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+    }
+    match fs::hard_link(from, to) {
+        Err(_) => fs::copy(from, to).map(drop),
+        linked => linked,
+    }
+}
+
+/// Returns `None` if there is no such file.
+fn present<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn task(number: u128) -> Uuid {
+        Uuid::from_u128(number)
+    }
+
+    #[test]
+    fn a_task_is_claimed_once_and_a_lost_claim_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let tasks = TaskFiles::folder(&folder.path().join("tasks")).unwrap();
+        let input = folder.path().join("input");
+        fs::write(&input, "zip").unwrap();
+        tasks.create(task(2), b"second", &[]).unwrap();
+        tasks.create(task(1), b"first", &[("policy", &input)]).unwrap();
+        assert_eq!(tasks.queued().unwrap(), [task(1), task(2)]);
+        assert_eq!(tasks.request(task(1)).unwrap().unwrap(), b"first");
+        assert_eq!(fs::read(tasks.input(task(1), "policy")).unwrap(), b"zip");
+
+        let lost = tasks.claim(task(1)).unwrap().unwrap();
+        assert_eq!((tasks.claim(task(1)).unwrap(), tasks.queued().unwrap()), (None, vec![task(2)]));
+        assert!(tasks.renew(lost, SystemTime::UNIX_EPOCH).unwrap() && tasks.holds(lost));
+        assert!(tasks.give_back(lost).unwrap());
+        let fence = tasks.claim(task(1)).unwrap().unwrap();
+        assert_eq!(fence.attempt, 2);
+        for stale in [
+            tasks.renew(lost, SystemTime::UNIX_EPOCH),
+            tasks.give_back(lost),
+            tasks.finish(lost, b"late"),
+            Ok(tasks.holds(lost)),
+        ] {
+            assert!(!stale.unwrap());
+        }
+        assert!(matches!(tasks.state(task(1)).unwrap(), TaskState::Leased { fence: held, .. } if held == fence));
+        assert!(tasks.finish(fence, b"answer").unwrap());
+        assert_eq!(tasks.state(task(1)).unwrap(), TaskState::Done(b"answer".to_vec()));
+        assert!(!tasks.finish(fence, b"again").unwrap(), "once");
+
+        tasks.remove(task(1)).unwrap();
+        assert_eq!(tasks.state(task(1)).unwrap(), TaskState::Gone);
+        assert!(!tasks.holds(fence) && tasks.claim(task(1)).unwrap().is_none());
+        tasks.sweep().unwrap();
+        assert_eq!(tasks.state(task(2)).unwrap(), TaskState::Gone);
+    }
+}

@@ -1,0 +1,139 @@
+//! Replays, preflights and checks of scenarios of a server without lanes: workers that the operator trusts do them,
+//! while the request of the client waits.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use assay_api::{OsEntropy, WorkerFleet};
+use assay_model::{Clock, Entropy, SystemClock, TaskAnswer, WORKER_LEASE_S, WorkerTask};
+use assay_store::{TaskFence, TaskFiles, TaskState};
+use assay_worker::Cancel;
+use uuid::Uuid;
+
+/// Interval at which the state of a task is read.
+const TICK: Duration = Duration::from_millis(50);
+
+/// The message for a client whose task no worker may do.
+const NO_WORKER: &str = "this server has no lanes, and no worker that the operator trusts and that has the policy's runtime \
+                         is connected; ask the operator to start one (assay workers create NAME --trusted)";
+
+/// Gives tasks to workers on other hosts.
+#[derive(Debug, Clone)]
+pub(crate) struct WorkerTasks {
+    pub(super) tasks: TaskFiles,
+    pub(super) fleet: WorkerFleet,
+}
+
+/// The reason why a task has no answer.
+#[derive(Debug)]
+pub(super) enum NoAnswer {
+    /// For the client: no worker can do it, or none did in time.
+    Unavailable(String),
+    /// The client is gone, or the service stops.
+    Cancelled,
+    /// The worker failed.
+    Broken(String),
+    /// A file of the task cannot be read or written.
+    Io(io::Error),
+}
+
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unavailable(message) => f.write_str(message),
+            Self::Cancelled => f.write_str("cancelled"),
+            Self::Broken(message) => write!(f, "a worker failed: {message}"),
+            Self::Io(_) => f.write_str("could not read or write the files of a task"),
+        }
+    }
+}
+
+impl Error for NoAnswer {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Io(error) => Some(error),
+            Self::Unavailable(_) | Self::Cancelled | Self::Broken(_) => None,
+        }
+    }
+}
+
+impl From<io::Error> for NoAnswer {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Removes a task when dropped; its worker stops at its next renewal.
+struct RemovedOnDrop<'a>(&'a TaskFiles, Uuid);
+
+impl Drop for RemovedOnDrop<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = self.0.remove(self.1) {
+            tracing::warn!(%error, task.id = %self.1, "could not remove a task");
+        }
+    }
+}
+
+impl WorkerTasks {
+    /// Lets a worker do a task, and waits for its answer. A worker that dies is replaced.
+    ///
+    /// # Errors
+    /// [`NoAnswer`].
+    pub(super) fn run(
+        &self,
+        task: &WorkerTask,
+        inputs: &[(&str, &Path)],
+        limit: Duration,
+        cancel: &Cancel,
+    ) -> Result<TaskAnswer, NoAnswer> {
+        if !self.fleet.can_do(task) {
+            return Err(NoAnswer::Unavailable(NO_WORKER.to_owned()));
+        }
+        let (id, until) = (new_id(), Instant::now() + limit);
+        let request = serde_json::to_vec(task).map_err(io::Error::other)?;
+        self.tasks.create(id, &request, inputs)?;
+        let _removed = RemovedOnDrop(&self.tasks, id);
+        let mut lease: Option<(TaskFence, SystemTime, Instant)> = None;
+        loop {
+            match self.tasks.state(id)? {
+                TaskState::Done(text) => {
+                    return match serde_json::from_slice(&text).map_err(io::Error::other)? {
+                        TaskAnswer::Broken { message } => Err(NoAnswer::Broken(message)),
+                        answer => Ok(answer),
+                    };
+                }
+                TaskState::Leased { fence, renewed } => match lease {
+                    Some((held, at, seen)) if (held, at) == (fence, renewed) => {
+                        // By this clock, which need not agree with others.
+                        if seen.elapsed() > Duration::from_secs(WORKER_LEASE_S.into()) {
+                            tracing::warn!(task.id = %id, "a worker is gone: its task is queued again");
+                            self.tasks.give_back(fence)?;
+                        }
+                    }
+                    _ => lease = Some((fence, renewed, Instant::now())),
+                },
+                TaskState::Queued => {}
+                TaskState::Gone => return Err(NoAnswer::Cancelled),
+            }
+            if cancel.is_cancelled() {
+                return Err(NoAnswer::Cancelled);
+            }
+            if Instant::now() > until {
+                let message = format!("no worker finished this within {} s; try again later", limit.as_secs());
+                return Err(NoAnswer::Unavailable(message));
+            }
+            thread::sleep(TICK);
+        }
+    }
+}
+
+fn new_id() -> Uuid {
+    let mut random = [0; 10];
+    OsEntropy.fill(&mut random);
+    let millis = u64::try_from(SystemClock.now().as_millisecond()).unwrap_or(0);
+    uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
+}
