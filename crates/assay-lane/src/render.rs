@@ -62,7 +62,8 @@ fn images(places: &Places, job: &RenderJob, trace: &Trace) -> Result<Rendered, E
     Ok(Rendered { images_dropped, cameras_dropped })
 }
 
-/// Writes the video, the clip, and the still if there is room for it; returns false if the images exceed the size limit.
+/// Writes the video, the clip, and the still if there is room for it; returns false if the images exceed the size
+/// limit.
 fn pictures(
     places: &Places,
     world: &CompiledScenario,
@@ -126,8 +127,8 @@ fn log(world: &CompiledScenario, job: &RenderJob, trace: &Trace, folder: &Path) 
     Ok(log.finish()?)
 }
 
-/// Replays the episode and writes its images into `folder`. Returns their size in bytes, or `None` as soon as they exceed
-/// the size limit.
+/// Replays the episode and writes its images into `folder`. Returns their size in bytes, or `None` as soon as they
+/// exceed the size limit.
 fn draw(
     world: &CompiledScenario,
     framing: Framing,

@@ -342,8 +342,8 @@ impl EpisodeResult {
         self.evidence.iter().any(|file| file.name == name)
     }
 
-    /// Returns the gravest of the violated clauses, critical ones first, then by the margin as a share of the scale, and
-    /// the time of its smallest margin in s.
+    /// Returns the gravest of the violated clauses, critical ones first, then by the margin as a share of the scale,
+    /// and the time of its smallest margin in s.
     #[must_use]
     pub fn worst_moment(&self) -> Option<(&ClauseResult, f64)> {
         let violated = self.clauses.iter().filter(|clause| clause.status == ClauseStatus::Violated);

@@ -1,6 +1,6 @@
-//! Measures the CPU time to draw frames of a video. For `bench/`: writes the model with its visual settings (`model.mjb`) and,
-//! for each frame, the state and the camera (`frames.bin`) into a folder, so that another renderer can draw the same
-//! frames, and prints the mean CPU time of a frame in ms.
+//! Measures the CPU time to draw frames of a video. For `bench/`: writes the model with its visual settings
+//! (`model.mjb`) and, for each frame, the state and the camera (`frames.bin`) into a folder, so that another renderer
+//! can draw the same frames, and prints the mean CPU time of a frame in ms.
 //!
 //! `pictures SCENARIO WIDTH HEIGHT FRAMES FOLDER`
 #![expect(clippy::print_stdout, reason = "its output is the measurement")]

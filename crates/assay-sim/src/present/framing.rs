@@ -11,8 +11,8 @@ use crate::{RenderError, Simulation, handle};
 const FOLLOWED_RADII: f64 = 5.0;
 /// Greatest distance of a followed robot from where it should be, as a share of half the picture's height.
 const LEASH: f64 = 0.18;
-/// Greatest distance of that place from the middle, away from the goal, as a share of half the picture: the way ahead is
-/// seen.
+/// Greatest distance of that place from the middle, away from the goal, as a share of half the picture: the way ahead
+/// is seen.
 const LEAD: f64 = 0.3;
 /// Time constant in s with which a following camera comes to rest.
 const SETTLES_S: f64 = 0.4;
@@ -129,8 +129,8 @@ impl Framing {
         camera
     }
 
-    /// Returns the camera for the current state, for other renderers: the position that it looks at and its distance from
-    /// there (m), azimuth, elevation and vertical angle of view (degrees). `None` if there is nothing to frame.
+    /// Returns the camera for the current state, for other renderers: the position that it looks at and its distance
+    /// from there (m), azimuth, elevation and vertical angle of view (degrees). `None` if there is nothing to frame.
     #[must_use]
     pub fn pose(&mut self, simulation: &Simulation) -> Option<[f64; 7]> {
         let ([x, y, z], distance) = self.place(simulation)?;

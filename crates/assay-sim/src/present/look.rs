@@ -40,13 +40,13 @@ const LIGHT: f32 = 0.9;
 const MIN_SATURATION: f32 = 0.5;
 /// Greatest share of blue in a green: more looks cyan.
 const MAX_BLUE_OF_GREEN: f32 = 0.42;
-/// Far clipping plane, in sides of the area with shadows. `MuJoCo` moves shadows away from surfaces by a share of it. With
-/// less, surfaces are covered with dots of their own shadow; with four times as much, near surfaces flicker.
+/// Far clipping plane, in sides of the area with shadows. `MuJoCo` moves shadows away from surfaces by a share of it.
+/// With less, surfaces are covered with dots of their own shadow; with four times as much, near surfaces flicker.
 const FAR_SIDES: f32 = 1200.0;
 /// Least near clipping plane in m: no camera is nearer to anything.
 const NEAR_M: f32 = 0.1;
-/// Factor for the radius of a robot's cylinders that are for the eye only. Their ends would stick out as dotted lines of
-/// the facets of capsules with the same radius.
+/// Factor for the radius of a robot's cylinders that are for the eye only. Their ends would stick out as dotted lines
+/// of the facets of capsules with the same radius.
 const CYLINDERS: f64 = 0.99;
 
 /// Prepares a model for pictures of `width` x `height` pixels. Only what is seen changes.

@@ -15,9 +15,10 @@ const TROUSERS: (&str, [f32; 4]) = ("trousers", [0.17, 0.21, 0.30, 1.0]);
 const SHOES: (&str, [f32; 4]) = ("shoes", [0.10, 0.10, 0.11, 1.0]);
 
 /// A part: from, to (m, in the body's frame), radius (m), and its material.
-type Part = ([f64; 3], [f64; 3], f64, (&'static str, [f32; 4]));
+type PersonPart = ([f64; 3], [f64; 3], f64, (&'static str, [f32; 4]));
 
-/// Adds legs to a person who sits, down to the floor below. They are drawn only: they are in no collision and no signal.
+/// Adds legs to a person who sits, down to the floor below. They are drawn only: they are in no collision and no
+/// signal.
 pub(crate) fn complete(simulation: &Simulation, scene: &mut MjvScene) {
     let model = simulation.model();
     let Some(body) = model.name_to_id(MjtObjBase::mjOBJ_BODY, SITTING) else { return };
@@ -34,7 +35,7 @@ pub(crate) fn complete(simulation: &Simulation, scene: &mut MjvScene) {
 }
 
 /// Returns the parts of two legs that stand on the floor, at height `floor` below the body.
-fn legs(floor: f64) -> Vec<Part> {
+fn legs(floor: f64) -> Vec<PersonPart> {
     let leg = |side: f64| {
         let (hip, knee) = ([0.0, 0.085 * side, HIPS_M], [-0.40, 0.10 * side, HIPS_M + 0.01]);
         let (ankle, toes) = ([-0.37, 0.10 * side, floor + 0.08], [-0.50, 0.11 * side, floor + 0.035]);

@@ -23,8 +23,8 @@ fn brightness(rgb: &[u8]) -> Vec<i32> {
     rgb.as_chunks::<3>().0.iter().map(of).collect()
 }
 
-/// Removes dots: a pixel that is much darker than at least [`LONELY`] of its eight neighbours, as where a surface shadows
-/// itself, gets the colour of the brightest of the four beside it. RGB rows of `width` pixels.
+/// Removes dots: a pixel that is much darker than at least [`LONELY`] of its eight neighbours, as where a surface
+/// shadows itself, gets the colour of the brightest of the four beside it. RGB rows of `width` pixels.
 pub(crate) fn remove_dots(rgb: &mut [u8], width: usize) {
     let mut plane = brightness(rgb);
     without_dots(rgb, width, &mut plane);
