@@ -26,8 +26,8 @@ const MAX_ACCOUNTS: i64 = 64;
 const MAX_JOBS: usize = 16;
 
 /// The queued shards that a request admits: $1 is the kind, $2 the time, $4 to $8 are the worker's capabilities, $10
-/// the keys of excluded shards, $11 the worker's labels. The machine is looked up in a query of its own, since a join would hide the order of
-/// the index.
+/// the keys of excluded shards, $11 the worker's labels. The machine is looked up in a query of its own, since a join
+/// would hide the order of the index.
 macro_rules! admitted {
     () => {
         "shards
