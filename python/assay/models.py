@@ -3429,7 +3429,8 @@ class VerifyForm:
     """
     labels: str | None
     """Labels that the job's workers must have, as `NAME=VALUE,NAME=VALUE`; see `GET /workers`. The server's own
-    lanes have none.
+    lanes have none. At most 8, with different names; each name and value 1 to 64 printable ASCII characters,
+    no space.
     """
     max_violation_probability: float | None
     """Violation probability to certify as an upper bound. Rejected if that needs more episodes than a job may

@@ -62,6 +62,14 @@ PICTURES = (
     ("scenario", "light", 1280),
 )
 MAX_PICTURE_BYTES = 60_000
+# Pictures of the gallery: every page in both themes and widths, side by side, of this height.
+GALLERY_HEIGHT = 400
+GALLERY = pathlib.Path("images", "pages")
+GALLERY_TEXT = """# Screenshots
+
+Every page of the service, in light and dark, at 1280 and at 390 pixels, as `tools/check-pages --pictures` wrote them. What a page
+shows is in [pages.md](pages.md).
+"""
 PROCESS_LIMIT_S = 120
 
 
@@ -146,3 +154,23 @@ def write_pictures(folder: pathlib.Path, target: pathlib.Path) -> None:
         subprocess.run(["ffmpeg", *options], check=True, timeout=PROCESS_LIMIT_S)
         size = picture.stat().st_size
         assert size <= MAX_PICTURE_BYTES, f"{picture.name} has {size} bytes"
+
+
+def write_gallery(folder: pathlib.Path, docs: pathlib.Path) -> None:
+    """Writes a picture of each page, and the text that shows all of them."""
+    (docs / GALLERY).mkdir(parents=True, exist_ok=True)
+    text = [GALLERY_TEXT]
+    for name in ("live", *PAGES):
+        sources = [folder / f"{name}-{theme}-{width}.png" for width in WIDTHS for theme in THEMES]
+        inputs = [part for source in sources for part in ("-i", source)]
+        scaled = [f"[{number}:v]scale=-2:{GALLERY_HEIGHT}[s{number}]" for number in range(len(sources))]
+        stacked = "".join(f"[s{number}]" for number in range(len(sources))) + f"hstack=inputs={len(sources)}"
+        picture = GALLERY / f"{name}.webp"
+        options = ["-filter_complex", ";".join([*scaled, stacked]), "-c:v", "libwebp", "-quality", "70", docs / picture]
+        command = ["ffmpeg", "-loglevel", "error", "-y", *inputs, *options]
+        subprocess.run(command, check=True, timeout=PROCESS_LIMIT_S)
+        size = (docs / picture).stat().st_size
+        assert size <= MAX_PICTURE_BYTES, f"{picture.name} has {size} bytes"
+        title = name.replace("-", " ").capitalize()
+        text.append(f"## {title}\n\n![The page: {title.lower()}]({picture})\n")
+    (docs / "screenshots.md").write_text("\n".join(text))

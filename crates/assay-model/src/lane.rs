@@ -191,6 +191,22 @@ impl RenderPart {
             Self::Video => "video",
         }
     }
+
+    /// Returns the names of its files, in their order; [`files::OPTIONAL`] ones may be missing.
+    #[must_use]
+    pub fn files(self) -> &'static [&'static str] {
+        match self {
+            Self::Log => &[files::LOG],
+            Self::Video => &files::PICTURED,
+        }
+    }
+
+    /// Returns true if files with these names are a whole part, in its order.
+    #[must_use]
+    pub fn is_made_of(self, names: &[&str]) -> bool {
+        let is_expected = |name: &&&str| names.contains(*name) || !files::OPTIONAL.contains(*name);
+        self.files().iter().filter(is_expected).eq(names)
+    }
 }
 
 /// Request to render files from a recorded episode.
@@ -322,4 +338,23 @@ pub struct StillsJob {
     pub width: u32,
     /// Height of a frame, in pixels.
     pub height: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RenderPart;
+
+    #[test]
+    fn a_part_is_whole_without_its_optional_files_only() {
+        let [clip, images, still, video] = RenderPart::Video.files() else { panic!("four files") };
+        for whole in
+            [&[*images, *video][..], &[clip, images, video], &[images, still, video], RenderPart::Video.files()]
+        {
+            assert!(RenderPart::Video.is_made_of(whole), "{whole:?}");
+        }
+        for other in [&[][..], &[*video], &[video, images], &[images, video, video], &[clip, still], &["log.mcap"]] {
+            assert!(!RenderPart::Video.is_made_of(other), "{other:?}");
+        }
+        assert!(RenderPart::Log.is_made_of(&["log.mcap"]) && !RenderPart::Log.is_made_of(&[]));
+    }
 }

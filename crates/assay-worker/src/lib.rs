@@ -41,8 +41,8 @@ pub use judging::Judging;
 pub use preflight::{PreflightJob, preflight};
 pub use remote_server::{CacheError, InputCache, RemoteWorker, RemoteWorkerOptions, ServerCallError, WorkerStop};
 pub use rendering::drawing::{
-    DrawEvents, DrawJob, DrawTools, RenderedFrom, RenderedPart, RenderingError, drawn_in, image_bytes, names_of,
-    render_parts, signed, undrawn,
+    DrawEvents, DrawJob, DrawTools, RenderedFrom, RenderedPart, RenderingError, drawn_in, image_bytes, render_parts,
+    signed, undrawn,
 };
 pub use rendering::video::{RendererError, check_rendering};
 pub use rendering::video_format::{InvalidVideoFormat, VideoFormat};

@@ -75,6 +75,9 @@ mod tests {
 
     use super::{IMAGES, SOURCES};
 
+    /// Pages that are too large: a megabyte of pictures of the pages, which whoever reads them has before them.
+    const LEFT_OUT: &[&str] = &["screenshots"];
+
     #[test]
     fn every_page_of_the_index_is_compiled_in() {
         let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
@@ -84,6 +87,7 @@ mod tests {
             let name = part.split(')').next().unwrap();
             named.extend(name.strip_suffix(".md").filter(|name| !name.contains('/')).map(str::to_owned));
         }
+        named.retain(|name| !LEFT_OUT.contains(&&**name));
         named.dedup();
         let known: Vec<_> = SOURCES.iter().map(|(name, _)| (*name).to_owned()).collect();
         assert_eq!(known, named, "add what is new to SOURCES, in the order of docs/index.md");

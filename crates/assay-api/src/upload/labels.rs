@@ -21,14 +21,14 @@ pub(super) fn read(form: &UploadForm) -> Result<BTreeMap<String, String>, ApiErr
     let is_part =
         |part: &str| (1..=MAX_LABEL_BYTES).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_graphic());
     let label = |label: &str| {
-        let (name, value) = label.trim().split_once('=')?;
+        let (name, value) = label.split_once('=')?;
         (is_part(name) && is_part(value)).then(|| (name.to_owned(), value.to_owned()))
     };
     let labels: Option<BTreeMap<_, _>> = text.split(',').map(label).collect();
     labels.filter(|labels| labels.len() <= MAX_LABELS && labels.len() == text.split(',').count()).ok_or_else(|| {
         let message = format!(
             "write NAME=VALUE,NAME=VALUE: at most {MAX_LABELS} labels with different names, each part of 1 to \
-             {MAX_LABEL_BYTES} printable ASCII characters"
+             {MAX_LABEL_BYTES} printable ASCII characters without spaces"
         );
         ApiError::invalid(PART, Some(text), message)
     })

@@ -99,6 +99,17 @@ async fn a_part_is_claimed_rendered_and_signed_under_the_workers_name() {
     assert_eq!(put(whole).await.status, 409, "once");
     let beat = worker.post("/beat", &json!({ "leases": [lease], "progress": [] })).await;
     assert_eq!(beat.body["lost"], json!([lease]));
+
+    // A video comes with its images, and may have a picture of its worst moment and a clip around it.
+    let (lease, render) = claimed(&worker).await.unwrap();
+    assert_eq!(render["part"], "video");
+    let put = async |body: String| worker.send("POST", &format!("/renders/{lease}/files"), body).await;
+    let [clip, images, still, video] = ["clip.mp4", "images.mcap", "still.png", "video.mp4"].map(|name| (name, name));
+    for wrong in [&[video][..], &[images], &[video, images], &[images, video, video], &[clip, still]] {
+        assert_eq!(put(body(wrong)).await.status, 400, "{wrong:?}");
+    }
+    assert_eq!(put(body(&[clip, images, still, video])).await.status, 204);
+    assert_eq!(app.state.records.renders(id).await.unwrap()[0].files.len(), 2 + 4 + 1, "and their statements");
 }
 
 #[tokio::test]

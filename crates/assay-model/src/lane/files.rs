@@ -24,8 +24,10 @@ pub const IMAGES: &str = "images.mcap";
 pub const STILL: &str = "still.png";
 /// The video around the worst moment of the gravest violation; only of an episode with one.
 pub const CLIP: &str = "clip.mp4";
-/// Everything that is rendered with the video, without the statement. Single files may be missing.
+/// Everything that is rendered with the video, without the statement.
 pub const PICTURED: [&str; 4] = [CLIP, IMAGES, STILL, VIDEO];
+/// Those of them that not every video has.
+pub const OPTIONAL: [&str; 2] = [CLIP, STILL];
 /// The signed statement about the video and the images.
 pub const VIDEO_STATEMENT: &str = "video.intoto.json";
 /// Number of frames rendered so far, written by a renderer as text.

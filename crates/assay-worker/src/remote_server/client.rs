@@ -16,7 +16,8 @@ use assay_store::Blobs;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use ureq::http::Response;
-use ureq::{Agent, AsSendBody, Body, SendBody};
+use ureq::typestate::WithBody;
+use ureq::{Agent, AsSendBody, Body, RequestBuilder, SendBody};
 
 use super::error::ServerCallError;
 
@@ -143,32 +144,33 @@ impl ProtocolClient {
         let takes_packed = self.takes_packed.load(Ordering::SeqCst);
         let packed = if takes_packed { Blobs::packed_form(file)? } else { None };
         self.patiently(PATIENCE_FOR_RESULTS, || match &packed {
-            Some(content) => self.put_body(path, (PACKED_EVIDENCE, content.len() as u64), &content[..]),
-            None => {
-                let source = File::open(file)?;
-                let length = source.metadata()?.len();
-                self.put_body(path, ("application/octet-stream", length), SendBody::from_owned_reader(source))
+            Some(content) => {
+                let request = self.agent.put(self.url(path));
+                self.send_body(request, (PACKED_EVIDENCE, content.len() as u64), &content[..])
             }
+            None => self.send_file(self.agent.put(self.url(path)), file),
         })
     }
 
     /// Posts the file at `file`; the answer is empty. Tries again for a temporary reason.
     pub(super) fn post_file(&self, path: &str, file: &Path) -> Result<(), ServerCallError> {
-        self.patiently(PATIENCE_FOR_RESULTS, || {
-            let source = File::open(file)?;
-            let length = source.metadata()?.len();
-            let request = self.agent.post(self.url(path)).header("authorization", self.bearer());
-            let request = request.header(GENERATION_HEADER, self.generation.load(Ordering::SeqCst).to_string());
-            let request =
-                request.header("content-type", "application/octet-stream").header("content-length", length.to_string());
-            let request = request.config().timeout_send_body(Some(SEND_LIMIT));
-            let request = request.timeout_recv_response(Some(ANSWER_LIMIT)).build();
-            self.answered(request.send(ureq::SendBody::from_owned_reader(source))).map(drop)
-        })
+        self.patiently(PATIENCE_FOR_RESULTS, || self.send_file(self.agent.post(self.url(path)), file))
     }
 
-    fn put_body(&self, path: &str, (kind, length): (&str, u64), body: impl AsSendBody) -> Result<(), ServerCallError> {
-        let request = self.agent.put(self.url(path)).header("authorization", self.bearer());
+    fn send_file(&self, request: RequestBuilder<WithBody>, file: &Path) -> Result<(), ServerCallError> {
+        let source = File::open(file)?;
+        let length = source.metadata()?.len();
+        self.send_body(request, ("application/octet-stream", length), SendBody::from_owned_reader(source))
+    }
+
+    /// Sends a request with a body of this content type and length; the answer is empty.
+    fn send_body(
+        &self,
+        request: RequestBuilder<WithBody>,
+        (kind, length): (&str, u64),
+        body: impl AsSendBody,
+    ) -> Result<(), ServerCallError> {
+        let request = request.header("authorization", self.bearer());
         let request = request.header(GENERATION_HEADER, self.generation.load(Ordering::SeqCst).to_string());
         let request = request.header("content-type", kind).header("content-length", length.to_string());
         let request = request.config().timeout_send_body(Some(SEND_LIMIT));

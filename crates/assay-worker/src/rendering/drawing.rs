@@ -130,15 +130,6 @@ pub fn image_bytes(result: &EpisodeResult, max_episode_bytes: u64, drawn_bytes: 
     max_episode_bytes.saturating_sub(used)
 }
 
-/// Returns the names of a part's files, which the renderer writes all or none of.
-#[must_use]
-pub fn names_of(part: RenderPart) -> &'static [&'static str] {
-    match part {
-        RenderPart::Log => &[files::LOG],
-        RenderPart::Video => &[files::IMAGES, files::VIDEO],
-    }
-}
-
 /// The origin of rendered files.
 #[derive(Debug, Clone, Copy)]
 pub struct RenderedFrom<'a> {
@@ -219,11 +210,7 @@ pub fn drawn_in(folder: &Path, episode: u32) -> std::io::Result<Vec<Artifact>> {
         if !place.join(statement_of(part)).is_file() {
             continue;
         }
-        let names: &[&str] = match part {
-            RenderPart::Log => &[files::LOG],
-            RenderPart::Video => &files::PICTURED,
-        };
-        for name in names.iter().chain([&statement_of(part)]).filter(|name| place.join(name).is_file()) {
+        for name in part.files().iter().chain([&statement_of(part)]).filter(|name| place.join(name).is_file()) {
             let file = artifact(&place, name)?;
             found.push(Artifact { name: format!("{inside}/{name}"), ..file });
         }

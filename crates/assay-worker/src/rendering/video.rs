@@ -197,11 +197,10 @@ pub(crate) fn render(
     let seen = seen.map(|why| format!("what the policy's cameras saw was left out: {}", clean(why)));
     let left_out = answer.images_dropped.as_ref().map(|why| format!("images were left out: {}", clean(why)));
     let names: &[&str] = match (part, &left_out) {
-        (RenderPart::Log, _) => &[files::LOG],
-        (RenderPart::Video, None) => &files::PICTURED,
         (RenderPart::Video, Some(_)) => &[],
+        _ => part.files(),
     };
-    let is_there = |name: &&&str| ![files::STILL, files::CLIP].contains(name) || inside.join(name).exists();
+    let is_there = |name: &&&str| !files::OPTIONAL.contains(*name) || inside.join(name).exists();
     let files = names.iter().filter(is_there).map(|name| evidence::take(inside, ".", name, recording.folder));
     Ok(RenderOutput { files: files.collect::<Result<_, _>>()?, notes: seen.into_iter().chain(left_out).collect() })
 }

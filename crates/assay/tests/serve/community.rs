@@ -64,12 +64,12 @@ fn names(folder: PathBuf) -> Vec<String> {
     fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// Returns the stored folders of the built-in scenarios and of their robots.
+/// Returns what is stored of the built-in scenarios: the folder of each, that of its robots, and its picture.
 fn installed(assay: &Assay) -> Vec<String> {
     let scenarios = names(home().join("scenarios")).iter().filter(|name| !name.ends_with(".toml")).count();
     wait_for("the versions that are installed", JOB_LIMIT, || {
         let kept = names(assay.path("data/scenarios"));
-        (kept.len() == 2 * scenarios && kept.iter().all(|name| !name.starts_with('.'))).then_some(kept)
+        (kept.len() == 3 * scenarios && kept.iter().all(|name| !name.starts_with('.'))).then_some(kept)
     })
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use assay_model::lane::{RenderPart, files};
+use assay_model::lane::RenderPart;
 use assay_model::{
     Artifact, JobId, MAX_RENDERED_HEAD_BYTES, RenderedFileList, Sha256Digest, Sha256Writer, episode_share,
     plain_complaint, sanitise,
@@ -74,14 +74,6 @@ async fn put(app: &App, job: JobId, files: &[Artifact], folder: &TempDir) -> Res
         app.blobs.put(job, file.sha256, &path).await.map_err(|error| blob_error(app, error))?;
     }
     if files.is_empty() { Ok(()) } else { app.blobs.settle(job).await.map_err(|error| blob_error(app, error)) }
-}
-
-/// Returns the names of a part's files.
-fn names(part: RenderPart) -> &'static [&'static str] {
-    match part {
-        RenderPart::Log => &[files::LOG],
-        RenderPart::Video => &[files::IMAGES, files::VIDEO],
-    }
 }
 
 /// Receives the list and the files into `folder`. All of a part's files arrive, or none.
@@ -200,8 +192,8 @@ fn listed(head: &[u8], part: RenderPart) -> Result<RenderedFileList, BodyFault> 
     let listed: RenderedFileList = serde_json::from_slice(head)
         .map_err(|error| BodyFault::Body(format!("the list of files: {}", plain_complaint(&error.to_string()))))?;
     let found: Vec<&str> = listed.files.iter().map(|file| file.name.as_str()).collect();
-    if (!found.is_empty() && found != names(part)) || listed.files.iter().any(|file| file.size_bytes == 0) {
-        return Err(BodyFault::Body(format!("the files of this part are {}", names(part).join(", "))));
+    if (!found.is_empty() && !part.is_made_of(&found)) || listed.files.iter().any(|file| file.size_bytes == 0) {
+        return Err(BodyFault::Body(format!("the files of this part are {}", part.files().join(", "))));
     }
     Ok(listed)
 }
