@@ -35,6 +35,8 @@ VALID = {
     "policy": ARCHIVE,
     # An episode that the job has: any number is well-formed.
     "episode": 0,
+    # A list of labels with different names.
+    "labels": "room=b2,rack=7",
 }
 # Which other id a call in so many gets: most generated ids name nothing, and nothing is learnt from the tenth 404.
 KNOWN_EVERY = 2
