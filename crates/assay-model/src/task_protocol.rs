@@ -120,6 +120,23 @@ impl WorkerTask {
         }
     }
 
+    /// Returns true if `answer` is one to this task, and does not contradict itself.
+    #[must_use]
+    pub fn accepts(&self, answer: &TaskAnswer) -> bool {
+        match (self, answer) {
+            (_, TaskAnswer::Refused { .. } | TaskAnswer::Broken { .. }) => true,
+            (Self::Replay { result, .. }, TaskAnswer::Replayed { trace_hash, comparison, .. }) => {
+                comparison.difference.is_some() || *trace_hash == result.trace_hash
+            }
+            (Self::Preflight { scenario, .. }, TaskAnswer::Tried { preflight }) => preflight.scenario == *scenario,
+            (
+                Self::Publication { .. },
+                TaskAnswer::Accepted { .. } | TaskAnswer::Rejected { .. } | TaskAnswer::Busy,
+            ) => true,
+            _ => false,
+        }
+    }
+
     /// Returns the digest of the scenario's version.
     #[must_use]
     pub fn scenario_digest(&self) -> Sha256Digest {

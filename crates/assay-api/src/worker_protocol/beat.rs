@@ -16,8 +16,6 @@ use crate::disk::disk_error;
 use crate::http::{ApiError, Json};
 use crate::state::App;
 
-/// Index that no episode has.
-const MAX_EPISODES: u32 = 100_000;
 /// Maximum number of leases of a worker.
 const MAX_LEASES: usize = 4096;
 
@@ -27,11 +25,10 @@ pub(super) async fn handle(
     request: Request,
 ) -> Result<Json<BeatAnswer>, ApiError> {
     let request: BeatRequest = receive::json(&app, request).await?;
-    let are_plausible = request.progress.iter().all(|running| running.episode < MAX_EPISODES);
-    if request.leases.len() > MAX_LEASES || request.progress.len() > MAX_LEASES || !are_plausible {
+    if request.leases.len() > MAX_LEASES || request.progress.len() > MAX_LEASES {
         return Err(ApiError::invalid("leases", None, format!("a worker has at most {MAX_LEASES} leases")));
     }
-    let (mut lost, mut jobs) = (Vec::new(), BTreeSet::new());
+    let (mut lost, mut held) = (Vec::new(), BTreeSet::new());
     // Each lease costs a write.
     let leases: BTreeSet<String> = request.leases.into_iter().collect();
     for lease in leases {
@@ -52,12 +49,18 @@ pub(super) async fn handle(
         }
         let named: Fence = fence(&app, &worker, &lease)?;
         match app.records.heartbeat(named, app.clock.now(), LEASE).await? {
-            Lease::Held => drop(jobs.insert(named.job_id)),
+            Lease::Held => {
+                if request.progress.iter().any(|running| running.job_id == named.job_id) {
+                    let claim = app.records.leased_shard(named).await?;
+                    let episodes = claim.map(|claim| claim.episodes).unwrap_or_default();
+                    held.extend(episodes.into_iter().map(|episode| (named.job_id, episode)));
+                }
+            }
             Lease::Lost => lost.push(lease),
         }
     }
     // Progress only of what it holds.
-    for running in request.progress.iter().filter(|running| jobs.contains(&running.job_id)) {
+    for running in request.progress.iter().filter(|running| held.contains(&(running.job_id, running.episode))) {
         let max_steps = running.max_steps.max(1);
         let progress = EpisodeProgress { episode: running.episode, step: running.step.min(max_steps), max_steps };
         app.live.report(running.job_id, progress);

@@ -52,7 +52,9 @@ async fn store(
 ) -> Result<(), ApiError> {
     let folder = app.blobs.incoming().map_err(|error| disk_error(app, &error))?;
     let path = folder.path().join(RECEIVED);
-    let is_packed = request.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == PACKED_EVIDENCE);
+    let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    let is_packed = kind.eq_ignore_ascii_case(PACKED_EVIDENCE);
     let received = receive::file(app, (&held.claim.account, limit), request.into_body(), &path).await?;
     if !is_packed && received != sha256 {
         let message = format!("the file's SHA-256 is {received}, not {sha256}");

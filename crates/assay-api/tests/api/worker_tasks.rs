@@ -60,12 +60,18 @@ async fn only_trusted_workers_with_the_runtime_get_a_task_and_only_its_holder_an
 
     assert_eq!(first.post(&format!("/tasks/{lease}/return"), &json!(null)).await.status, 204);
     let (again, _) = claimed(&second).await.unwrap();
-    let answer = json!({ "outcome": "refused", "message": "m" });
+    let answer = json!({ "outcome": "refused", "message": "m\n2026-11-26 ERROR forged" });
     assert_eq!(first.post(&format!("/tasks/{lease}/answer"), &answer).await.status, 409, "it was given back");
     assert_eq!(second.post(&format!("/tasks/{again}/answer"), &json!({ "outcome": "x" })).await.status, 400);
+    let other_kinds = [json!({ "outcome": "busy" }), json!({ "outcome": "accepted", "picture": null })];
+    for other in other_kinds {
+        assert_eq!(second.post(&format!("/tasks/{again}/answer"), &other).await.status, 422, "{other}");
+    }
     assert_eq!(second.post(&format!("/tasks/{again}/answer"), &answer).await.status, 204);
     let TaskState::Done(text) = app.state.tasks.state(id).unwrap() else { panic!("it is not answered") };
-    assert_eq!(serde_json::from_slice::<Value>(&text).unwrap(), answer);
+    let kept: Value = serde_json::from_slice(&text).unwrap();
+    assert_eq!(kept["outcome"], "refused");
+    assert!(!kept["message"].as_str().unwrap().contains('\n'), "a message is one line: {kept}");
     let beat = second.post("/beat", &json!({ "leases": [again], "progress": [] })).await;
     assert_eq!(beat.body["lost"], json!([again]), "nothing is left to do");
 }

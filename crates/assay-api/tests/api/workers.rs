@@ -236,8 +236,12 @@ async fn results_count_once_and_only_under_a_lease_that_is_held() {
     assert_eq!(worker.post(&format!("/leases/{lease}/notes"), &violation).await.status, 204);
     let foreign = json!({ "note": { "note": "replaced", "episode": 99, "reason": "lane_died", "evidence": "e" } });
     assert_eq!(worker.post(&format!("/leases/{lease}/notes"), &foreign).await.status, 400);
-    let beat = worker.post("/beat", &json!({ "leases": [lease], "progress": [] })).await;
+    let running = |episode: u32| json!({ "job_id": id, "episode": episode, "step": 3, "max_steps": 5 });
+    let progress = [running(episode), running(77), running(200_000)];
+    let beat = worker.post("/beat", &json!({ "leases": [lease], "progress": progress })).await;
     assert_eq!(beat.body, json!({ "lost": [], "drain": false }));
+    let known = app.state.live.running(id.parse().unwrap());
+    assert_eq!(known.iter().map(|running| running.episode).collect::<Vec<_>>(), [episode], "only of what it holds");
     let stray = worker.result(&lease, &failed(77)).await;
     assert_eq!(stray.body["outcomes"][0]["outcome"], "fenced", "{}", stray.body);
 

@@ -1,6 +1,6 @@
 //! `POST /worker/v1/tasks/{lease}/answer` and `/return`: the end of a worker's work on a task.
 
-use assay_model::TaskAnswer;
+use assay_model::{TaskAnswer, sanitise};
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 
@@ -8,11 +8,23 @@ use super::super::lease::lost;
 use super::super::receive;
 use super::lease::HeldTask;
 use crate::disk::disk_error;
-use crate::http::ApiError;
+use crate::http::{ApiError, ErrorCode};
 use crate::state::App;
+
+/// Maximum length of a message, in bytes.
+const MAX_MESSAGE_BYTES: usize = 2048;
 
 pub(super) async fn handle(State(app): State<App>, held: HeldTask, request: Request) -> Result<StatusCode, ApiError> {
     let answer: TaskAnswer = receive::json(&app, request).await?;
+    if !held.task.accepts(&answer) {
+        let message = "this is no answer to this task, or contradicts itself";
+        return Err(ApiError::new(ErrorCode::Unprocessable, message));
+    }
+    let answer = match answer {
+        TaskAnswer::Broken { message } => TaskAnswer::Broken { message: sanitise(&message, MAX_MESSAGE_BYTES) },
+        TaskAnswer::Refused { message } => TaskAnswer::Refused { message: sanitise(&message, MAX_MESSAGE_BYTES) },
+        other => other,
+    };
     let text = serde_json::to_vec(&answer).map_err(|error| ApiError::internal("the answer to a task", &error))?;
     tracing::info!(task.id = %held.fence.id, worker = %held.worker.name, "task answered");
     match app.tasks.finish(held.fence, &text).map_err(|error| disk_error(&app, &error))? {
