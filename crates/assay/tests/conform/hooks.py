@@ -35,8 +35,6 @@ VALID = {
     "policy": ARCHIVE,
     # An episode that the job has: any number is well-formed.
     "episode": 0,
-    # A list of labels with different names.
-    "labels": "room=b2,rack=7",
 }
 # Which other id a call in so many gets: most generated ids name nothing, and nothing is learnt from the tenth 404.
 KNOWN_EVERY = 2
@@ -53,6 +51,9 @@ def before_load_schema(context, document):
             continue
         for name in {"scenario", "scenario_id"} & set(fields):
             fields[name] = {"type": "string", "enum": FACTS["scenarios"]}
+        # Schemathesis 4.32 fails ("Unsupported type: 'Binary'") at what it makes of this form with one more part. Labels have
+        # tests of their own, since no schema can say that their names must differ.
+        fields.pop("labels", None)
         if "num_episodes" in fields:
             fields["num_episodes"]["maximum"] = 2  # as the service is set
 
