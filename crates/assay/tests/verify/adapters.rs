@@ -193,8 +193,8 @@ fn weights_in_another_file_of_the_policy_are_found() {
 #[test]
 fn the_budget_of_a_chunk_is_that_of_its_steps() {
     let assay = assay();
-    // A product of two matrices of half a million numbers, which depends on the state: about twenty milliseconds.
-    let model = OnnxModel::default().input("state", &[1, 4]).integers("side", &[700, 700]);
+    // A product of two matrices of a million numbers, which depends on the state: ten to eighty milliseconds.
+    let model = OnnxModel::default().input("state", &[1, 4]).integers("side", &[1100, 1100]);
     let model = model.node("ReduceSum", &["state"], "sum").node("ConstantOfShape", &["side"], "zeros");
     let model = model.node("Add", &["zeros", "sum"], "full").node("MatMul", &["full", "full"], "product");
     let model = model.node("ReduceSum", &["product"], "total").constant("none", &[1], &[0.0]);

@@ -21,8 +21,8 @@ pub(super) async fn handle(State(app): State<App>, held: HeldTask, request: Requ
         return Err(ApiError::new(ErrorCode::Unprocessable, message));
     }
     let answer = match answer {
-        TaskAnswer::Broken { message } => TaskAnswer::Broken { message: sanitise(&message, MAX_MESSAGE_BYTES) },
-        TaskAnswer::Refused { message } => TaskAnswer::Refused { message: sanitise(&message, MAX_MESSAGE_BYTES) },
+        TaskAnswer::Broken { message } => TaskAnswer::Broken { message: one_line(&message) },
+        TaskAnswer::Refused { message } => TaskAnswer::Refused { message: one_line(&message) },
         other => other,
     };
     let text = serde_json::to_vec(&answer).map_err(|error| ApiError::internal("the answer to a task", &error))?;
@@ -39,4 +39,9 @@ pub(super) async fn give_back(State(app): State<App>, held: HeldTask) -> Result<
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(lost()),
     }
+}
+
+/// Returns a message as the log and clients may have it.
+fn one_line(message: &str) -> String {
+    sanitise(message, MAX_MESSAGE_BYTES).split_whitespace().collect::<Vec<_>>().join(" ")
 }
