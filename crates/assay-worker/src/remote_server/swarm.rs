@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use assay_model::{Assignment, EpisodeResult, RegisterAnswer, RegisterRequest, Secret, Sha256Digest};
-use assay_store::{RecordOutcome, ScenarioFiles, ShardKind};
+use assay_store::{Blobs, RecordOutcome, ScenarioFiles, ShardKind};
 use assay_testkit::{Assay, Client, PassingRequest, Postgres, Server, TamperingProxy, example, wait_for, zip_folder};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -78,9 +78,13 @@ impl Canned {
             serde_json::from_value(json(request)["results"][0]["result"].take()).unwrap()
         };
         let file = |request: &PassingRequest| {
-            let (digest, path) =
-                (Sha256Digest::of(&request.body), folder.path().join(Sha256Digest::of(&request.body).to_string()));
+            let digest: Sha256Digest = request.path.rsplit('/').next().unwrap().parse().unwrap();
+            let path = folder.path().join(digest.to_string());
             fs::write(&path, &request.body).unwrap();
+            // Most files were sent packed.
+            if let Ok(unpacked) = Blobs::unpack_file(&path) {
+                fs::write(&path, unpacked).unwrap();
+            }
             (digest, path)
         };
         Self {
