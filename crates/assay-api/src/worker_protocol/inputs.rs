@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path as FilePath, PathBuf};
 
-use assay_model::{ScenarioFile, ScenarioListing, ServerCall, Sha256Digest};
+use assay_model::{AccountId, DeclaredModel, ScenarioFile, ScenarioListing, ServerCall, Sha256Digest};
 use assay_store::{ArchiveFileError, ModelFileError, PolicyServerAccess};
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -47,12 +47,17 @@ pub(super) async fn model(
     let wanted = digest(&values)?;
     let declared = held.claim.header.models.iter().find(|model| model.sha256 == wanted);
     let declared = declared.ok_or_else(|| ApiError::not_found("model in this job"))?.clone();
-    let (files, account) = (app.model_files.clone(), held.claim.account);
+    send_model(&app, held.claim.account, declared).await
+}
+
+/// Sends a model of `account`.
+pub(super) async fn send_model(app: &App, account: AccountId, declared: DeclaredModel) -> Result<Response, ApiError> {
+    let files = app.model_files.clone();
     let found = tokio::task::spawn_blocking(move || files.resolve(&account, &[declared])).await;
     let found = found.map_err(|e| ApiError::internal("looking for a model panicked", &e))?;
     match found {
         Ok(files) => match files.first() {
-            Some(file) => send(&app, &file.host).await,
+            Some(file) => send(app, &file.host).await,
             None => Err(ApiError::not_found("model")),
         },
         Err(ModelFileError::Missing(_)) => Err(missing("the model")),

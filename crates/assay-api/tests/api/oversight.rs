@@ -1,5 +1,5 @@
-//! What operators see: accounts with their caps, servers with their lanes, storage with its retention. Operations of the
-//! API and their pages.
+//! The operations and pages for operators: accounts with their caps, servers with their lanes, storage with its
+//! retention.
 
 use std::io::Write;
 

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use assay_model::{AssignedPolicy, ScenarioFile, ScenarioListing, ServerCall};
-use assay_store::ModelFileError;
 use axum::extract::{Path, State};
 use axum::response::Response;
 
-use super::super::inputs::{digest, files_in, missing, scenario_files, send};
+use super::super::inputs::{digest, files_in, scenario_files, send, send_model};
 use super::lease::HeldTask;
 use crate::disk::disk_error;
 use crate::http::{ApiError, Json};
@@ -43,17 +42,7 @@ pub(super) async fn model(
     };
     let declared = models.iter().find(|model| model.sha256 == wanted);
     let declared = declared.ok_or_else(|| ApiError::not_found("model in this task"))?.clone();
-    let (files, account) = (app.model_files.clone(), held.task.account().clone());
-    let found = tokio::task::spawn_blocking(move || files.resolve(&account, &[declared])).await;
-    let found = found.map_err(|e| ApiError::internal("looking for a model panicked", &e))?;
-    match found {
-        Ok(files) => match files.first() {
-            Some(file) => send(&app, &file.host).await,
-            None => Err(ApiError::not_found("model")),
-        },
-        Err(ModelFileError::Missing(_)) => Err(missing("the model")),
-        Err(error) => Err(ApiError::internal("a model", &error)),
-    }
+    send_model(&app, held.task.account().clone(), declared).await
 }
 
 /// `GET .../scenario`: the files of the scenario and of its robots.
