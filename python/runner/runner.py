@@ -293,13 +293,14 @@ def load(seed: int) -> object:
     """Import policy.py, or the adapter that stands for it; return its Policy class or policy function."""
     random.seed(seed)
     np.random.seed(seed & 0xFFFFFFFF)
-    sys.path.append(FOLDER)
-    importlib.invalidate_caches()
     if not os.path.isfile(MAIN):
+        # Without code: nothing in its folder is ever imported.
         found = adapters().load(FOLDER)
         if found is None:
             raise NoPolicy("there is no policy.py, and no table [adapter] in policy.toml")
         return found
+    sys.path.append(FOLDER)
+    importlib.invalidate_caches()
     spec = importlib.util.spec_from_file_location("policy", MAIN)
     module = importlib.util.module_from_spec(spec)
     sys.modules["policy"] = module

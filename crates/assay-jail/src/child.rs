@@ -103,6 +103,12 @@ impl Child {
         clocks::activity(self.program)
     }
 
+    /// Returns the bytes of memory that it has written and shares with no file; `None` after its end.
+    #[must_use]
+    pub fn private_bytes(&self) -> Option<u64> {
+        clocks::private_bytes(self.program)
+    }
+
     /// Returns the end of its output, at most [`crate::TAIL_BYTES`]: untrusted bytes.
     #[must_use]
     pub fn output_tail(&self) -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! Reads the state of a process from outside: its CPU clock and the activity of its threads.
+//! Reads the state of a process from outside: its CPU clock, its memory, and the activity of its threads.
 
 #![expect(unsafe_code, reason = "process clocks have no safe wrapper")]
 
@@ -28,6 +28,14 @@ pub(crate) fn cpu_time(pid: Pid) -> Option<Duration> {
         return None;
     }
     Some(Duration::new(u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?))
+}
+
+/// Returns the bytes of memory that `pid` has written and shares with no file: what the machine cannot take back
+/// without swapping. `None` after its end.
+pub(crate) fn private_bytes(pid: Pid) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// The activity of a process's threads, as the kernel reports it from outside.

@@ -15,6 +15,9 @@ pub(crate) const SCRIPT_FILE: &str = "policy.py";
 /// The file with a policy's declaration.
 pub(crate) const DECLARATION_FILE: &str = "policy.toml";
 
+/// Extensions of files that Python would import. A declared model is not part of what is read before a policy runs.
+const CODE: [&str; 4] = ["py", "pyc", "pyd", "so"];
+
 /// The runtime and the models that a policy needs. By default any runtime will do.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PolicyDeclaration {
@@ -120,6 +123,10 @@ impl PolicyDeclaration {
         let model = |ModelTable { path, sha256, size_bytes }: ModelTable| {
             let why = "is not a SHA-256 of 64 lower-case hexadecimal digits".to_owned();
             let digest = sha256.parse().map_err(|_| invalid("models.sha256", &sha256, why))?;
+            if is_code(&path) {
+                let why = "is the name of a program; models are data, code belongs in the archive".to_owned();
+                return Err(invalid("models.path", &path, why));
+            }
             Ok::<_, DeclarationError>(DeclaredModel { path, sha256: digest, size_bytes })
         };
         let dependency =
@@ -141,6 +148,11 @@ impl PolicyDeclaration {
         });
         python.chain(self.dependencies.iter().filter_map(|one| one.unmet_in(runtime))).collect()
     }
+}
+
+/// Returns true if Python would import a file of this name. Also `libc.so.6` counts, and upper-case letters.
+fn is_code(path: &str) -> bool {
+    path.rsplit('/').next().unwrap_or(path).split('.').skip(1).any(|part| CODE.contains(&&*part.to_lowercase()))
 }
 
 #[cfg(test)]
@@ -184,6 +196,8 @@ mod tests {
             (format!("{model}url = \"https://example.org\"\n"), "unknown field"),
             ("[[models]]\npath = \"m\"\n".to_owned(), "missing field `sha256`"),
             ("models = \"m\"\n".to_owned(), "invalid type"),
+            (model.replace("m.onnx", "policy.py"), "code belongs in the archive"),
+            (model.replace("m.onnx", "a/nt.cpython-311-x86_64-linux-gnu.SO"), "code belongs in the archive"),
         ] {
             let error = read(&toml).unwrap_err().to_string();
             assert!(error.contains(part), "{toml}: {error}");
