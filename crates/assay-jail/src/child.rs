@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, pidfd_send_signal};
 
+use crate::memory_watch::MemoryWatch;
 use crate::output::OutputDrain;
 use crate::{Activity, Exit, ExitReason, clocks, priority};
 
@@ -27,6 +28,7 @@ pub struct Child {
     /// `None` if it ended before it could be opened.
     program_fd: Option<OwnedFd>,
     output: OutputDrain,
+    memory: Option<MemoryWatch>,
     killed: bool,
     exit: Option<Exit>,
     /// Links through which the program finds its files; dropped after its end.
@@ -44,6 +46,7 @@ impl Child {
             program,
             program_fd,
             output,
+            memory: None,
             killed: false,
             exit: None,
             links: None,
@@ -103,10 +106,16 @@ impl Child {
         clocks::activity(self.program)
     }
 
-    /// Returns the bytes of memory that it has written and shares with no file; `None` after its end.
-    #[must_use]
-    pub fn private_bytes(&self) -> Option<u64> {
-        clocks::private_bytes(self.program)
+    /// Kills it once it has written more than `limit` bytes of memory and shares them with no file. Then the reason of
+    /// its end is [`ExitReason::OverMemory`]. To be called once.
+    ///
+    /// # Errors
+    /// No thread can be started, or this process has too many open files.
+    pub fn limit_memory(&mut self, limit: u64) -> std::io::Result<()> {
+        if let Some(process) = &self.program_fd {
+            self.memory = Some(MemoryWatch::start(self.program, process.try_clone()?, limit)?);
+        }
+        Ok(())
     }
 
     /// Returns the end of its output, at most [`crate::TAIL_BYTES`]: untrusted bytes.
@@ -175,10 +184,12 @@ impl Child {
             return;
         }
         self.output.finish();
-        let by_us = match (self.output.is_flooded(), self.killed) {
-            (true, _) => Some(ExitReason::Flooded),
-            (false, true) => Some(ExitReason::Killed),
-            (false, false) => None,
+        let over_memory = self.memory.as_ref().and_then(MemoryWatch::exceeded);
+        let by_us = match (self.output.is_flooded(), over_memory, self.killed) {
+            (true, ..) => Some(ExitReason::Flooded),
+            (false, Some(limit), _) => Some(ExitReason::OverMemory(limit)),
+            (false, None, true) => Some(ExitReason::Killed),
+            (false, None, false) => None,
         };
         self.exit = Some(Exit::new(status, &usage, by_us, (self.output.total(), self.began)));
     }

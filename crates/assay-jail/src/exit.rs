@@ -36,6 +36,8 @@ pub enum ExitReason {
     Signalled,
     /// This process killed it because it wrote more than [`crate::FLOOD_BYTES`].
     Flooded,
+    /// This process killed it because it wrote more memory than this limit in bytes.
+    OverMemory(u64),
     /// This process killed it at the caller's request.
     Killed,
 }
@@ -46,6 +48,7 @@ impl fmt::Display for Exit {
         match (self.reason, self.signal, self.code) {
             (ExitReason::Killed, ..) => f.write_str("killed by assay"),
             (ExitReason::Flooded, ..) => write!(f, "killed by assay after {} bytes of output", self.output_bytes),
+            (ExitReason::OverMemory(limit), ..) => write!(f, "killed by assay with over {limit} bytes of memory"),
             (_, Some(signal), _) => write!(f, "signal {signal}"),
             (_, None, Some(code)) => write!(f, "status {code}"),
             (_, None, None) => f.write_str("an unknown status"),

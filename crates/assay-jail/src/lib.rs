@@ -24,6 +24,7 @@ mod jail;
 mod limits;
 mod memory;
 mod memory_file;
+mod memory_watch;
 mod namespaces;
 mod orphans;
 mod output;

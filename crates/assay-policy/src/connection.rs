@@ -33,10 +33,6 @@ pub trait PolicyConnection: Send {
     }
     /// Returns the current activity of its threads, seen from outside; `None` for a policy server, and after its end.
     fn activity(&self) -> Option<Activity>;
-    /// Returns its memory limit in bytes if its process is over it; `None` if not, and for a policy server.
-    fn exceeded_memory(&self) -> Option<u64> {
-        None
-    }
     /// Kills its process, if it has one; [`Self::finish`] returns how it ended.
     fn kill(&mut self);
     /// Ends it after CLOSE was sent: waits briefly for it to end by itself, then kills it.

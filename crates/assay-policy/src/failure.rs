@@ -52,6 +52,10 @@ impl PolicyFailure {
             let message = format!("the policy printed more than {limit} MiB and was stopped");
             return Self::observed(PolicyErrorCode::LogFlood, message);
         }
+        if let ExitReason::OverMemory(limit) = exit.reason {
+            let message = format!("the policy wrote more than the {} MiB of memory that it may use", limit >> 20);
+            return Self::observed(PolicyErrorCode::Memory, message);
+        }
         if exit.reason == ExitReason::Killed {
             let message = "the policy's process closed its connection to its runner and did not end";
             return Self::observed(PolicyErrorCode::Exited, message);

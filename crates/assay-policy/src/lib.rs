@@ -34,7 +34,7 @@ pub use pool::{
     LoadLimits, LoadOutcome, LoadRequest, PolicyHome, PolicyModel, Pool, PoolConfig, PoolError, PreparingPolicy,
     ProcessBudget, TakeError,
 };
-pub use process::{PolicyProcess, over_memory};
+pub use process::PolicyProcess;
 pub use random::random_number;
 pub use runtime::{
     DeclarationError, ImportFailure, InstalledRuntime, NoRuntime, PackageRequirement, PolicyDeclaration, Runtime,

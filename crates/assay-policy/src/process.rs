@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use assay_jail::{Activity, Child};
+use assay_jail::Activity;
 
 use crate::connection::{PolicyConnection, PolicyEnd};
 use crate::failure::log_text;
@@ -11,9 +11,6 @@ use crate::stream::PolicyStream;
 
 /// Maximum time of a policy's `close()` after CLOSE.
 const CLOSE_GRACE: Duration = Duration::from_millis(500);
-
-/// Memory that the loader of libraries writes and then makes read-only, beyond the limit: the addresses in their tables.
-const RELOCATED_BYTES: u64 = 64 << 20;
 
 /// A loaded policy in its jail. Dropping it kills it. Neither the process nor its folder outlives this value.
 #[derive(Debug)]
@@ -33,20 +30,6 @@ pub(crate) struct ImportedPolicy {
     pub(crate) ends_at: Duration,
     /// CPU time after which the kernel ends the process.
     pub(crate) cpu_limit: Duration,
-    /// Limit of the memory that it may write, in bytes.
-    pub(crate) memory_bytes: u64,
-}
-
-/// Returns the limit if a policy's process has written more memory. The kernel's limit counts what is writable, and a
-/// policy with models has address space for them beyond it: memory that it wrote and then made read-only.
-pub(crate) fn exceeded_memory(child: &Child, limit: u64) -> Option<u64> {
-    (child.private_bytes()? > limit.saturating_add(RELOCATED_BYTES)).then_some(limit)
-}
-
-/// Returns the message for a policy that exceeded its limit.
-#[must_use]
-pub fn over_memory(limit: u64) -> String {
-    format!("the policy has written more memory than the {} MiB it may use", limit >> 20)
 }
 
 impl PolicyProcess {
@@ -104,10 +87,6 @@ impl PolicyConnection for PolicyProcess {
 
     fn activity(&self) -> Option<Activity> {
         self.member.child.activity()
-    }
-
-    fn exceeded_memory(&self) -> Option<u64> {
-        exceeded_memory(&self.member.child, self.import.memory_bytes)
     }
 
     fn kill(&mut self) {

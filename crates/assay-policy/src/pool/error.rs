@@ -36,6 +36,9 @@ pub enum TakeError {
     /// The policy's files could not be copied.
     #[error("could not copy the policy's files into the jail")]
     Files(#[source] std::io::Error),
+    /// Its memory could not be watched.
+    #[error("could not watch the memory of the policy's process")]
+    Watch(#[source] std::io::Error),
     /// Another process stopped or killed it before it was loaded; loading should be retried.
     #[error("the import was disturbed from outside: {0}")]
     Disturbed(String),

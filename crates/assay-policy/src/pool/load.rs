@@ -14,7 +14,7 @@ use super::home::PolicyHome;
 use super::shared::{IdleMember, PoolShared};
 use crate::failure::killed_from_outside;
 use crate::frames::{ReceiveError, receive, send};
-use crate::process::{ImportedPolicy, exceeded_memory, over_memory};
+use crate::process::ImportedPolicy;
 use crate::{PolicyFailure, PolicyProcess, SleepWatch};
 
 /// Maximum number of members found dead before loading fails, because something kills them.
@@ -23,6 +23,9 @@ const MAX_DEAD: usize = 3;
 const NO_JAIL: i32 = 70;
 /// The same for a shortage that may pass.
 const SHORTAGE: i32 = 71;
+/// Memory beyond its limit that a policy with models may have written: the loader of libraries writes the addresses in
+/// their tables and then makes them read-only, which the kernel's limit of writable memory does not count.
+const RELOCATED_BYTES: u64 = 64 << 20;
 /// Time for a process that closed its stream to end before it is killed.
 const EXIT_LIMIT: Duration = Duration::from_secs(1);
 
@@ -68,9 +71,13 @@ pub(super) fn take(
     let nonce = crate::random_number().map_err(TakeError::Random)?;
     let cpu_limit = Duration::from_secs(cpu_s.min(shared.config.limits.cpu_s));
     let sleep = SleepWatch::new(crate::random_number().map_err(TakeError::Random)?);
+    let mut import = Import::begin(shared, (import_cpu, order.patience), (&idle.member.child, sleep));
     let memory_bytes = memory_bytes.saturating_add(shared.config.runtime.manifest.address_space_bytes);
-    let mut import = Import::begin(shared, order, memory_bytes, (&idle.member.child, sleep));
     let model_bytes = order.home.model_bytes();
+    if model_bytes > 0 {
+        let limit = memory_bytes.saturating_add(RELOCATED_BYTES);
+        idle.member.child.limit_memory(limit).map_err(TakeError::Watch)?;
+    }
     let request = Load { seed: order.seed, cpu_s, memory_bytes, model_bytes };
     let request = serde_json::to_vec(&request).unwrap_or_default();
     if send(&mut idle.stream, FrameKind::Load, nonce, &request).is_err() {
@@ -80,7 +87,7 @@ pub(super) fn take(
     let cpu = import.cpu(&idle.member.child);
     let failure = match answer {
         Ok((header, _)) if header.nonce == nonce && header.kind == FrameKind::Loaded => {
-            let imported = ImportedPolicy { cpu, ends_at: import.cpu_at_start + import_cpu, cpu_limit, memory_bytes };
+            let imported = ImportedPolicy { cpu, ends_at: import.cpu_at_start + import_cpu, cpu_limit };
             return Ok(LoadOutcome::Ready(Box::new(PolicyProcess::new(idle.stream, nonce, imported, idle.member))));
         }
         Ok((header, payload)) if header.nonce == nonce && header.kind == FrameKind::Error => PolicyFault::of_runner(
@@ -185,7 +192,7 @@ enum Stop {
     Ours(TakeError),
 }
 
-/// The clocks and limits of an import.
+/// The clocks of an import.
 struct Import {
     start: Instant,
     cpu_at_start: Duration,
@@ -193,15 +200,13 @@ struct Import {
     /// Most time asleep.
     sleep_limit: Duration,
     sleep: SleepWatch,
-    memory_bytes: u64,
     patience: Option<Duration>,
 }
 
 impl Import {
     fn begin(
         shared: &PoolShared,
-        order: &LoadRequest,
-        memory_bytes: u64,
+        (cpu_limit, patience): (Duration, Option<Duration>),
         (child, mut sleep): (&Child, SleepWatch),
     ) -> Self {
         let start = Instant::now();
@@ -209,11 +214,10 @@ impl Import {
         Self {
             start,
             cpu_at_start: child.cpu_time().unwrap_or_default(),
-            cpu_limit: order.allowance.import_cpu,
+            cpu_limit,
             sleep_limit: shared.config.load.import_wall,
             sleep,
-            memory_bytes,
-            patience: order.patience,
+            patience,
         }
     }
 
@@ -231,10 +235,6 @@ impl Import {
             return timeout(format!(
                 "importing policy.py took more than {limit} s of CPU time; move work into reset()"
             ));
-        }
-        if let Some(limit) = exceeded_memory(child, self.memory_bytes) {
-            let failure = PolicyFailure::observed(PolicyErrorCode::Memory, over_memory(limit));
-            return Some(Stop::Failed(failure));
         }
         // The caller's limit in wall-clock time applies whatever delays the import.
         if self.patience.is_some_and(|patience| self.start.elapsed() > patience) {

@@ -4,9 +4,11 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use assay_model::{Isolation, PolicyErrorCode};
 use assay_policy::{LoadOutcome, LoadRequest, PolicyConnection, PolicyHome, PolicyModel, PoolConfig};
+use assay_testkit::wait_for;
 
 use crate::common::{Answer, Bench, Driver};
 
@@ -249,37 +251,46 @@ fn a_model_is_read_into_memory_before_a_policy_sees_it() {
     assert!(resident() >= 48 * MIB, "{} bytes", resident());
 }
 
-/// Writes as much as an integer says, in MiB, where it imports or acts, and makes it read-only: the kernel's limit of
-/// writable memory no longer counts it.
+/// Writes much memory at one of three times and makes it read-only, so that the kernel's limit of writable memory does
+/// not count it.
 const HIDES: &str = "
 import ctypes
 import mmap
+import threading
 import time
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = ctypes.c_void_p
 STEP = 32 << 20
 
-def write(mib):
-    for _ in range(mib // 32):
+def write():
+    for _ in range(20):
         place = libc.mmap(None, ctypes.c_size_t(STEP), 3, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
         assert place != ctypes.c_void_p(-1).value, 'no memory'
         ctypes.memset(place, 1, STEP)
         assert libc.mprotect(ctypes.c_void_p(place), ctypes.c_size_t(STEP), 1) == 0
+    time.sleep(20)
 
-write(IMPORTING)
-time.sleep(1 if IMPORTING else 0)
+def later():
+    time.sleep(0.5)
+    write()
+
+if WHEN == 'importing':
+    write()
+if WHEN == 'waiting':
+    threading.Thread(target=later, daemon=True).start()
 
 def policy(observation):
-    write(ACTING)
+    if WHEN == 'acting':
+        write()
     return [0.0] * 7
 ";
 
 /// Returns a request of a policy with 256 MiB and a model, which adds address space.
-fn hiding(bench: &Bench, importing: u32, acting: u32) -> LoadRequest {
+fn hiding(bench: &Bench, when: &str) -> LoadRequest {
     let big = bench.folder.path().join("big");
     File::create(&big).unwrap().set_len(1024 * MIB).unwrap();
-    let text = HIDES.replace("IMPORTING", &importing.to_string()).replace("ACTING", &acting.to_string());
+    let text = HIDES.replace("WHEN", &format!("'{when}'"));
     let mut order = request(bench, "hides", &text, vec![model("net.npy", &big)]);
     order.allowance.memory_bytes = 256 * MIB;
     order
@@ -288,21 +299,30 @@ fn hiding(bench: &Bench, importing: u32, acting: u32) -> LoadRequest {
 #[test]
 fn memory_that_was_written_and_made_read_only_counts() {
     let bench = Bench::new(1, |_| {});
-    let mut driver = started(&bench, &hiding(&bench, 0, 512));
-    assert_eq!(driver.process.exceeded_memory(), None);
-    assert_eq!(driver.step(0), Answer::Action(vec![0.0; 7]));
-    assert!(driver.process.exceeded_memory().is_some_and(|limit| limit >= 256 * MIB));
-    drop(driver);
+    let mut driver = started(&bench, &hiding(&bench, "acting"));
+    assert_eq!(driver.step(0), Answer::Closed);
+    let failure = driver.finish().failure().unwrap();
+    assert_eq!(failure.code, PolicyErrorCode::Memory, "{failure:?}");
     bench.close();
 }
 
 #[test]
 fn memory_that_an_import_wrote_and_made_read_only_counts() {
     let bench = Bench::new(1, |_| {});
-    let order = hiding(&bench, 960, 0);
-    match bench.pool().prepare(order).unwrap().wait().unwrap() {
+    match bench.pool().prepare(hiding(&bench, "importing")).unwrap().wait().unwrap() {
         LoadOutcome::Failed(failure) => assert_eq!(failure.code, PolicyErrorCode::Memory, "{failure:?}"),
         LoadOutcome::Ready(_) => panic!("it was imported"),
     }
+    bench.close();
+}
+
+/// A loaded policy waits until the episode before its own has ended.
+#[test]
+fn memory_that_a_waiting_policy_wrote_and_made_read_only_counts() {
+    let bench = Bench::new(1, |_| {});
+    let mut driver = Driver::new(bench.pool().prepare(hiding(&bench, "waiting")).unwrap().wait().unwrap());
+    wait_for("the end of the policy", Duration::from_secs(30), || (!driver.process.is_running()).then_some(()));
+    let failure = driver.finish().failure().unwrap();
+    assert_eq!(failure.code, PolicyErrorCode::Memory, "{failure:?}");
     bench.close();
 }

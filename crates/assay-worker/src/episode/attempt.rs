@@ -12,7 +12,7 @@ use assay_model::{
     AttemptNote, EpisodeError, EpisodeResult, EpisodeStatus, PolicyErrorCode, ReplacedAttempt, ReplacementReason,
     Termination, Violation,
 };
-use assay_policy::{PolicyConnection, SleepWatch, over_memory, random_number};
+use assay_policy::{PolicyConnection, SleepWatch, random_number};
 
 use crate::episode::evidence;
 use crate::episode::finalizer::{Finished, LaneOutput, PolicyState};
@@ -59,8 +59,6 @@ enum EndedBy {
     LongSleep,
     /// Its total sleep in the episode exceeds the budget.
     WallBudget,
-    /// It has written more memory than this limit in bytes.
-    Memory(u64),
     /// It was stopped from outside.
     Stop,
 }
@@ -97,7 +95,6 @@ impl LaneEvents for Supervisor<'_> {
     fn tick(&mut self) -> Duration {
         let policy = &*self.policy;
         self.sleep.sample(self.host.now(), || policy.activity());
-        self.end_if_over_memory();
         self.end_if_over();
         self.sleep.due_in(self.host.now()).unwrap_or(TICK)
     }
@@ -111,16 +108,6 @@ impl LaneEvents for Supervisor<'_> {
 }
 
 impl Supervisor<'_> {
-    /// Kills the policy's process once it has written more memory than it may.
-    fn end_if_over_memory(&mut self) {
-        if self.ended_by.is_none()
-            && let Some(limit) = self.policy.exceeded_memory()
-        {
-            self.ended_by = Some(EndedBy::Memory(limit));
-            self.policy.kill();
-        }
-    }
-
     /// Kills the policy's process once it has slept, or has been stopped, for too long.
     fn end_if_over(&mut self) {
         let now = self.host.now();
@@ -259,11 +246,6 @@ impl EndedEpisode {
             Some(EndedBy::LongSleep) => {
                 let message = format!("the policy gave no answer for {} s: it was asleep", SLEEP_LIMIT.as_secs());
                 time_out(&mut self.result, PolicyErrorCode::Timeout, message);
-                self.finished(PolicyState::Running)
-            }
-            Some(EndedBy::Memory(limit)) => {
-                let (code, message) = (PolicyErrorCode::Memory, over_memory(limit));
-                self.result.error = Some(EpisodeError { code, message, log_tail: String::new() });
                 self.finished(PolicyState::Running)
             }
             Some(EndedBy::WallBudget) => {
