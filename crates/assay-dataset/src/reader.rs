@@ -66,12 +66,13 @@ impl<R: Read> RecordingReader<R> {
     /// The file cannot be read, or is no recording.
     pub fn open(file: R, episode: u32) -> Result<Self, DatasetError> {
         let fail = |source| DatasetError::Recording { episode, source };
+        let damaged = |error| damaged(error, episode, RecordingError::Truncated);
         let mut stream = Decoder::new(file)?;
         stream.window_log_max(MAX_WINDOW_LOG)?;
         let mut beginning = [0; 12];
-        stream.read_exact(&mut beginning)?;
+        stream.read_exact(&mut beginning).map_err(damaged)?;
         let mut json = vec![0; RecordingHeader::length(beginning).map_err(fail)? as usize];
-        stream.read_exact(&mut json)?;
+        stream.read_exact(&mut json).map_err(damaged)?;
         let header = RecordingHeader::decode(&json).map_err(fail)?;
         // An array gets its memory when its bytes arrive.
         let array = |spec: &ArraySpec| RecordedArray { spec: spec.clone(), bytes: Vec::new(), is_new: false };
@@ -89,37 +90,38 @@ impl<R: Read> RecordingReader<R> {
     /// # Errors
     /// The file cannot be read, or is damaged.
     pub fn step(&mut self) -> Result<Option<RecordedStep<'_>>, DatasetError> {
-        let damaged =
-            DatasetError::Recording { episode: self.header.episode, source: RecordingError::Step(self.steps) };
+        let (episode, step) = (self.header.episode, self.steps);
+        let damaged = |error| damaged(error, episode, RecordingError::Step(step));
+        let invalid = || DatasetError::Recording { episode, source: RecordingError::Step(step) };
         let mut times = [0; 16];
         // The end of the stream is the end of the recording only where a step would begin.
-        if self.stream.read(&mut times[..1])? == 0 {
+        if self.stream.read(&mut times[..1]).map_err(damaged)? == 0 {
             return Ok(None);
         }
         if self.steps == MAX_STEPS {
-            return Err(damaged);
+            return Err(invalid());
         }
-        self.stream.read_exact(&mut times[1..])?;
+        self.stream.read_exact(&mut times[1..]).map_err(damaged)?;
         for array in &mut self.arrays {
             let mut mark = [0];
-            self.stream.read_exact(&mut mark)?;
+            self.stream.read_exact(&mut mark).map_err(damaged)?;
             array.is_new = match mark {
                 [1] => true,
                 [0] if self.steps > 0 => false,
-                _ => return Err(damaged),
+                _ => return Err(invalid()),
             };
             if array.is_new {
                 let size = array.spec.size_bytes();
                 array.bytes.clear();
-                let read = (&mut self.stream).take(size as u64).read_to_end(&mut array.bytes)?;
+                let read = (&mut self.stream).take(size as u64).read_to_end(&mut array.bytes).map_err(damaged)?;
                 if read < size {
-                    return Err(damaged);
+                    return Err(invalid());
                 }
             }
         }
         for value in &mut self.action {
             let mut bytes = [0; 8];
-            self.stream.read_exact(&mut bytes)?;
+            self.stream.read_exact(&mut bytes).map_err(damaged)?;
             *value = f64::from_le_bytes(bytes);
         }
         self.steps += 1;
@@ -129,6 +131,14 @@ impl<R: Read> RecordingReader<R> {
             f64::from_le_bytes(bytes)
         });
         Ok(Some(RecordedStep { time_s, time_remaining_s, arrays: &self.arrays, action: &self.action }))
+    }
+}
+
+/// Tells damage of a recording from an error of the system while it was read.
+fn damaged(error: std::io::Error, episode: u32, source: RecordingError) -> DatasetError {
+    match error.raw_os_error() {
+        Some(_) => DatasetError::Io(error),
+        None => DatasetError::Recording { episode, source },
     }
 }
 
@@ -189,10 +199,18 @@ mod tests {
     #[test]
     fn a_recording_that_ends_early_is_an_error_except_between_steps() {
         let bytes = recording();
-        let whole = (0..bytes.len()).filter(|length| read(&bytes[..*length]).is_ok()).count();
+        let whole = (0..bytes.len()).filter(|length| match read(&bytes[..*length]) {
+            Ok(_) => true,
+            Err(error) => {
+                assert!(matches!(error, DatasetError::Recording { episode: 3, .. }), "{length} bytes: {error:?}");
+                false
+            }
+        });
+        let whole = whole.count();
         // After the header, and after the first and the second step.
         assert_eq!(whole, 3);
-        assert!(RecordingReader::open(&bytes[..], 3).is_err(), "it is not compressed");
+        let uncompressed = RecordingReader::open(&bytes[..], 3);
+        assert!(matches!(uncompressed, Err(DatasetError::Recording { .. })), "it is not compressed");
     }
 
     #[test]

@@ -57,7 +57,10 @@ pub enum RecordingError {
     /// The header is not valid.
     #[error("the header is not valid: {0}")]
     Header(String),
-    /// The first step repeats an array that was never sent, or a mark is neither 0 nor 1.
+    /// The file ends before its header, or is not compressed as recordings are.
+    #[error("the file is cut off or damaged")]
+    Truncated,
+    /// The step is cut off or damaged, repeats an array that was never sent, or has a mark that is neither 0 nor 1.
     #[error("step {0} is damaged")]
     Step(u32),
 }
@@ -98,6 +101,9 @@ impl RecordingHeader {
         let sizes = header.observation.iter().map(ArraySpec::size_bytes);
         if sizes.fold(0, usize::saturating_add) > MAX_OBSERVATION_BYTES {
             return fail("the observation is too large");
+        }
+        if header.action.is_empty() || header.observation.iter().any(|array| array.size_bytes() == 0) {
+            return fail("an array or the action is empty");
         }
         if !(header.control_hz.is_finite() && header.control_hz > 0.0) {
             return fail("the control rate is not positive");

@@ -2,11 +2,12 @@
 //!
 //! The same folder, packed, can be submitted to a service.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
-use assay_policy::{AdapterKind, PolicyDeclaration};
+use assay_policy::{AdapterKind, IntakeLimits, PolicyDeclaration};
 
 /// Maximum number of files of a checkpoint. LeRobot writes seven.
 const MAX_FILES: usize = 256;
@@ -50,13 +51,21 @@ fn is_plain(place: &str) -> bool {
 }
 
 fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+    let limit = IntakeLimits::default().unpacked_bytes;
+    let mut left = limit;
     for (index, entry) in fs::read_dir(from)?.enumerate() {
         if index >= MAX_FILES {
             bail!("it has more than {MAX_FILES} files; give the folder `pretrained_model` of one checkpoint");
         }
         let entry = entry?;
         if entry.path().is_file() {
-            fs::copy(entry.path(), to.join(entry.file_name()))?;
+            // Counted as it is copied: the length of a file may change, or be far more than it has on the disk.
+            let mut file = File::open(entry.path())?.take(left.saturating_add(1));
+            let copied = std::io::copy(&mut file, &mut File::create(to.join(entry.file_name()))?)?;
+            left = left.checked_sub(copied).with_context(|| {
+                let name = entry.file_name();
+                format!("with {} it has more than {} MiB", name.display(), limit >> 20)
+            })?;
         }
     }
     Ok(())

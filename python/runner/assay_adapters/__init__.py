@@ -25,6 +25,9 @@ def load(folder: str) -> type | None:
             table = tomllib.load(file).get("adapter")
     except FileNotFoundError:
         return None
+    except ValueError as error:
+        # The host's parser accepts what newer versions of TOML allow.
+        raise AdapterError(f"policy.toml is not TOML 1.0, which Python reads: {error}") from None
     if table is None:
         return None
     return KINDS[table["kind"]](folder, table)

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use assay_model::Sha256Writer;
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 
 use super::accepted::Intake;
 use super::adapters::{self, read_start};
@@ -33,15 +34,34 @@ pub(super) fn take(root: &Path, dest: &Path, limits: &IntakeLimits) -> Result<In
     let mut found = walk(root, limits)?;
     found.sort_unstable();
     let targets = place(&found, limits.content)?;
-    copy(found.iter().map(|parts| root.join(parts.iter().collect::<PathBuf>())).zip(targets), dest, limits)
+    let folder = File::open(root).map_err(io(root))?;
+    let sources = found.iter().map(|parts| parts.iter().collect::<PathBuf>());
+    copy(&|path| open_below(&folder, path).map_err(io(&root.join(path))), sources.zip(targets), dest, limits)
 }
 
 /// Copies one file of any name as `policy.py`.
 pub(super) fn take_file(path: &Path, dest: &Path, limits: &IntakeLimits) -> Result<Intake, IntakeError> {
-    copy(std::iter::once((path.to_owned(), PathBuf::from("policy.py"))), dest, limits)
+    let source = std::iter::once((path.to_owned(), PathBuf::from("policy.py")));
+    copy(&|path| File::open(path).map_err(io(path)), source, dest, limits)
 }
 
+/// Opens a regular file below `folder` whose path has no link at this moment, whatever it was when it was listed.
+fn open_below(folder: &File, path: &Path) -> std::io::Result<File> {
+    // Not to wait for the writer of a pipe.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let file = File::from(openat2(folder, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH)?);
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is no longer a regular file"))
+    }
+}
+
+/// Opens a source.
+type Open<'a> = &'a dyn Fn(&Path) -> Result<File, IntakeError>;
+
 fn copy(
+    open: Open<'_>,
     files: impl Iterator<Item = (PathBuf, PathBuf)>,
     dest: &Path,
     limits: &IntakeLimits,
@@ -50,7 +70,7 @@ fn copy(
     let mut declared = DeclarationText::default();
     let files: Vec<(PathBuf, PathBuf)> = files.collect();
     for (source, target) in &files {
-        let mut file = File::open(source).map_err(io(source))?;
+        let mut file = open(source)?;
         let length = file.metadata().map_err(io(source))?.len();
         let name = target.as_os_str().as_encoded_bytes();
         listing.update((name.len() as u64).to_le_bytes());
@@ -124,4 +144,29 @@ fn check(
     }
     let name = parts.join("/");
     clashes.add(&components(&name, limits)?, kind.is_dir())
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn links_that_appear_after_listing_are_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::create_dir(path("a")).unwrap();
+        std::fs::write(path("a/file"), "x").unwrap();
+        symlink("/etc/hostname", path("link")).unwrap();
+        symlink("a", path("b")).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, path("pipe"), Mode::RWXU).unwrap();
+        let root = File::open(folder.path()).unwrap();
+        assert!(open_below(&root, Path::new("a/file")).is_ok());
+        for bad in ["link", "b/file", "pipe", "a", "../etc", "a/none"] {
+            assert!(open_below(&root, Path::new(bad)).is_err(), "{bad}");
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! Policies without code: a forked one acts like an interpreter of its own, and sees nothing more.
 
 use assay_jail::default_cache_root;
-use assay_policy::{IntakeLimits, LoadRequest, Pool, RuntimeLibrary, intake};
+use assay_model::PolicyErrorCode;
+use assay_policy::{IntakeLimits, LoadOutcome, LoadRequest, Pool, Runtime, RuntimeLibrary, intake};
 use assay_testkit::{OnnxModel, home};
 
 use crate::common::{Answer, Bench, Driver};
@@ -42,9 +43,13 @@ fn model() -> Vec<u8> {
 }
 
 fn order(bench: &Bench) -> LoadRequest {
+    order_of(bench, DECLARATION)
+}
+
+fn order_of(bench: &Bench, declaration: &str) -> LoadRequest {
     let (source, policy) = (bench.folder.path().join("source"), bench.folder.path().join("policy"));
     std::fs::create_dir(&source).unwrap();
-    std::fs::write(source.join("policy.toml"), DECLARATION).unwrap();
+    std::fs::write(source.join("policy.toml"), declaration).unwrap();
     std::fs::write(source.join("model.onnx"), model()).unwrap();
     intake(&source, &policy, &IntakeLimits::default()).unwrap();
     bench.order(&policy, 7)
@@ -57,12 +62,30 @@ fn act(pool: &Pool, order: &LoadRequest) -> Vec<Answer> {
     (0..3).map(|step| driver.step(step)).collect()
 }
 
+fn onnx() -> Runtime {
+    let library = RuntimeLibrary::new(vec![home().join("vendor/runtimes")], default_cache_root());
+    library.open(library.current(&"onnx".parse().unwrap()).unwrap()).unwrap()
+}
+
+/// The host's parser accepts TOML 1.1, Python's only 1.0.
+#[test]
+fn a_declaration_that_python_cannot_read_is_named() {
+    let bench = Bench::new(1, |config| config.runtime = onnx());
+    let order = order_of(&bench, &DECLARATION.replacen("size = 1 }", "size = 1, }", 1));
+    match bench.pool().prepare(order).unwrap().wait().unwrap() {
+        LoadOutcome::Failed(failure) => {
+            assert_eq!(failure.code, PolicyErrorCode::Adapter, "{failure:?}");
+            assert!(failure.message.contains("policy.toml is not TOML 1.0"), "{failure:?}");
+        }
+        LoadOutcome::Ready(_) => panic!("it was loaded"),
+    }
+    bench.close();
+}
+
 #[test]
 fn an_adapter_acts_the_same_forked_and_executed() {
-    let library = RuntimeLibrary::new(vec![home().join("vendor/runtimes")], default_cache_root());
-    let runtime = || library.open(library.current(&"onnx".parse().unwrap()).unwrap()).unwrap();
-    let forked = Bench::new(1, |config| config.runtime = runtime());
-    let executed = Bench::new(1, |config| (config.runtime, config.forks) = (runtime(), false));
+    let forked = Bench::new(1, |config| config.runtime = onnx());
+    let executed = Bench::new(1, |config| (config.runtime, config.forks) = (onnx(), false));
     let (a, b) = (order(&forked), order(&executed));
     let first = act(forked.pool(), &a);
     assert_eq!(forked.pool().cannot_fork(), None);

@@ -73,6 +73,16 @@ fn assert_refused(run: &Run, parts: &[&str]) {
 }
 
 #[test]
+fn a_checkpoint_is_copied_up_to_the_limit_of_policies() {
+    let assay = assay();
+    let folder = assay.path("pretrained_model");
+    checkpoint(&folder);
+    // Takes no space here; a copy of all of it would fill any disk.
+    fs::File::create(folder.join("model.safetensors")).unwrap().set_len(1 << 40).unwrap();
+    assert_refused(&verify(&assay, MAP), &["with model.safetensors it has more than 512 MiB"]);
+}
+
+#[test]
 fn a_checkpoint_that_fits_only_lacks_its_runtime() {
     let assay = assay();
     checkpoint(&assay.path("pretrained_model"));
