@@ -1,5 +1,4 @@
 //! A full disk: the records commit as long as their reserve lasts, and everything works again when space is freed.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +23,7 @@ async fn jobs(records: &SqliteRecords, from: u64, most: u64) -> u64 {
 
 #[test]
 fn records_commit_on_a_full_disk() {
-    SmallDisk::run("records_commit_on_a_full_disk", 48, |disk| runtime().block_on(full(disk)));
+    SmallDisk::run("full::records_commit_on_a_full_disk", 48, |disk| runtime().block_on(full(disk)));
 }
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -74,7 +73,7 @@ async fn full(disk: &SmallDisk) {
 
 #[test]
 fn a_reserve_outlasts_a_long_log() {
-    SmallDisk::run("a_reserve_outlasts_a_long_log", 96, |disk| runtime().block_on(long_log(disk)));
+    SmallDisk::run("full::a_reserve_outlasts_a_long_log", 96, |disk| runtime().block_on(long_log(disk)));
 }
 
 async fn long_log(disk: &SmallDisk) {

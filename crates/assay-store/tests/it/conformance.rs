@@ -1,5 +1,4 @@
 //! The backends against the conformance suites.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use assay_store::{LocalQueue, PostgresOptions, PostgresRecords, SqliteRecords, testing};
 use assay_testkit::{Postgres, wait_for};

@@ -1,5 +1,4 @@
 //! The data folder: its lock, its schema, and the state after a restart.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
