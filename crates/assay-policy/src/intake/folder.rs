@@ -49,7 +49,8 @@ pub(super) fn take_file(path: &Path, dest: &Path, limits: &IntakeLimits) -> Resu
 fn open_below(folder: &File, path: &Path) -> std::io::Result<File> {
     // Not to wait for the writer of a pipe.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let file = File::from(openat2(folder, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH)?);
+    let file =
+        File::from(openat2(folder, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH)?);
     if file.metadata()?.is_file() {
         Ok(file)
     } else {
