@@ -176,6 +176,30 @@ fn a_forked_policy_cannot_read_the_settings_of_its_fork_server() {
     assert_eq!(bench.pool().cannot_fork(), None);
 }
 
+/// Acts by the seed that PyTorch got.
+const SEEDED: &str =
+    "import torch\n\ndef policy(observation):\n    return [float(torch.seeds[-1]), len(torch.seeds)] + [0.0] * 5\n";
+
+#[test]
+fn the_generator_of_pytorch_is_seeded_in_each_process() {
+    let bench = Bench::new(0, |_| {});
+    let stand_in = "import sys, types\ntorch = types.ModuleType('torch')\ntorch.seeds = []\n\
+                    torch.manual_seed = torch.seeds.append\nsys.modules['torch'] = torch\n";
+    let root = bench.changed_runtime("torch", stand_in);
+    let request = order(&bench, "seeded", SEEDED, 5);
+    for forks in [true, false] {
+        let mut config = bench.config();
+        (config.runtime.root, config.forks) = (root.clone(), forks);
+        let pool = Pool::new(config).unwrap();
+        let home = PolicyHome::default();
+        for (seed, acts) in [(5, 5.0), (6, 6.0)] {
+            let request = LoadRequest { home: home.clone(), ..seeded(&request, seed) };
+            assert_eq!(act(&pool, &request)[..2], [acts, 1.0], "forks: {forks}");
+        }
+    }
+    bench.close();
+}
+
 /// A child of the fork server that cannot make its jail says whether that may pass (exit status 71) or not (70).
 #[test]
 fn a_shortage_in_a_child_does_not_end_the_forking_and_a_missing_feature_does() {
