@@ -64,8 +64,8 @@ fn a_network_trained_on_demonstrations_reaches_the_target_in_both_forms() {
     assay.assert_clean();
 }
 
-/// A small network that sees the image from above (`examples/learned/tidy_by_sight`). It was trained for minutes, so its
-/// success is told, whatever it is.
+/// A small network that sees the image from above (`examples/learned/tidy_by_sight`). It was trained for a minute, so
+/// its success is told, whatever it is.
 #[test]
 fn a_network_that_sees_images_runs_without_code() {
     let assay = assay();
