@@ -83,11 +83,14 @@ fn start(pool: &Pool, home: &PolicyHome, dir: &Path) -> StartResult<Duration> {
 
 /// Returns the CPU time of this process and of a fork server, without the processes that it forked.
 fn cpu_time(server: Option<i32>) -> StartResult<Duration> {
-    let text = std::fs::read_to_string("/proc/self/stat")?;
+    let own = ticks("self")?;
+    Ok(own + server.map_or(Ok(Duration::ZERO), |pid| ticks(&pid.to_string()))?)
+}
+
+/// Returns the CPU time of a process, with the threads that have ended.
+fn ticks(process: &str) -> StartResult<Duration> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
     let mut fields = text.rsplit_once(')').ok_or("no fields")?.1.split_whitespace().skip(11).map(str::parse::<u64>);
     let (user, system) = (fields.next().ok_or("no field")??, fields.next().ok_or("no field")??);
-    let own = Duration::from_millis(TICK_MS * (user + system));
-    let Some(pid) = server else { return Ok(own) };
-    let text = std::fs::read_to_string(format!("/proc/{pid}/schedstat"))?;
-    Ok(own + Duration::from_nanos(text.split_whitespace().next().ok_or("no fields")?.parse()?))
+    Ok(Duration::from_millis(TICK_MS * (user + system)))
 }
