@@ -33,6 +33,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scenario", default="tabletop_reach", help="id, or a folder with scenario.toml")
     parser.add_argument("--policy", default="reference", help="name under examples/policies/SCENARIO, or a folder")
+    parser.add_argument("--packages", help="folder with further packages of the policy, as site-packages")
     parser.add_argument("--episodes", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--control-steps", type=int, help="end each episode after this many control steps")
@@ -48,6 +49,8 @@ def main():
         policy = ROOT / "examples" / "policies" / folder.name / args.policy
     if not (folder / "scenario.toml").is_file() or not (policy / "policy.py").is_file():
         sys.exit(f"the scenario {folder} or the policy {policy} does not exist")
+    if args.packages:
+        sys.path.append(args.packages)
     make_policy = load_policy(policy)
     if args.check or args.png or args.sheet:
         from bare_check import check, draw_episode  # imported here so that the timed loop does not load it

@@ -63,6 +63,13 @@ def created(venv, pins, source_pins=None):
     return venv / "bin" / "python"
 
 
+def torch_runtimes(bench):
+    """Returns the folder with the runtime that `tools/test-long runtime` builds, `lerobot`; `None` if there is none."""
+    target = bench.root / os.environ.get("CARGO_TARGET_DIR", "target")
+    folder = Path(os.environ.get("ASSAY_LEROBOT_RUNTIMES", target / "runtimes"))
+    return folder if (folder / "lerobot" / "manifest.json").is_file() else None
+
+
 def on_core(core):
     """Returns a function that pins a child process to one processor; the lane pins itself there anyway."""
     return lambda: os.sched_setaffinity(0, {core})

@@ -4,6 +4,7 @@ package."""
 import json
 import subprocess
 
+from . import ceiling
 from .common import LIMIT_S, created, environment, result
 from .overhead import DECIMATION, bare
 
@@ -15,7 +16,7 @@ def run(bench):
     python = created(
         bench.root / "vendor" / "bench-robotics-venv", bench.root / "requirements" / "bench-robotics.txt"
     )
-    steps, pairs, eights, imports = [], [], [], []
+    steps, pairs, eights, imports, most = [], [], [], [], []
     for _ in range(bench.repetitions):
         fetch = measured(bench, python, "fetch")
         ours = measured(bench, python, "assay")["step_us"]
@@ -24,6 +25,7 @@ def run(bench):
         rates = measured(bench, python, "vector")
         pairs.append(rates["2"] / rates["1"])
         eights.append(rates["8"] / rates["1"])
+        most.append(ceiling.measured(bench))
         imports.append(float(output(bench, [python, "-B", "-c", IMPORT])))
     detail = {
         "assay, a step, us": ours, "of it physics, us": physics,
@@ -33,6 +35,7 @@ def run(bench):
         result("environment step beyond mj_step, against FetchReach", steps, STEP_TARGET, "x", detail),
         result("eight environments at a time, against one", eights, VECTOR_TARGET, "x"),
         result("two environments at a time, against one", pairs),
+        ceiling.row(most),
         result("import assay, CPU", imports, IMPORT_TARGET, " ms"),
     ]
 

@@ -293,6 +293,10 @@ def load(seed: int) -> object:
     """Import policy.py, or the adapter that stands for it; return its Policy class or policy function."""
     random.seed(seed)
     np.random.seed(seed & 0xFFFFFFFF)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        # Otherwise its generator begins with the same state in every episode.
+        torch.manual_seed(seed & 0x7FFFFFFFFFFFFFFF)
     if not os.path.isfile(MAIN):
         # Without code: nothing in its folder is ever imported.
         found = adapters().load(FOLDER)

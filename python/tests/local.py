@@ -5,6 +5,7 @@ import io
 import os
 import pathlib
 import tempfile
+import threading
 import unittest
 from unittest import mock
 
@@ -15,6 +16,8 @@ import assay
 from assay import errors
 
 REACH = "tabletop_reach"
+# Longer than the simulator waits for an answer.
+BLOCKED_S = 120.0
 
 
 class OfPaths(unittest.TestCase):
@@ -100,6 +103,13 @@ class OfFunctions(unittest.TestCase):
         for nonsense in (lambda observation: "left", lambda observation: np.full(1, np.nan), lambda observation: np.zeros((0, 1))):
             result = self.verify(nonsense)
             self.assertEqual((result.verdict, result.episodes[0].status), ("INCONCLUSIVE", "policy_error"))
+
+    def test_a_function_that_blocks_times_out(self) -> None:
+        free = threading.Event()
+        self.addCleanup(free.set)
+        result = self.verify(lambda observation: [float(free.wait(BLOCKED_S))])
+        self.assertEqual((result.verdict, result.episodes[0].status), ("INCONCLUSIVE", "policy_timeout"))
+        self.assertEqual(result.episodes[0].error.code, "timeout")
 
     def test_no_policy_at_all(self) -> None:
         result = self.verify(42)

@@ -4,6 +4,7 @@
     scenarios/ robots/          the built-in library
     examples/                   known-answer policies and trained networks
     python/                     the policies' side of the frames, and the builder of runtimes
+    requirements/runtimes/      lists of packages, for `assay runtime add onnx`
     vendor/mujoco/lib           MuJoCo
     vendor/runtimes/base        the runtime with numpy
     LICENSE, THIRD_PARTY_LICENSES
@@ -20,7 +21,9 @@ from setuplib.mujoco import LIBRARY
 
 from . import licences
 
-COPIED = ("scenarios", "robots", "examples", "python/build_runtime", "python/runner", "python/runtime_check")
+COPIED = (
+    "scenarios", "robots", "examples", "python/build_runtime", "python/runner", "python/runtime_check", "requirements/runtimes",
+)  # fmt: skip
 BASE = VENDOR / "runtimes" / "base"
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc")
 

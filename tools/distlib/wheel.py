@@ -60,7 +60,7 @@ def add_package(root: pathlib.Path, home: pathlib.Path) -> None:
     package = root / "assay"
     shutil.copytree(SOURCE, package, ignore=LEFT_OUT)
     runtimes = pathlib.Path("vendor", "runtimes")
-    shutil.copytree(home, package / "_home", ignore=shutil.ignore_patterns("runtimes"))
+    shutil.copytree(home, package / "_home", ignore=lambda folder, _: ["runtimes"] * (pathlib.Path(folder) == home / "vendor"))
     (package / "_home" / runtimes).mkdir(parents=True)
     with tarfile.open(package / "_home" / runtimes / "base.tar.xz", "w:xz", preset=XZ_PRESET) as archive:
         add_tree(archive, home / runtimes / "base", "base/")

@@ -21,8 +21,8 @@ pub enum PolicyErrorCode {
     /// An action has the wrong shape, or contains values that are not finite numbers. Reported by the runner, by the
     /// relay of a policy server, and by the lane.
     BadAction,
-    /// The policy exceeded its memory limit. Reported by the runner, and by the pool of runners and the worker, which see
-    /// what it has written.
+    /// The policy exceeded its memory limit. Reported by the runner, and by the pool of runners and the worker, which
+    /// see what it has written.
     Memory,
     /// The import took too much CPU time, slept too long, or left a thread running. Reported by the pool of runners,
     /// and by the lane.

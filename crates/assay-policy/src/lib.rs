@@ -8,6 +8,7 @@ mod adapter;
 pub mod attacks;
 mod connection;
 mod failure;
+mod forking;
 mod frames;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -26,6 +27,7 @@ pub use adapter::{
 };
 pub use connection::{PolicyConnection, PolicyEnd};
 pub use failure::{LOG_TAIL_BYTES, MESSAGE_BYTES, PolicyFailure, TRACEBACK_BYTES};
+pub use forking::{ForkingCheckError, check_forking};
 pub use intake::{
     ArchiveKind, EntryProblem, Intake, IntakeError, IntakeLimits, MAX_DEPTH, MAX_ENTRIES, MAX_RATIO,
     MAX_SCENARIO_BYTES, MAX_SCENARIO_ENTRIES, MAX_UNPACKED_BYTES, ModelProblem, check_archive, intake,

@@ -66,7 +66,7 @@ impl PolicyHome {
         let mut place = self.0.server.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut log, mut disturbed) = (String::new(), None);
         for _ in 0..MAX_DEAD {
-            let own = place.take().filter(|server| server.is_of(shared));
+            let own = place.take().filter(|server| server.is_of(shared) && shared.cannot_fork().is_none());
             let mut server = match own.map_or_else(|| shared.next(&self.0.models), |server| Ok(Warm::Server(server)))? {
                 Warm::Interpreter(member) => return Ok(member),
                 Warm::Server(server) => server,

@@ -33,8 +33,8 @@ mod transport;
 mod websocket;
 
 pub use connected::{
-    ConnectedPolicies, ConnectionReservation, FIRST_CONNECTION_WAIT, LinkEnd, LinkHost, RECONNECTION_WAIT, ServiceLink,
-    ServiceLinkError, StartFailure,
+    CallBudget, ConnectedPolicies, ConnectionReservation, FIRST_CONNECTION_WAIT, LinkEnd, LinkHost, RECONNECTION_WAIT,
+    ServiceLink, ServiceLinkError, StartFailure,
 };
 pub use endpoint::{EndpointError, ServerEndpoint};
 pub use guard::AddressGuard;

@@ -40,6 +40,17 @@ impl Bench {
         self.pool.as_ref().unwrap()
     }
 
+    /// Copies the runtime and adds a program that its interpreters run when they start. Returns its root.
+    pub(crate) fn changed_runtime(&self, name: &str, start: &str) -> PathBuf {
+        let root = self.folder.path().join(name);
+        let copied = std::process::Command::new("cp").arg("-a").arg(self.config().runtime.root).arg(&root).status();
+        assert!(copied.unwrap().success());
+        let mut found = std::fs::read_dir(root.join("py/lib")).unwrap().map(|entry| entry.unwrap().path());
+        let library = found.find(|path| path.join("os.py").is_file()).unwrap();
+        std::fs::write(library.join("sitecustomize.py"), start).unwrap();
+        root
+    }
+
     /// Returns a request to load a policy with the limits of the pool.
     pub(crate) fn order(&self, policy_dir: &Path, seed: u64) -> LoadRequest {
         let limits = assay_jail::ProcessLimits::of(assay_jail::Profile::Policy);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use assay_policy::{LoadOutcome, LoadRequest, PolicyHome, Pool};
+use assay_policy::{LoadOutcome, LoadRequest, PolicyConnection, PolicyHome, Pool, TakeError};
 
 use crate::common::{Answer, Bench, Driver};
 
@@ -174,4 +174,57 @@ fn a_forked_policy_cannot_read_the_settings_of_its_fork_server() {
     let seen = act(bench.pool(), &order(&bench, "initial", INITIAL, 1));
     assert!(seen[0] == 0.0 && seen[1] > 0.0, "{seen:?}");
     assert_eq!(bench.pool().cannot_fork(), None);
+}
+
+/// Acts by the seed that PyTorch got.
+const SEEDED: &str =
+    "import torch\n\ndef policy(observation):\n    return [float(torch.seeds[-1]), len(torch.seeds)] + [0.0] * 5\n";
+
+#[test]
+fn the_generator_of_pytorch_is_seeded_in_each_process() {
+    let bench = Bench::new(0, |_| {});
+    let stand_in = "import sys, types\ntorch = types.ModuleType('torch')\ntorch.seeds = []\n\
+                    torch.manual_seed = torch.seeds.append\nsys.modules['torch'] = torch\n";
+    let root = bench.changed_runtime("torch", stand_in);
+    let request = order(&bench, "seeded", SEEDED, 5);
+    for forks in [true, false] {
+        let mut config = bench.config();
+        (config.runtime.root, config.forks) = (root.clone(), forks);
+        let pool = Pool::new(config).unwrap();
+        let home = PolicyHome::default();
+        for (seed, acts) in [(5, 5.0), (6, 6.0)] {
+            let request = LoadRequest { home: home.clone(), ..seeded(&request, seed) };
+            assert_eq!(act(&pool, &request)[..2], [acts, 1.0], "forks: {forks}");
+        }
+    }
+    bench.close();
+}
+
+/// A child of the fork server that cannot make its jail says whether that may pass (exit status 71) or not (70).
+#[test]
+fn a_shortage_in_a_child_does_not_end_the_forking_and_a_missing_feature_does() {
+    let bench = Bench::new(0, |_| {});
+    let good = bench.policy("good", &[("policy.py", VARIED)]);
+    for (errno, may_pass) in [("EMFILE", true), ("ENOSPC", true), ("EPERM", false)] {
+        let refuses = format!(
+            "import errno, os\nreal = os.open\ndef refuse(path, *more, **named):\n    if str(path).endswith('uid_map'): raise \
+             OSError(errno.{errno}, 'refused')\n    return real(path, *more, **named)\nos.open = refuse\n"
+        );
+        let mut config = bench.config();
+        config.runtime.root = bench.changed_runtime(errno, &refuses);
+        let pool = Pool::new(config).unwrap();
+        match (pool.take(&good, 1, None), may_pass) {
+            (Err(TakeError::Disturbed(why)), true) => {
+                assert!(why.contains("the machine was short of something: could not become a user"), "{why}");
+                assert_eq!(pool.cannot_fork(), None);
+            }
+            (Ok(LoadOutcome::Ready(policy)), false) => {
+                assert!(policy.pid().is_some());
+                let why = pool.cannot_fork().unwrap();
+                assert!(why.contains("could not become a user") && why.contains("refused"), "{why}");
+            }
+            (other, _) => panic!("{errno}: {other:?}"),
+        }
+    }
+    bench.close();
 }

@@ -129,14 +129,9 @@ fn an_interpreter_that_is_not_sealed_gets_no_policy() {
     let bench = Bench::new(0, |_| {});
     let dir = bench.policy("harmless", &[("policy.py", "def policy(observation):\n    return [0] * 7\n")]);
     // A Python that loses the ruleset before the runner sees it.
-    let root = bench.folder.path().join("python");
-    let copied = std::process::Command::new("cp").arg("-a").arg(bench.config().runtime.root).arg(&root).status();
-    assert!(copied.unwrap().success());
-    let found = std::fs::read_dir(root.join("py/lib")).unwrap().map(|entry| entry.unwrap().path());
-    let library = found.into_iter().find(|path| path.join("os.py").is_file()).unwrap();
     let loses = "import os\nos.environ.pop('ASSAY_SEAL_FD', None)\nput = os._Environ.__setitem__\n\
                  os._Environ.__setitem__ = lambda self, key, value: None if key == 'ASSAY_SEAL_FD' else put(self, key, value)\n";
-    std::fs::write(library.join("sitecustomize.py"), loses).unwrap();
+    let root = bench.changed_runtime("python", loses);
     for forks in [true, false] {
         let mut config = bench.config();
         (config.runtime.root, config.forks) = (root.clone(), forks);

@@ -115,6 +115,12 @@ impl Installation {
         self.home.join("python/build_runtime")
     }
 
+    /// Returns the folder with lists of requirements of runtimes, one file `NAME.txt` for each.
+    #[must_use]
+    pub fn runtime_lists(&self) -> PathBuf {
+        self.home.join("requirements/runtimes")
+    }
+
     /// Returns the path of the runner.
     #[must_use]
     pub fn runner(&self) -> PathBuf {

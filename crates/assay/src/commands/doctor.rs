@@ -1,5 +1,6 @@
 //! `assay doctor`: checks that this machine meets the requirements, and suggests fixes.
 
+mod forking;
 mod jail;
 
 use std::path::Path;
@@ -14,6 +15,7 @@ use serde_json::json;
 
 use self::jail::JailAttacks;
 use crate::exit::{ExitStatus, Failure, OrFail};
+use crate::options::own_runtimes;
 use crate::screen;
 
 #[derive(Debug, Args)]
@@ -100,12 +102,13 @@ fn row(check: &HostCheck) -> serde_json::Value {
 /// Checks everything apart from the jail: programs, libraries, scenarios, and rendering.
 fn installation_checks() -> Vec<HostCheck> {
     let installation = match Installation::find(std::env::var_os("ASSAY_HOME").map(Into::into)) {
-        Ok(installation) => installation,
+        Ok(installation) => Installation { added_runtimes: own_runtimes().into_iter().collect(), ..installation },
         Err(error) => return vec![failed("installation", &error, "run make build, or set ASSAY_HOME")],
     };
     let mut checks = vec![passed("installation", installation.home.display().to_string())];
     checks.push(runtimes(&installation.runtimes()));
     checks.push(memory(&installation.shipped_runtimes().join(RuntimeName::base().as_str())));
+    checks.push(forking::check(&installation.runtimes()));
     match Engine::start(&installation, EngineOptions::new(1)) {
         Ok(engine) => {
             let fingerprint = engine.fingerprint();

@@ -53,6 +53,7 @@ pub(crate) enum RuntimeCommand {
     /// Copies the interpreter, its standard library, the packages and the shared libraries that they need. An earlier
     /// version of the same name is kept beside it, for the reports and seasons that began with it.
     #[command(after_help = "Examples:
+  assay runtime add onnx
   assay runtime add torch --from-venv ~/venvs/policy
   assay runtime add mine --from-venv ~/miniforge3/envs/robot
   assay runtime add litert --requirements requirements.txt

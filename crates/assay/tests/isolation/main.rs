@@ -12,6 +12,8 @@ use assay_testkit::{Assay, PythonServer, Run, example, home};
 use serde_json::Value;
 
 const CARTPOLE: &str = "cartpole_keepin";
+/// Environment variable with a folder in which there is a runtime with PyTorch (see `tools/test-long`).
+const RUNTIMES: &str = "ASSAY_LEROBOT_RUNTIMES";
 /// An unused uid.
 const ORDINARY: &str = "64321";
 const LANDLOCK: [&str; 2] = ["--accept-weaker-isolation", "landlock"];
@@ -161,6 +163,12 @@ fn the_doctor_reports_missing_features_and_alternatives() {
     assert_eq!(check("namespaces")["holds"], false);
     assert!(check("namespaces")["remedy"].as_str().unwrap().contains("user.max_user_namespaces"));
     assert_eq!(check("jail without namespaces")["holds"], true);
+    let starts = check("start of policies");
+    assert_eq!((&starts["holds"], &starts["required"]), (&Value::Bool(false), &Value::Bool(false)));
+    for runtime in ["base", "onnx"] {
+        let part = format!("{runtime}: an interpreter for each episode, because it needs namespaces");
+        assert!(starts["detail"].as_str().unwrap().contains(&part), "{starts}");
+    }
 }
 
 #[test]
@@ -176,9 +184,15 @@ fn the_weaker_tier_stops_all_attacks_but_those_listed() {
     assert!(run.code == 0 && rows.len() > 140);
 }
 
-/// Without namespaces, each policy is an interpreter of its own; elsewhere it is forked.
+/// Without namespaces, each policy is an interpreter of its own; elsewhere it is forked. PyTorch is included where the
+/// variable names the folder of a runtime with it.
 #[test]
 fn a_network_acts_the_same_forked_and_executed() {
+    let runtimes = std::env::var(RUNTIMES).ok();
+    let with_runtimes = |assay: Assay| match &runtimes {
+        Some(folder) => assay.with_variable("ASSAY_RUNTIMES", folder),
+        None => assay,
+    };
     let hashes = |assay: &Assay, form: &str, more: &[&str]| {
         let policy = assay.path(form);
         std::fs::create_dir(&policy).unwrap();
@@ -195,8 +209,8 @@ fn a_network_acts_the_same_forked_and_executed() {
         let run = assay.run(&[&words[..], &["--policy-key", &key, "--record", "none", "--json"], more].concat());
         report(&run).episode_details.iter().map(|episode| episode.trace_hash.unwrap()).collect::<Vec<_>>()
     };
-    for form in ["numpy", "onnx"] {
-        let forked = hashes(&Assay::new(env!("CARGO_BIN_EXE_assay")), form, &[]);
-        assert_eq!(forked, hashes(&without_namespaces(&[]), form, &LANDLOCK), "{form}");
+    for form in ["numpy", "onnx", "torch"].iter().take(if runtimes.is_some() { 3 } else { 2 }) {
+        let forked = hashes(&with_runtimes(Assay::new(env!("CARGO_BIN_EXE_assay"))), form, &[]);
+        assert_eq!(forked, hashes(&with_runtimes(without_namespaces(&[])), form, &LANDLOCK), "{form}");
     }
 }

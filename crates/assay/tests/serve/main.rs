@@ -6,6 +6,8 @@ mod adapters;
 mod after;
 mod arena;
 mod attempts;
+#[path = "../authority/mod.rs"]
+mod authority;
 mod backup;
 mod bucket;
 mod cancelling;

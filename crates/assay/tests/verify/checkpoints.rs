@@ -121,6 +121,33 @@ fn an_act_of_ours_reaches_the_target() {
     assay.assert_clean();
 }
 
+/// A Diffusion policy, trained for minutes: it loads, runs and repeats, and its success is told, whatever it is.
+#[test]
+fn a_diffusion_policy_of_ours_runs() {
+    let runtimes = std::env::var(RUNTIMES).ok();
+    let assay = match &runtimes {
+        Some(folder) => assay().with_variable("ASSAY_RUNTIMES", folder),
+        None => assay(),
+    };
+    let example = home().join("examples/learned/tabletop_reach");
+    let (folder, map) = (example.join("diffusion"), example.join("act.toml"));
+    let run = |lanes: &str| {
+        let words = ["verify", folder.to_str().unwrap(), "--adapter", "lerobot", "--map", map.to_str().unwrap()];
+        let more = ["--scenario", "tabletop_reach", "--seed", "3", "--record", "none", "--json"];
+        let these = ["--policy-key", KEY, "--episodes", "2", "--lanes", lanes];
+        assay.run(&[&words[..], &more, &these].concat())
+    };
+    let first = run("2");
+    if runtimes.is_none() {
+        return assert_refused(&first, &["no runtime here has lerobot"]);
+    }
+    let (first, again) = (report(&first), report(&run("1")));
+    assert!(first.episode_details.iter().all(|episode| episode.error.is_none()), "{:?}", first.error_message);
+    assert!(first.success_rate.is_some() && first.verdict.is_some());
+    assert_eq!(hashes(&first), hashes(&again));
+    assay.assert_clean();
+}
+
 #[test]
 fn a_map_that_does_not_fit_names_the_feature_both_shapes_and_the_remedy() {
     let assay = assay();

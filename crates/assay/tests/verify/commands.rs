@@ -72,6 +72,9 @@ fn the_doctor_finds_no_problem_on_this_machine() {
     for name in ["MuJoCo", "Python runtimes", "scenarios", "rendering"] {
         assert!(names.contains(&name), "{name} is missing in {names:?}");
     }
+    let starts =
+        checks["checks"].as_array().unwrap().iter().find(|check| check["name"] == "start of policies").unwrap();
+    assert!(starts["detail"].as_str().unwrap().starts_with("base, onnx: forked from"), "{starts}");
     assay.assert_clean();
 }
 

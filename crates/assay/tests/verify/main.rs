@@ -6,6 +6,8 @@
 mod adapters;
 mod attempts;
 mod attest;
+#[path = "../authority/mod.rs"]
+mod authority;
 mod budgets;
 mod cameras;
 mod certification;

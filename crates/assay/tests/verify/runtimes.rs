@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use assay_model::{JobReport, Verdict};
+use assay_model::{EpisodeStatus, JobReport, Verdict};
 use assay_testkit::Assay;
 
 use crate::{CARTPOLE, assay, report, verify};
@@ -64,6 +64,23 @@ fn a_network_trained_on_demonstrations_reaches_the_target_in_both_forms() {
     assay.assert_clean();
 }
 
+/// A small network that sees the image from above (`examples/learned/tidy_by_sight`). It was trained for a minute, so
+/// its success is told, whatever it is.
+#[test]
+fn a_network_that_sees_images_runs_without_code() {
+    let assay = assay();
+    let policy = root().join("examples/learned/tidy_by_sight/onnx");
+    let words = ["verify", policy.to_str().unwrap(), "--scenario", "tidy_by_sight", "--seed", "3", "--record", "none"];
+    let report = report(&assay.run(&[&words[..], &["--episodes", "2", "--json"]].concat()));
+    for episode in &report.episode_details {
+        assert_eq!((&episode.error, episode.status), (&None, EpisodeStatus::Completed));
+        assert!(episode.steps > 1 && episode.trace_hash.is_some());
+    }
+    assert!(report.success_rate.is_some() && report.verdict.is_some(), "{:?}", report.error_message);
+    assert_eq!(report.fingerprint.unwrap().runtime.unwrap().name.as_str(), "onnx");
+    assay.assert_clean();
+}
+
 #[test]
 fn a_policy_that_no_runtime_satisfies_learns_what_is_offered() {
     let assay = assay();
@@ -83,6 +100,20 @@ fn a_policy_that_no_runtime_satisfies_learns_what_is_offered() {
         let message = run.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(parts.iter().all(|part| message.contains(part)), "{declared}: {message}");
     }
+}
+
+#[test]
+fn the_lists_of_packages_that_assay_has_need_no_option() {
+    let assay = assay();
+    let add = |name: &str, more: &[&str]| {
+        let run = assay.run(&[&["runtime", "add", name], more].concat());
+        assert_eq!(run.code, 2, "{}", run.stderr);
+        run.stderr
+    };
+    assert!(add("unknown", &[]).contains("no list of packages for unknown: give --from-venv or --requirements"));
+    // The list is found; the interpreter is not.
+    assert!(add("lerobot", &["--python", "/nonexistent/python3"]).contains("could not start /nonexistent/python3"));
+    assert!(add("onnx", &[]).contains("onnx is a runtime of this installation"));
 }
 
 #[test]

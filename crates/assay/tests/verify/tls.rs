@@ -1,42 +1,16 @@
 //! Encrypted policy servers and the certificates that are trusted. Authorities and certificates are created here, and
 //! servers listen on loopback.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use assay_model::Verdict;
 use assay_testkit::{Assay, PythonServer, example};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 
+use crate::authority::Authority;
 use crate::{CARTPOLE, assay, report};
 
 const RUN_LIMIT: Duration = Duration::from_secs(120);
-
-/// An authority, and the file that makes a machine trust it.
-struct Authority {
-    issuer: Issuer<'static, KeyPair>,
-    file: PathBuf,
-}
-
-impl Authority {
-    fn new(assay: &Assay, name: &str) -> Self {
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.distinguished_name.push(rcgen::DnType::CommonName, name);
-        let key = KeyPair::generate().unwrap();
-        let file = assay.write(&format!("{name}.pem"), params.self_signed(&key).unwrap().pem());
-        Self { issuer: Issuer::new(params, key), file }
-    }
-
-    /// Creates a certificate for `host` and its key, in a file.
-    fn certificate(&self, assay: &Assay, host: &str, last_year: i32) -> PathBuf {
-        let mut params = CertificateParams::new([host.to_owned()]).unwrap();
-        (params.not_before, params.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(last_year, 1, 1));
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        assay.write(&format!("{host}-{last_year}.pem"), certificate.pem() + &key.serialize_pem())
-    }
-}
 
 fn serve(certificate: &Path) -> PythonServer {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verify/policy_server.py");

@@ -9,6 +9,7 @@ use assay_model::{PolicyErrorCode, Secret};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
+use super::call_budget::{CallBudget, CallClock};
 use super::dial::{dial, service};
 use super::frame_socket::{FrameSocket, Received};
 use super::limits::SERVICE_SILENCE_LIMIT;
@@ -31,6 +32,8 @@ pub trait LinkHost {
     /// # Errors
     /// [`StartFailure`]: the policy is at fault, or this machine is.
     fn start(&mut self, seed: u64) -> Result<Box<dyn PolicyConnection>, StartFailure>;
+    /// Returns the limits of the policy's CPU time; `None` for a policy server, whose process is unknown.
+    fn budget(&self) -> Option<CallBudget>;
     /// Called when an episode has ended.
     fn ended(&mut self);
     /// Returns true if the connection is to be given up.
@@ -59,6 +62,19 @@ pub enum LinkEnd {
 pub struct ServiceLink {
     runtime: Runtime,
     socket: FrameSocket,
+}
+
+/// A policy that runs here, in an episode.
+struct LocalEpisode<'p> {
+    policy: &'p dyn PolicyConnection,
+    stream: &'p mut PolicyStream,
+    clock: CallClock,
+}
+
+/// The reason for not waiting for the policy any longer.
+enum Interruption {
+    End(LinkEnd),
+    Policy(PolicyFailure),
 }
 
 /// A frame without its nonce, which the policy's stream and the service's connection do not share.
@@ -110,9 +126,10 @@ impl ServiceLink {
             Err(StartFailure::Machine) => return Err(LinkEnd::GivenUp),
             Err(StartFailure::Policy(failure)) => return self.fail((0, nonce), &failure, host),
         };
-        let local = policy.nonce();
         let Some(mut stream) = policy.take_stream() else { return Err(LinkEnd::GivenUp) };
-        match self.relay(init, (&mut stream, local), nonce, host) {
+        let clock = CallClock::new(host.budget(), policy.as_ref());
+        let local = LocalEpisode { policy: policy.as_ref(), stream: &mut stream, clock };
+        match self.relay(init, local, nonce, host) {
             Ok(Relayed::Done) => {
                 drop(stream);
                 policy.finish();
@@ -140,13 +157,15 @@ impl ServiceLink {
     fn relay(
         &mut self,
         init: LinkFrame,
-        (stream, local): (&mut PolicyStream, u64),
+        local: LocalEpisode<'_>,
         nonce: u64,
         host: &mut dyn LinkHost,
     ) -> Result<Relayed, LinkEnd> {
+        let LocalEpisode { policy, stream, mut clock } = local;
         let mut next = init;
         loop {
-            let sent = stream.write_all(&frame(next.kind, next.seq, local, &next.payload));
+            clock.begin(next.kind, next.seq);
+            let sent = stream.write_all(&frame(next.kind, next.seq, policy.nonce(), &next.payload));
             if next.kind == FrameKind::Close {
                 return Ok(Relayed::Done);
             }
@@ -154,19 +173,28 @@ impl ServiceLink {
                 return Ok(Relayed::Failed(next.seq, None));
             }
             let limit = u32::try_from(MAX_REPLY_BYTES).unwrap_or(u32::MAX);
-            let answer = receive_up_to(limit, stream, || self.interruption(host));
+            let answer = receive_up_to(limit, stream, || {
+                let late = || clock.check(policy).map(Interruption::Policy);
+                self.interruption(host).map(Interruption::End).or_else(late)
+            });
             let (header, payload) = match answer {
                 Ok(answer) => answer,
                 Err(ReceiveError::Closed) => return Ok(Relayed::Failed(next.seq, None)),
                 Err(ReceiveError::Frame(error)) => {
                     return Ok(Relayed::Failed(next.seq, Some(protocol(&error.to_string()))));
                 }
-                Err(ReceiveError::Watch(end)) => return Err(end),
+                Err(ReceiveError::Watch(Interruption::End(end))) => return Err(end),
+                Err(ReceiveError::Watch(Interruption::Policy(failure))) => {
+                    return Ok(Relayed::Failed(next.seq, Some(failure)));
+                }
             };
-            if header.nonce != local {
+            if header.nonce != policy.nonce() {
                 return Ok(Relayed::Failed(next.seq, Some(protocol("a frame that is not the runner's"))));
             }
             let has_failed = header.kind == FrameKind::Error;
+            if let Some(failure) = clock.answered(policy).filter(|_| !has_failed) {
+                return Ok(Relayed::Failed(next.seq, Some(failure)));
+            }
             self.send(LinkFrame { kind: header.kind, seq: header.seq, payload }, nonce)?;
             if has_failed {
                 return self.closing(host).map(|()| Relayed::Done);

@@ -4,6 +4,7 @@
 //! [`ConnectedPolicies`] holds the connections of running jobs; `ConnectedSession` is an episode over one of them;
 //! [`ServiceLink`] is the other side, which `assay connect` uses.
 
+mod call_budget;
 mod dial;
 mod frame_socket;
 #[cfg(feature = "fuzzing")]
@@ -15,6 +16,7 @@ mod parked;
 mod registry;
 mod session;
 
+pub use call_budget::CallBudget;
 pub(crate) use limits::ConnectionWaits;
 pub use limits::{FIRST_CONNECTION_WAIT, RECONNECTION_WAIT};
 pub use link::{LinkEnd, LinkHost, ServiceLink, StartFailure};

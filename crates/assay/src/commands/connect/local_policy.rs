@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use assay_policy::PolicyConnection;
-use assay_policy::remote::{ConnectOutcome, LinkHost, ServerEndpoint, StartFailure};
+use assay_policy::remote::{CallBudget, ConnectOutcome, LinkHost, ServerEndpoint, StartFailure};
 use assay_scenario::Scenario;
 use assay_worker::{Cancel, Engine, PolicySource, SessionError, StartedPolicy, start_policy};
 
@@ -104,6 +104,12 @@ impl LinkHost for LocalPolicy<'_> {
                 Err(StartFailure::Machine)
             }
         }
+    }
+
+    fn budget(&self) -> Option<CallBudget> {
+        let budget = &self.scenario.as_ref()?.budget;
+        let of = |ms: f64| Duration::from_secs_f64(ms / 1e3);
+        Some(CallBudget { first: of(budget.first_cpu_ms), later: of(budget.hard_cpu_ms) })
     }
 
     fn ended(&mut self) {

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, anyhow};
 use assay_model::RuntimeName;
 use assay_policy::{InstalledRuntime, RuntimeLibrary, SelfTest, self_test};
+use assay_worker::Installation;
 use clap::Args;
 
 use super::check::{jail, text};
@@ -21,9 +22,10 @@ pub(crate) struct AddArgs {
     /// Its name: a-z, 0-9, '_' and '-'
     name: RuntimeName,
     /// The virtual environment or conda prefix to copy
-    #[arg(long, value_name = "DIR", required_unless_present = "requirements")]
+    #[arg(long, value_name = "DIR")]
     from_venv: Option<PathBuf>,
-    /// The packages to install, as for pip; wheels only
+    /// The packages to install, as for pip; wheels only [default without --from-venv: the list of this name that assay
+    /// has, for onnx and lerobot]
     #[arg(long, value_name = "FILE", conflicts_with = "from_venv")]
     requirements: Option<PathBuf>,
     /// The interpreter for --requirements
@@ -43,7 +45,7 @@ pub(super) fn add(arguments: &AddArgs) -> Result<ExitStatus, Failure> {
     std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string()).or_usage()?;
     let fresh = tempfile::Builder::new().prefix(&format!(".{name}-")).tempdir_in(&folder).or_internal()?;
     let root = fresh.path().join(name.as_str());
-    build(arguments, &installation.runtime_builder(), &root)?;
+    build(arguments, &installation, &root)?;
     let (built, outcome) = tested(&installation.runtimes(), &root)?;
     let kept = install(&folder, &built)?;
     let manifest = &built.manifest;
@@ -56,8 +58,26 @@ pub(super) fn add(arguments: &AddArgs) -> Result<ExitStatus, Failure> {
     Ok(ExitStatus::Success)
 }
 
+/// Returns the list of packages to install; `None` if an environment is copied.
+fn requirements(arguments: &AddArgs, lists: &Path) -> Result<Option<PathBuf>, Failure> {
+    match (&arguments.requirements, &arguments.from_venv) {
+        (Some(given), _) if !given.is_file() => {
+            Err(Failure::Usage(anyhow!("--requirements {}: no such file", given.display())))
+        }
+        (Some(given), _) => Ok(Some(given.clone())),
+        (None, Some(_)) => Ok(None),
+        (None, None) => {
+            let own = lists.join(format!("{}.txt", arguments.name));
+            let missing =
+                || anyhow!("assay has no list of packages for {}: give --from-venv or --requirements", arguments.name);
+            if own.is_file() { Ok(Some(own)) } else { Err(Failure::Usage(missing())) }
+        }
+    }
+}
+
 /// Runs the program that builds runtimes, with the interpreter that the runtime is to have.
-fn build(arguments: &AddArgs, builder: &Path, root: &Path) -> Result<(), Failure> {
+fn build(arguments: &AddArgs, installation: &Installation, root: &Path) -> Result<(), Failure> {
+    let requirements = requirements(arguments, &installation.runtime_lists())?;
     let interpreter = match &arguments.from_venv {
         Some(venv) => venv.join("bin/python3"),
         None => arguments.python.clone(),
@@ -68,11 +88,8 @@ fn build(arguments: &AddArgs, builder: &Path, root: &Path) -> Result<(), Failure
         return Err(Failure::Usage(what));
     }
     let mut command = Command::new(&interpreter);
-    command.arg("-I").arg(builder).arg(arguments.name.as_str()).arg(root);
-    if let Some(requirements) = &arguments.requirements {
-        if !requirements.is_file() {
-            return Err(Failure::Usage(anyhow!("--requirements {}: no such file", requirements.display())));
-        }
+    command.arg("-I").arg(installation.runtime_builder()).arg(arguments.name.as_str()).arg(root);
+    if let Some(requirements) = &requirements {
         command.arg("--requirements").arg(requirements);
     }
     let mut child = command

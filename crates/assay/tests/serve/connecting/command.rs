@@ -11,17 +11,17 @@ use rustix::process::Signal;
 use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, serve};
 
 /// The arguments of `assay connect` for this service, and more.
-fn connect(assay: &Assay, server: &Server, policy: &str, more: &[&str]) -> Vec<String> {
+pub(super) fn connect(assay: &Assay, server: &Server, policy: &str, more: &[&str]) -> Vec<String> {
     let (url, key) = (format!("http://{}", server.address()), assay.path("data/bootstrap-key"));
     let own = ["connect", policy, "--server", &url, "--key-file", key.to_str().unwrap(), "--scenario", CARTPOLE];
     own.iter().chain(["--seed", "0", "--record", "none"].iter()).chain(more).map(|text| (*text).to_owned()).collect()
 }
 
-fn report(run: &Run) -> JobReport {
+pub(super) fn report(run: &Run) -> JobReport {
     serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {}\n{}", run.stdout, run.stderr))
 }
 
-fn hashes(report: &JobReport) -> Vec<Option<String>> {
+pub(super) fn hashes(report: &JobReport) -> Vec<Option<String>> {
     report.episode_details.iter().map(|episode| episode.trace_hash.as_ref().map(ToString::to_string)).collect()
 }
 

@@ -2,4 +2,6 @@
 
 mod caller;
 mod command;
+mod limits;
 mod rules;
+mod tls;
