@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use assay_model::{Clock, Entropy, Fingerprint, ScenarioCard, ScenarioId};
+use assay_model::{Clock, Entropy, Fingerprint, ScenarioCard, ScenarioId, Sha256Digest};
 use assay_scenario::Spec;
 use assay_store::{
     ArchiveFiles, Blobs, LiveProgress, ModelFiles, PolicyServerCredentialsStore, Queue, Records, ScenarioFiles, Site,
@@ -139,10 +139,18 @@ impl AppState {
     /// # Errors
     /// CONFLICT: the published version can no longer be used here.
     pub(crate) async fn spec(&self, card: &ScenarioCard) -> Result<Arc<Spec>, ApiError> {
-        if let Some(spec) = self.catalog.spec(&card.id) {
+        match self.catalog.spec(&card.id) {
+            Some(spec) => Ok(spec),
+            None => self.version_spec(&card.id, card.digest).await,
+        }
+    }
+
+    /// Like [`Self::spec`], of one version, which may be older than the one that policies are evaluated on now.
+    pub(crate) async fn version_spec(&self, id: &ScenarioId, digest: Sha256Digest) -> Result<Arc<Spec>, ApiError> {
+        if let Some(spec) = self.catalog.spec(id).filter(|spec| spec.digest == digest) {
             return Ok(spec);
         }
-        let (publisher, id, digest) = (Arc::clone(&self.publisher), card.id.clone(), card.digest);
+        let (publisher, id) = (Arc::clone(&self.publisher), id.clone());
         let read = tokio::task::spawn_blocking(move || publisher.spec(&id, digest)).await;
         let spec = read.map_err(|e| ApiError::internal("reading a scenario panicked", &e))?;
         spec.map(Arc::new).map_err(|why| ApiError::new(ErrorCode::Conflict, why))
