@@ -19,6 +19,7 @@ mod claim_pauses;
 mod connections;
 mod disk;
 mod events;
+mod evidence_allowances;
 mod evidence_usage;
 mod folder_locks;
 mod forecast;

@@ -7,7 +7,7 @@ use assay_model::{Clock, Entropy, Fingerprint, ScenarioCard, ScenarioId, Sha256D
 use assay_scenario::Spec;
 use assay_store::{
     ArchiveFiles, Blobs, LiveProgress, ModelFiles, PolicyServerCredentialsStore, Queue, Records, ScenarioFiles, Site,
-    StorageHealth, StoreError, TaskFiles,
+    StorageHealth, StoreError, TaskFiles, WorkerName,
 };
 use tokio::sync::Semaphore;
 use uuid::Uuid;
@@ -115,6 +115,16 @@ impl AppState {
     /// Returns the number of lanes of this server and of the others of its site.
     pub(crate) fn server_lanes(&self) -> u32 {
         self.site.others().iter().map(|server| server.lanes).fold(self.settings.local_lanes, u32::saturating_add)
+    }
+
+    /// Queues the tasks again that a worker has, since it begins anew or is out. One that is not found here is when it
+    /// is not renewed in time.
+    pub(crate) fn give_back_tasks(&self, worker: &WorkerName) {
+        match self.tasks.give_back_all(worker) {
+            Ok(0) => {}
+            Ok(number) => tracing::info!(%worker, number, "tasks of a worker are queued again"),
+            Err(error) => tracing::error!(%error, %worker, "could not queue the tasks of a worker again"),
+        }
     }
 
     /// Creates an id (UUIDv7), which sorts by time.

@@ -47,6 +47,7 @@ pub(super) async fn handle(
     for work in requeued {
         app.queue.publish(work).await;
     }
+    app.give_back_tasks(&worker.name);
     app.worker_fleet.count(&*app.records, now).await?;
     Ok(Json(RegisterAnswer {
         worker: worker.name.to_string(),

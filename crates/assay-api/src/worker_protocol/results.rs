@@ -2,7 +2,7 @@
 //! again under the recorded actions, before it counts. A worker whose result does not follow is quarantined.
 
 use assay_model::{EpisodeResult, Fence, MAX_RESULTS, ResultOutcome, ResultsAnswer, ResultsRequest};
-use assay_store::{Claim, ExcludedShards, RecordOutcome, Work, WorkerRecord};
+use assay_store::{Claim, RecordOutcome, Work, WorkerRecord};
 use axum::extract::{Request, State};
 
 use super::audit::audit;
@@ -77,7 +77,6 @@ async fn record(
         }
         None => return Ok(ResultOutcome::Fenced),
     };
-    app.worker_fleet.pauses().produced(&worker.name, claim.fence.job_id);
     let (fence, now) = (claim.fence, app.clock.now());
     if !result.evidence.is_empty() {
         app.blobs.settle(fence.job_id).await.map_err(|error| blob_error(app, error))?;
@@ -112,8 +111,7 @@ async fn weighed(
     match confirmation(app, worker, claim, &result) {
         Confirmation::Needed => return Ok(Err(run_elsewhere(app, worker, claim, &result).await?)),
         Confirmation::Given => {
-            let shard = ExcludedShards { job: claim.fence.job_id, shard: Some(claim.fence.shard) };
-            app.worker_fleet.pauses().confirmed(shard);
+            app.records.confirm_left_shard(claim.fence.job_id, claim.fence.shard).await?;
         }
         Confirmation::Impossible => {
             result.add_unconfirmed(format!("worker {} alone reported that the episode failed", worker.name));
@@ -157,6 +155,7 @@ async fn quarantine(
     for work in removal.requeued {
         app.queue.publish(work).await;
     }
+    app.give_back_tasks(&worker.name);
     let message = format!("worker {} is quarantined: {reason}", worker.name);
     Ok(ApiError::new(ErrorCode::Forbidden, message))
 }

@@ -1,11 +1,12 @@
 //! Tasks that clients wait for: only workers that the operator trusts get them.
 
 use assay_model::{AssignedPolicy, Sha256Digest, WorkerTask};
-use assay_store::TaskState;
+use assay_store::{TaskState, WorkerName};
+use axum::body::Body;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::app::TestApp;
+use crate::app::{TestApp, request};
 use crate::workers::HandWorker;
 
 fn preflight(runtime: [u8; 32]) -> WorkerTask {
@@ -68,10 +69,47 @@ async fn only_trusted_workers_with_the_runtime_get_a_task_and_only_its_holder_an
         assert_eq!(second.post(&format!("/tasks/{again}/answer"), &other).await.status, 422, "{other}");
     }
     assert_eq!(second.post(&format!("/tasks/{again}/answer"), &answer).await.status, 204);
-    let TaskState::Done(text) = app.state.tasks.state(id).unwrap() else { panic!("it is not answered") };
+    let TaskState::Done { answer: text, .. } = app.state.tasks.state(id).unwrap() else { panic!("it is not answered") };
     let kept: Value = serde_json::from_slice(&text).unwrap();
     assert_eq!(kept["outcome"], "refused");
     assert!(!kept["message"].as_str().unwrap().contains('\n'), "a message is one line: {kept}");
     let beat = second.post("/beat", &json!({ "leases": [again], "progress": [] })).await;
     assert_eq!(beat.body["lost"], json!([again]), "nothing is left to do");
+}
+
+#[tokio::test]
+async fn a_task_is_queued_again_as_soon_as_its_worker_begins_anew_leaves_or_is_revoked() {
+    let app = TestApp::new();
+    let admin = app.key("ops", "read,verify,admin").await;
+    let mut first = HandWorker::trusted(&app, "first", &admin).await;
+    let second = HandWorker::trusted(&app, "second", &admin).await;
+    queue(&app, 1, &preflight([0xba; 32]));
+    let (old, _) = claimed(&first).await.unwrap();
+    first.register().await;
+    let (lease, _) = claimed(&second).await.unwrap();
+    assert_eq!(first.post(&format!("/tasks/{old}/answer"), &json!({ "outcome": "busy" })).await.status, 403);
+    assert_eq!(second.post("/beat", &json!({ "leases": [lease], "progress": [] })).await.body["lost"], json!([]));
+    assert_eq!(second.post("/leave", &json!({})).await.status, 204);
+    claimed(&first).await.unwrap();
+    let revoked = app.send(request("DELETE", "/workers/first", &admin).body(Body::empty()).unwrap()).await;
+    assert_eq!(revoked.status, 204);
+    let third = HandWorker::trusted(&app, "third", &admin).await;
+    claimed(&third).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_worker_that_failed_at_a_task_does_not_get_it_again() {
+    let app = TestApp::new();
+    let admin = app.key("ops", "read,verify,admin").await;
+    let [first, second] = [HandWorker::trusted(&app, "first", &admin), HandWorker::trusted(&app, "second", &admin)];
+    let (first, second) = (first.await, second.await);
+    let id = queue(&app, 1, &preflight([0xba; 32]));
+    let (lease, _) = claimed(&first).await.unwrap();
+    let broken = json!({ "outcome": "broken", "message": "the jail does not start" });
+    assert_eq!(first.post(&format!("/tasks/{lease}/answer"), &broken).await.status, 204);
+    let TaskState::Done { fence, .. } = app.state.tasks.state(id).unwrap() else { panic!("it is not answered") };
+    let failed = app.state.tasks.leave_to_others(fence).unwrap();
+    assert_eq!(failed.iter().map(WorkerName::as_str).collect::<Vec<_>>(), ["first"]);
+    assert!(claimed(&first).await.is_none());
+    claimed(&second).await.unwrap();
 }

@@ -33,7 +33,7 @@ impl<'a> HandWorker<'a> {
         worker
     }
 
-    async fn register(&mut self) {
+    pub(crate) async fn register(&mut self) {
         let answer = self.post("/register", &registration(1)).await;
         assert_eq!(answer.status, 200, "{}", answer.body);
         self.generation = answer.body["generation"].as_u64().unwrap();

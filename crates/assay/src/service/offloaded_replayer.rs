@@ -47,7 +47,11 @@ impl Replayer for OffloadedReplayer {
             answer
         });
         let answer = work.await.map_err(|e| ReplayFailure::Broken(e.into()))?;
-        report(answer, (&job, &self.local.engine), &episode)
+        match answer {
+            // As without workers.
+            Err(NoAnswer::WorkersFailed) => self.local.replay(job, episode).await,
+            answer => report(answer, (&job, &self.local.engine), &episode),
+        }
     }
 }
 
@@ -75,8 +79,8 @@ impl OffloadedReplayer {
             result: Box::new(episode.clone()),
             machine,
         };
-        let same = ran_on.map(|machine| task(Some(machine))).filter(|task| self.tasks.fleet.can_do(task));
-        same.or_else(|| Some(task(None)).filter(|task| self.tasks.fleet.can_do(task)))
+        let same = ran_on.map(|machine| task(Some(machine))).filter(|task| self.tasks.fleet.can_do(task, &[]));
+        same.or_else(|| Some(task(None)).filter(|task| self.tasks.fleet.can_do(task, &[])))
     }
 }
 

@@ -106,7 +106,7 @@ impl EnginePreflights {
             Ok(_) => Err(PreflightFailure::Broken("a worker answered another task".to_owned())),
             Err(NoAnswer::Unavailable(message)) => Err(PreflightFailure::Unavailable(message)),
             Err(NoAnswer::Cancelled) => Err(PreflightFailure::Stopping),
-            Err(NoAnswer::Broken(message)) => Err(PreflightFailure::Broken(message)),
+            Err(error @ NoAnswer::WorkersFailed) => Err(PreflightFailure::Unavailable(error.to_string())),
             Err(NoAnswer::Io(error)) => Err(IntakeFailure::Broken(error).into()),
         }
     }

@@ -53,7 +53,7 @@ fn next(app: &App, worker: &WorkerRecord) -> Result<Option<LeasedTask>, ApiError
         if !able.can_do(&task) {
             continue;
         }
-        if let Some(fence) = app.tasks.claim(id).map_err(failed)? {
+        if let Some(fence) = app.tasks.claim(id, &worker.name).map_err(failed)? {
             tracing::info!(task.id = %id, worker = %worker.name, "task claimed");
             return Ok(Some(LeasedTask { lease: task_lease(app, worker, fence), task }));
         }
