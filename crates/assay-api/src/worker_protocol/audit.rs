@@ -143,7 +143,7 @@ async fn trace(
     let Some(file) = result.evidence.iter().find(|file| file.name.ends_with(files::TRACE)) else { return Ok(None) };
     let work = app.blobs.incoming().map_err(|error| disk_error(app, &error))?;
     let path = work.path().join(files::TRACE);
-    let copied = app.blobs.copy_to(claim.fence.job_id, file.sha256, &path).await;
+    let copied = app.blobs.copy_trace_to(claim.fence.job_id, file.sha256, &path).await;
     copied.map_err(|error| blob_error(app, error))?;
     Ok(Some((path, work)))
 }
