@@ -1,5 +1,6 @@
 //! The application state that handlers share.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -115,6 +116,13 @@ impl AppState {
     /// Returns the number of lanes of this server and of the others of its site.
     pub(crate) fn server_lanes(&self) -> u32 {
         self.site.others().iter().map(|server| server.lanes).fold(self.settings.local_lanes, u32::saturating_add)
+    }
+
+    /// Returns the digests of the runtimes that workers can fetch here.
+    pub(crate) async fn offered_runtimes(&self) -> HashSet<Sha256Digest> {
+        let intake = Arc::clone(&self.intake);
+        let listed = tokio::task::spawn_blocking(move || intake.runtimes()).await.unwrap_or_default();
+        listed.iter().map(|runtime| runtime.sha256).collect()
     }
 
     /// Queues the tasks again that a worker has, since it begins anew or is out. One that is not found here is when it

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use assay_model::{Fence, Fingerprint, Sha256Digest, WorkerTask};
+use assay_model::{Fence, Fingerprint, Sha256Digest, WorkerRegistration, WorkerTask};
 use assay_store::{Queue, Records, StoreError, TaskFiles, Work, WorkerName, WorkerRecord, WorkerState};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
@@ -41,24 +41,34 @@ pub(crate) struct TaskWorker {
     name: WorkerName,
     machine: Fingerprint,
     runtimes: Vec<Sha256Digest>,
+    labels: BTreeMap<String, String>,
+    memory_mib: u32,
 }
 
 impl TaskWorker {
     /// Returns what a worker can do; `None` if it may do no tasks.
-    pub(crate) fn of(worker: &WorkerRecord) -> Option<Self> {
+    pub(crate) fn of(worker: &WorkerRecord, fleet: &WorkerFleet) -> Option<Self> {
         let registration = worker.registration.as_ref()?;
         (worker.trusted && registration.renders).then(|| Self {
             name: worker.name.clone(),
             machine: registration.machine.clone(),
-            runtimes: registration.runtimes.clone(),
+            runtimes: fleet.runtimes_of(registration),
+            labels: registration.labels.clone(),
+            memory_mib: registration.memory_mib,
         })
     }
 
     /// Returns true if it has what a task needs.
     pub(crate) fn can_do(&self, task: &WorkerTask) -> bool {
         task.runtime().is_none_or(|runtime| self.runtimes.contains(&runtime))
+            && task.labels().into_iter().flatten().all(|label| has_label(&self.labels, label))
+            && task.memory_mib() <= self.memory_mib
             && task.machine().is_none_or(|machine| machine == self.machine.digest())
     }
+}
+
+fn has_label(labels: &BTreeMap<String, String>, (name, value): (&String, &String)) -> bool {
+    labels.get(name) == Some(value)
 }
 
 /// The workers on other hosts. Shared by all its clones.
@@ -84,8 +94,10 @@ struct FleetState {
     lanes: AtomicU32,
     /// The labels of each.
     labels: Mutex<Vec<BTreeMap<String, String>>>,
-    /// The runtimes that they have.
+    /// The runtimes that they have, or can fetch.
     runtimes: Mutex<HashSet<Sha256Digest>>,
+    /// The runtimes that workers can fetch here.
+    offered: Mutex<HashSet<Sha256Digest>>,
     evidence: EvidenceAllowances,
     /// Held while a result is audited, one for each that somebody waits for.
     turns: Mutex<HashMap<(Fence, u32), Weak<AuditTurn>>>,
@@ -119,13 +131,11 @@ impl WorkerFleet {
             return None;
         }
         let present = self.0.labels.lock().unwrap_or_else(PoisonError::into_inner);
-        let has =
-            |labels: &BTreeMap<String, String>, (name, value): (&String, &String)| labels.get(name) == Some(value);
-        if present.iter().any(|labels| demanded.iter().all(|label| has(labels, label))) {
+        if present.iter().any(|labels| demanded.iter().all(|label| has_label(labels, label))) {
             return None;
         }
         let text = |(name, value): (&String, &String)| format!("{name}={value}");
-        let alone = demanded.iter().find(|label| !present.iter().any(|labels| has(labels, *label)));
+        let alone = demanded.iter().find(|label| !present.iter().any(|labels| has_label(labels, *label)));
         Some(MissingWorker::WithLabels(match alone {
             Some(label) => format!("the label {}", text(label)),
             None => format!("the labels {} together", demanded.iter().map(text).collect::<Vec<_>>().join(", ")),
@@ -137,8 +147,24 @@ impl WorkerFleet {
         &self.0.evidence
     }
 
-    /// Counts the lanes of the workers that called lately.
-    pub(crate) async fn count(&self, records: &dyn Records, now: Timestamp) -> Result<(), StoreError> {
+    /// Returns the runtimes that a worker has, or can fetch.
+    pub(crate) fn runtimes_of(&self, worker: &WorkerRegistration) -> Vec<Sha256Digest> {
+        let mut runtimes = worker.runtimes.clone();
+        if worker.fetches_runtimes {
+            let offered = self.0.offered.lock().unwrap_or_else(PoisonError::into_inner);
+            runtimes.extend(offered.iter().filter(|sha256| !worker.runtimes.contains(sha256)));
+        }
+        runtimes
+    }
+
+    /// Counts the lanes of the workers that called lately; `offered` are the runtimes that they can fetch here.
+    pub(crate) async fn count(
+        &self,
+        records: &dyn Records,
+        offered: HashSet<Sha256Digest>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        *self.0.offered.lock().unwrap_or_else(PoisonError::into_inner) = offered;
         let workers = records.workers().await?;
         let is_present = |worker: &&WorkerRecord| {
             worker.state == WorkerState::Active
@@ -147,9 +173,10 @@ impl WorkerFleet {
         };
         let present: Vec<_> = workers.iter().filter(is_present).collect();
         self.0.present.store(u32::try_from(present.len()).unwrap_or(u32::MAX), Ordering::Relaxed);
-        let runtimes = present.iter().filter_map(|worker| Some(&worker.registration.as_ref()?.runtimes)).flatten();
-        *self.0.runtimes.lock().unwrap_or_else(PoisonError::into_inner) = runtimes.copied().collect();
-        let able = present.iter().filter_map(|worker| TaskWorker::of(worker)).collect();
+        let registered = present.iter().filter_map(|worker| worker.registration.as_ref());
+        let runtimes = registered.flat_map(|worker| self.runtimes_of(worker)).collect();
+        *self.0.runtimes.lock().unwrap_or_else(PoisonError::into_inner) = runtimes;
+        let able = present.iter().filter_map(|worker| TaskWorker::of(worker, self)).collect();
         *self.0.task_workers.lock().unwrap_or_else(PoisonError::into_inner) = able;
         let labels = present.iter().filter_map(|worker| Some(worker.registration.as_ref()?.labels.clone())).collect();
         *self.0.labels.lock().unwrap_or_else(PoisonError::into_inner) = labels;

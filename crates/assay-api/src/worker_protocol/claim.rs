@@ -87,7 +87,7 @@ async fn next(app: &App, worker: &WorkerRecord, request: &ClaimRequest) -> Resul
     };
     let capabilities = WorkerCapabilities {
         machine: Some(registration.machine.clone()),
-        runtimes: Some(registration.runtimes.clone()),
+        runtimes: Some(app.worker_fleet.runtimes_of(registration)),
         cameras: registration.cameras,
         memory_mib: registration.memory_mib,
         trust,

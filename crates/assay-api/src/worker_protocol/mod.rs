@@ -21,6 +21,7 @@ mod register;
 mod renders;
 mod reported;
 mod results;
+mod runtimes;
 mod tasks;
 mod unconfirmed;
 
@@ -43,6 +44,8 @@ pub(crate) fn routes() -> Router<App> {
         .route("/leases/{lease}/models/{sha256}", get(inputs::model))
         .route("/leases/{lease}/scenario", get(inputs::scenario))
         .route("/leases/{lease}/scenario/{sha256}", get(inputs::scenario_file))
+        .route("/leases/{lease}/runtime", get(runtimes::listing))
+        .route("/leases/{lease}/runtime/{sha256}", get(runtimes::file))
         .route("/leases/{lease}/server", get(inputs::server))
         .route("/leases/{lease}/evidence/{sha256}", put(evidence::handle))
         .route("/leases/{lease}/notes", post(notes::handle))

@@ -48,7 +48,7 @@ pub(super) async fn handle(
         app.queue.publish(work).await;
     }
     app.give_back_tasks(&worker.name);
-    app.worker_fleet.count(&*app.records, now).await?;
+    app.worker_fleet.count(&*app.records, app.offered_runtimes().await, now).await?;
     Ok(Json(RegisterAnswer {
         worker: worker.name.to_string(),
         generation,

@@ -341,3 +341,36 @@ async fn evidence_without_results_is_bounded_over_all_claims_of_a_job() {
     }
     assert_eq!(stored, 3, "twice the space of the job");
 }
+
+#[tokio::test]
+async fn limits_of_a_worker_outlive_the_server() {
+    let settings = || ApiSettings { local_lanes: 0, max_evidence_bytes: 1000, ..ApiSettings::default() };
+    let app = TestApp::with(settings());
+    let admin = app.key("ops", "read,verify,admin").await;
+    let worker = HandWorker::new(&app, "one", &admin).await;
+    HandWorker::new(&app, "two", &admin).await;
+    job(&app, &admin, 1).await;
+    let upload = async |worker: &HandWorker<'_>, lease: &str, number: u32| {
+        let file = format!("{number:0600}");
+        let path = format!("/leases/{lease}/evidence/{}", Sha256Digest::of(&file));
+        worker.send("PUT", &path, file).await.status.as_u16()
+    };
+    let (lease, _) = worker.claim().await.unwrap();
+    assert_eq!((upload(&worker, &lease, 1).await, upload(&worker, &lease, 2).await), (204, 204));
+    assert_eq!(
+        worker.post(&format!("/leases/{lease}/return"), &json!({ "how": "fail", "reason": "r" })).await.status,
+        204
+    );
+    let kept = worker.identity();
+    let TestApp { folder, router, state, .. } = app;
+    drop((router, state));
+
+    let app = TestApp::on(folder, settings());
+    *app.auditor.0.lock().unwrap() = Ok(None);
+    let worker = HandWorker::known(&app, kept);
+    HandWorker::new(&app, "three", &admin).await;
+    assert!(worker.claim().await.is_none(), "its failure counts still");
+    app.clock.forward(LONGEST_S);
+    let (lease, _) = worker.claim().await.unwrap();
+    assert_eq!((upload(&worker, &lease, 3).await, upload(&worker, &lease, 4).await), (204, 413));
+}

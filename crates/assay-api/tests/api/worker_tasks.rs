@@ -17,6 +17,7 @@ fn preflight(runtime: [u8; 32]) -> WorkerTask {
         scenario_digest: Sha256Digest::new([0; 32]),
         policy: AssignedPolicy::Archive { sha256: Sha256Digest::of("zip"), runtime, models: Vec::new() },
         policy_name: "a policy".to_owned(),
+        memory_mib: 4096,
     }
 }
 
@@ -112,4 +113,33 @@ async fn a_worker_that_failed_at_a_task_does_not_get_it_again() {
     assert_eq!(failed.iter().map(WorkerName::as_str).collect::<Vec<_>>(), ["first"]);
     assert!(claimed(&first).await.is_none());
     claimed(&second).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_task_goes_to_workers_with_the_labels_and_the_memory_that_it_needs() {
+    let app = TestApp::new();
+    let admin = app.key("ops", "read,verify,admin").await;
+    let worker = HandWorker::trusted(&app, "one", &admin).await;
+    let replay = |labels: Value, memory_mib: u32| -> WorkerTask {
+        let policy = serde_json::to_value(preflight([0xba; 32]).policy()).unwrap();
+        serde_json::from_value(json!({
+            "kind": "replay", "job_id": Uuid::nil(), "account": "lab", "scenario": "cartpole_keepin",
+            "scenario_digest": "00".repeat(32), "policy": policy,
+            "seeds": { "episode": 0, "seeds": { "world": 1, "policy": 2 }, "is_showcase": false }, "is_arena": false,
+            "result": assay_store::testing::episode(0), "machine": null, "labels": labels, "memory_mib": memory_mib,
+        }))
+        .unwrap()
+    };
+    queue(&app, 1, &replay(json!({ "room": "b3" }), 1));
+    queue(&app, 2, &replay(json!({ "room": "b2", "rack": "1" }), 1));
+    queue(&app, 3, &replay(json!({ "room": "b2" }), 4097));
+    assert!(claimed(&worker).await.is_none());
+    queue(&app, 4, &replay(json!({ "room": "b2" }), 4096));
+    let (_, task) = claimed(&worker).await.unwrap();
+    assert_eq!((&task["labels"]["room"], &task["memory_mib"]), (&json!("b2"), &json!(4096)));
+    // A server of before names neither.
+    let mut old = serde_json::to_value(replay(json!({}), 0)).unwrap();
+    old.as_object_mut().unwrap().retain(|key, _| key != "labels" && key != "memory_mib");
+    queue(&app, 5, &serde_json::from_value(old).unwrap());
+    claimed(&worker).await.unwrap();
 }
