@@ -81,3 +81,5 @@ pub use upload_space::UploadSpace;
 pub use webhooks::deliver_webhooks;
 pub use worker_fleet::{WakingQueue, WorkerFleet};
 pub use worker_protocol::count_workers;
+#[cfg(feature = "fuzzing")]
+pub use worker_protocol::{receive_rendering, receive_result};

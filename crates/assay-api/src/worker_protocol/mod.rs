@@ -9,6 +9,8 @@ mod beat;
 mod claim;
 mod count;
 mod evidence;
+#[cfg(feature = "fuzzing")]
+mod fuzzing;
 mod give_back;
 mod identity;
 mod inputs;
@@ -31,6 +33,8 @@ use axum::routing::{get, post, put};
 
 use crate::state::App;
 pub use count::count_workers;
+#[cfg(feature = "fuzzing")]
+pub use fuzzing::{receive_rendering, receive_result};
 
 /// Returns the routes of the protocol.
 pub(crate) fn routes() -> Router<App> {
