@@ -19,6 +19,7 @@ mod claim_pauses;
 mod connections;
 mod disk;
 mod events;
+mod evidence_allowances;
 mod evidence_usage;
 mod folder_locks;
 mod forecast;
@@ -80,3 +81,5 @@ pub use upload_space::UploadSpace;
 pub use webhooks::deliver_webhooks;
 pub use worker_fleet::{WakingQueue, WorkerFleet};
 pub use worker_protocol::count_workers;
+#[cfg(feature = "fuzzing")]
+pub use worker_protocol::{receive_rendering, receive_result};

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use assay_model::lane::{RenderPart, ScenarioFault};
 use assay_model::{
-    AccountId, Artifact, AttemptNote, DeclaredModel, Entropy, EpisodeResult, EpisodeSeeds, JobId, Preflight,
-    RuntimeCard, RuntimeVersion, ScenarioCard, ScenarioId, Secret, Sha256Digest,
+    AccountId, Artifact, AttemptNote, DeclaredModel, Entropy, EpisodeResult, EpisodeSeeds, JobId, PackedRuntime,
+    Preflight, RuntimeCard, RuntimeVersion, ScenarioCard, ScenarioId, Secret, Sha256Digest,
 };
 use assay_report::ReplayReport;
 use assay_report::attest::PublishedKeys;
@@ -83,6 +84,13 @@ pub trait Metrics: Send + Sync + fmt::Debug {
 pub trait PolicyIntake: Send + Sync + fmt::Debug {
     /// Returns the installed runtimes, sorted by name. Runs on a thread that may block.
     fn runtimes(&self) -> Vec<RuntimeCard>;
+
+    /// Returns an installed runtime as an archive that workers fetch; `None` if there is no runtime with this digest.
+    /// Runs on a thread that may block.
+    ///
+    /// # Errors
+    /// It cannot be packed; [`io::ErrorKind::WouldBlock`]: another one is being packed.
+    fn packed_runtime(&self, sha256: Sha256Digest) -> io::Result<Option<(PackedRuntime, PathBuf)>>;
 
     /// Checks the archive at `zip`. Runs on a thread that may block.
     ///

@@ -1,13 +1,14 @@
 //! The application state that handlers share.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use assay_model::{Clock, Entropy, Fingerprint, ScenarioCard, ScenarioId};
+use assay_model::{Clock, Entropy, Fingerprint, ScenarioCard, ScenarioId, Sha256Digest};
 use assay_scenario::Spec;
 use assay_store::{
     ArchiveFiles, Blobs, LiveProgress, ModelFiles, PolicyServerCredentialsStore, Queue, Records, ScenarioFiles, Site,
-    StorageHealth, StoreError, TaskFiles,
+    StorageHealth, StoreError, TaskFiles, WorkerName,
 };
 use tokio::sync::Semaphore;
 use uuid::Uuid;
@@ -117,6 +118,23 @@ impl AppState {
         self.site.others().iter().map(|server| server.lanes).fold(self.settings.local_lanes, u32::saturating_add)
     }
 
+    /// Returns the digests of the runtimes that workers can fetch here.
+    pub(crate) async fn offered_runtimes(&self) -> HashSet<Sha256Digest> {
+        let intake = Arc::clone(&self.intake);
+        let listed = tokio::task::spawn_blocking(move || intake.runtimes()).await.unwrap_or_default();
+        listed.iter().map(|runtime| runtime.sha256).collect()
+    }
+
+    /// Queues the tasks again that a worker has, since it begins anew or is out. One that is not found here is when it
+    /// is not renewed in time.
+    pub(crate) fn give_back_tasks(&self, worker: &WorkerName) {
+        match self.tasks.give_back_all(worker) {
+            Ok(0) => {}
+            Ok(number) => tracing::info!(%worker, number, "tasks of a worker are queued again"),
+            Err(error) => tracing::error!(%error, %worker, "could not queue the tasks of a worker again"),
+        }
+    }
+
     /// Creates an id (UUIDv7), which sorts by time.
     pub(crate) fn new_id(&self) -> Uuid {
         let mut random = [0; 10];
@@ -139,10 +157,18 @@ impl AppState {
     /// # Errors
     /// CONFLICT: the published version can no longer be used here.
     pub(crate) async fn spec(&self, card: &ScenarioCard) -> Result<Arc<Spec>, ApiError> {
-        if let Some(spec) = self.catalog.spec(&card.id) {
+        match self.catalog.spec(&card.id) {
+            Some(spec) => Ok(spec),
+            None => self.version_spec(&card.id, card.digest).await,
+        }
+    }
+
+    /// Like [`Self::spec`], of one version, which may be older than the one that policies are evaluated on now.
+    pub(crate) async fn version_spec(&self, id: &ScenarioId, digest: Sha256Digest) -> Result<Arc<Spec>, ApiError> {
+        if let Some(spec) = self.catalog.spec(id).filter(|spec| spec.digest == digest) {
             return Ok(spec);
         }
-        let (publisher, id, digest) = (Arc::clone(&self.publisher), card.id.clone(), card.digest);
+        let (publisher, id) = (Arc::clone(&self.publisher), id.clone());
         let read = tokio::task::spawn_blocking(move || publisher.spec(&id, digest)).await;
         let spec = read.map_err(|e| ApiError::internal("reading a scenario panicked", &e))?;
         spec.map(Arc::new).map_err(|why| ApiError::new(ErrorCode::Conflict, why))

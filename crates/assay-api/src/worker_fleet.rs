@@ -1,24 +1,19 @@
-//! The workers on other hosts as a whole: how many lanes they have, what they are not given for a while, and waking
-//! those that wait for a shard.
+//! The workers on other hosts as a whole: how many lanes they have, and waking those that wait for a shard.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use assay_model::{Fence, Fingerprint, JobId, Sha256Digest, WorkerTask};
+use assay_model::{Fence, Fingerprint, Sha256Digest, WorkerRegistration, WorkerTask};
 use assay_store::{Queue, Records, StoreError, TaskFiles, Work, WorkerName, WorkerRecord, WorkerState};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::time::Instant;
 
-use crate::claim_pauses::ClaimPauses;
+use crate::evidence_allowances::EvidenceAllowances;
 
-/// Maximum number of entries of each kind that are kept about claims and jobs.
-const MAX_CLAIMS: usize = 10_000;
-/// Number of failed audits of a result after which its shard is handed back.
-const AUDIT_TRIES: u32 = 3;
 /// Time since its last call after which a worker no longer counts.
 const ABSENT: SignedDuration = SignedDuration::from_secs(90);
 /// Time for which workers that wait share a look into the records.
@@ -43,23 +38,37 @@ pub(crate) enum MissingWorker {
 /// A worker that may do tasks which clients wait for: the operator trusts it, and it renders.
 #[derive(Debug, Clone)]
 pub(crate) struct TaskWorker {
+    name: WorkerName,
     machine: Fingerprint,
     runtimes: Vec<Sha256Digest>,
+    labels: BTreeMap<String, String>,
+    memory_mib: u32,
 }
 
 impl TaskWorker {
     /// Returns what a worker can do; `None` if it may do no tasks.
-    pub(crate) fn of(worker: &WorkerRecord) -> Option<Self> {
+    pub(crate) fn of(worker: &WorkerRecord, fleet: &WorkerFleet) -> Option<Self> {
         let registration = worker.registration.as_ref()?;
-        (worker.trusted && registration.renders)
-            .then(|| Self { machine: registration.machine.clone(), runtimes: registration.runtimes.clone() })
+        (worker.trusted && registration.renders).then(|| Self {
+            name: worker.name.clone(),
+            machine: registration.machine.clone(),
+            runtimes: fleet.runtimes_of(registration),
+            labels: registration.labels.clone(),
+            memory_mib: registration.memory_mib,
+        })
     }
 
     /// Returns true if it has what a task needs.
     pub(crate) fn can_do(&self, task: &WorkerTask) -> bool {
         task.runtime().is_none_or(|runtime| self.runtimes.contains(&runtime))
+            && task.labels().into_iter().flatten().all(|label| has_label(&self.labels, label))
+            && task.memory_mib() <= self.memory_mib
             && task.machine().is_none_or(|machine| machine == self.machine.digest())
     }
+}
+
+fn has_label(labels: &BTreeMap<String, String>, (name, value): (&String, &String)) -> bool {
+    labels.get(name) == Some(value)
 }
 
 /// The workers on other hosts. Shared by all its clones.
@@ -85,14 +94,11 @@ struct FleetState {
     lanes: AtomicU32,
     /// The labels of each.
     labels: Mutex<Vec<BTreeMap<String, String>>>,
-    /// The runtimes that they have.
+    /// The runtimes that they have, or can fetch.
     runtimes: Mutex<HashSet<Sha256Digest>>,
-    pauses: Mutex<ClaimPauses>,
-    /// Number of failed audits of each result that waits for one.
-    audits: Mutex<HashMap<(Fence, u32), u32>>,
-    /// Bytes of evidence that each worker sent for each job, under any claim: what no result refers to stays until the
-    /// job ends.
-    evidence: Mutex<HashMap<(WorkerName, JobId), u64>>,
+    /// The runtimes that workers can fetch here.
+    offered: Mutex<HashSet<Sha256Digest>>,
+    evidence: EvidenceAllowances,
     /// Held while a result is audited, one for each that somebody waits for.
     turns: Mutex<HashMap<(Fence, u32), Weak<AuditTurn>>>,
 }
@@ -125,41 +131,40 @@ impl WorkerFleet {
             return None;
         }
         let present = self.0.labels.lock().unwrap_or_else(PoisonError::into_inner);
-        let has =
-            |labels: &BTreeMap<String, String>, (name, value): (&String, &String)| labels.get(name) == Some(value);
-        if present.iter().any(|labels| demanded.iter().all(|label| has(labels, label))) {
+        if present.iter().any(|labels| demanded.iter().all(|label| has_label(labels, label))) {
             return None;
         }
         let text = |(name, value): (&String, &String)| format!("{name}={value}");
-        let alone = demanded.iter().find(|label| !present.iter().any(|labels| has(labels, *label)));
+        let alone = demanded.iter().find(|label| !present.iter().any(|labels| has_label(labels, *label)));
         Some(MissingWorker::WithLabels(match alone {
             Some(label) => format!("the label {}", text(label)),
             None => format!("the labels {} together", demanded.iter().map(text).collect::<Vec<_>>().join(", ")),
         }))
     }
 
-    /// Returns what workers are not given for a while.
-    pub(crate) fn pauses(&self) -> MutexGuard<'_, ClaimPauses> {
-        self.0.pauses.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns the space for the evidence that workers send.
+    pub(crate) fn evidence(&self) -> &EvidenceAllowances {
+        &self.0.evidence
     }
 
-    /// Counts a failed audit of an episode's result. Returns true if it is to be given up; it is forgotten then.
-    pub(crate) fn give_up_audit(&self, claim: Fence, episode: u32) -> bool {
-        let mut audits = self.0.audits.lock().unwrap_or_else(PoisonError::into_inner);
-        if audits.len() >= MAX_CLAIMS {
-            audits.clear();
+    /// Returns the runtimes that a worker has, or can fetch.
+    pub(crate) fn runtimes_of(&self, worker: &WorkerRegistration) -> Vec<Sha256Digest> {
+        let mut runtimes = worker.runtimes.clone();
+        if worker.fetches_runtimes {
+            let offered = self.0.offered.lock().unwrap_or_else(PoisonError::into_inner);
+            runtimes.extend(offered.iter().filter(|sha256| !worker.runtimes.contains(sha256)));
         }
-        let tries = audits.entry((claim, episode)).or_default();
-        *tries += 1;
-        let gives_up = *tries >= AUDIT_TRIES;
-        if gives_up {
-            audits.remove(&(claim, episode));
-        }
-        gives_up
+        runtimes
     }
 
-    /// Counts the lanes of the workers that called lately.
-    pub(crate) async fn count(&self, records: &dyn Records, now: Timestamp) -> Result<(), StoreError> {
+    /// Counts the lanes of the workers that called lately; `offered` are the runtimes that they can fetch here.
+    pub(crate) async fn count(
+        &self,
+        records: &dyn Records,
+        offered: HashSet<Sha256Digest>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        *self.0.offered.lock().unwrap_or_else(PoisonError::into_inner) = offered;
         let workers = records.workers().await?;
         let is_present = |worker: &&WorkerRecord| {
             worker.state == WorkerState::Active
@@ -168,9 +173,10 @@ impl WorkerFleet {
         };
         let present: Vec<_> = workers.iter().filter(is_present).collect();
         self.0.present.store(u32::try_from(present.len()).unwrap_or(u32::MAX), Ordering::Relaxed);
-        let runtimes = present.iter().filter_map(|worker| Some(&worker.registration.as_ref()?.runtimes)).flatten();
-        *self.0.runtimes.lock().unwrap_or_else(PoisonError::into_inner) = runtimes.copied().collect();
-        let able = present.iter().filter_map(|worker| TaskWorker::of(worker)).collect();
+        let registered = present.iter().filter_map(|worker| worker.registration.as_ref());
+        let runtimes = registered.flat_map(|worker| self.runtimes_of(worker)).collect();
+        *self.0.runtimes.lock().unwrap_or_else(PoisonError::into_inner) = runtimes;
+        let able = present.iter().filter_map(|worker| TaskWorker::of(worker, self)).collect();
         *self.0.task_workers.lock().unwrap_or_else(PoisonError::into_inner) = able;
         let labels = present.iter().filter_map(|worker| Some(worker.registration.as_ref()?.labels.clone())).collect();
         *self.0.labels.lock().unwrap_or_else(PoisonError::into_inner) = labels;
@@ -186,11 +192,11 @@ impl WorkerFleet {
         workers.iter().map(|worker| worker.machine.clone()).collect()
     }
 
-    /// Returns true if a worker that called lately can do a task.
+    /// Returns true if a worker that called lately can do a task, besides those that `failed` at it.
     #[must_use]
-    pub fn can_do(&self, task: &WorkerTask) -> bool {
+    pub fn can_do(&self, task: &WorkerTask, failed: &[WorkerName]) -> bool {
         let workers = self.0.task_workers.lock().unwrap_or_else(PoisonError::into_inner);
-        workers.iter().any(|worker| worker.can_do(task))
+        workers.iter().any(|worker| !failed.contains(&worker.name) && worker.can_do(task))
     }
 
     /// Returns true if a task waits, or lately waited. Many workers may ask at the same time.
@@ -203,27 +209,6 @@ impl WorkerFleet {
                 *looked = Some((Instant::now(), found));
                 found
             }
-        }
-    }
-
-    /// Counts bytes of evidence of a worker for a job; returns false, and counts nothing, if they would exceed `most`.
-    pub(crate) fn charge(&self, (worker, job): (&WorkerName, JobId), bytes: u64, most: u64) -> bool {
-        let mut sent = self.0.evidence.lock().unwrap_or_else(PoisonError::into_inner);
-        if sent.len() >= MAX_CLAIMS {
-            // Jobs that have ended long ago are not told apart; a running one begins to count again.
-            sent.clear();
-        }
-        let total = sent.entry((worker.clone(), job)).or_default();
-        let fits = total.saturating_add(bytes) <= most;
-        *total += if fits { bytes } else { 0 };
-        fits
-    }
-
-    /// Takes back bytes that were counted by [`Self::charge`], because they were not stored.
-    pub(crate) fn refund(&self, (worker, job): (&WorkerName, JobId), bytes: u64) {
-        let mut sent = self.0.evidence.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(total) = sent.get_mut(&(worker.clone(), job)) {
-            *total = total.saturating_sub(bytes);
         }
     }
 

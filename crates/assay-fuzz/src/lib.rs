@@ -23,12 +23,13 @@ mod settings;
 mod source;
 mod statement;
 mod text;
+mod worker;
 
 /// A function that processes untrusted bytes.
 type FuzzTarget = fn(&[u8]);
 
 /// All targets by name, each with a description of its input.
-pub const TARGETS: [(&str, FuzzTarget, &str); 20] = [
+pub const TARGETS: [(&str, FuzzTarget, &str); 21] = [
     ("archive", archive::archive, "zip archives of policies and scenarios"),
     ("checkpoint", source::checkpoint, "checkpoints: config.json, processors, safetensors headers"),
     ("csv", settings::csv, "traces and formulas of `assay stl`"),
@@ -53,6 +54,11 @@ pub const TARGETS: [(&str, FuzzTarget, &str); 20] = [
     ("source", source::source, "policy.py and policy.toml: the declared runtime, and settings of threads"),
     ("statement", statement::statement, "signed statements and lists of keys"),
     ("trace", evidence::trace, "recordings: trace.parquet"),
+    (
+        "worker",
+        worker::worker,
+        "what workers on other hosts send: messages, and lists of rendered files with the files",
+    ),
 ];
 
 /// Runs the target of that name.

@@ -117,7 +117,8 @@ pub use text::sanitise;
 pub use verdict::{Blame, ClauseStatus, Level, ReviewReason, Verdict};
 pub use worker_protocol::{
     BeatAnswer, BeatRequest, ClaimAnswer, ClaimRequest, GENERATION_HEADER, LeasedResult, LeasedShard, MAX_CLAIM_WAIT_S,
-    MAX_RESULTS, NoteRequest, PACKED_EVIDENCE, RegisterAnswer, RegisterRequest, ResultOutcome, ResultsAnswer,
-    ResultsRequest, RunningEpisode, ScenarioFile, ScenarioListing, ServerCall, ShardReturn, WORKER_BEAT_S,
-    WORKER_LEASE_S, WORKER_MARGIN_S, WORKER_PROTOCOL, WORKER_PROTOCOL_PATH, WantedShard, WorkerRegistration,
+    MAX_RESULTS, NoteRequest, PACKED_EVIDENCE, PackedRuntime, RegisterAnswer, RegisterRequest, ResultOutcome,
+    ResultsAnswer, ResultsRequest, RunningEpisode, ScenarioFile, ScenarioListing, ServerCall, ShardReturn,
+    WORKER_BEAT_S, WORKER_LEASE_S, WORKER_MARGIN_S, WORKER_PROTOCOL, WORKER_PROTOCOL_PATH, WantedShard,
+    WorkerRegistration,
 };

@@ -2,6 +2,8 @@
 //! published. Part of the worker protocol. Only workers that the operator trusts get them, since nothing that they say
 //! can be checked.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::lane::ScenarioFault;
@@ -59,6 +61,12 @@ pub enum WorkerTask {
         result: Box<EpisodeResult>,
         /// Digest of the machine that it ran on, if a worker with the same one can replay it.
         machine: Option<Sha256Digest>,
+        /// Labels that the job demands of its workers.
+        #[serde(default)]
+        labels: BTreeMap<String, String>,
+        /// Memory that the scenario allows a policy, in MiB.
+        #[serde(default)]
+        memory_mib: u32,
     },
     /// Runs the first steps of a policy.
     Preflight {
@@ -72,6 +80,9 @@ pub enum WorkerTask {
         policy: AssignedPolicy,
         /// Name of the policy, given by its author.
         policy_name: String,
+        /// Memory that the scenario allows a policy, in MiB.
+        #[serde(default)]
+        memory_mib: u32,
     },
     /// Compiles, runs and renders a scenario that is to be published.
     Publication {
@@ -117,6 +128,24 @@ impl WorkerTask {
         match self {
             Self::Replay { machine, .. } => *machine,
             Self::Preflight { .. } | Self::Publication { .. } => None,
+        }
+    }
+
+    /// Returns the labels that its worker must have.
+    #[must_use]
+    pub fn labels(&self) -> Option<&BTreeMap<String, String>> {
+        match self {
+            Self::Replay { labels, .. } => Some(labels),
+            Self::Preflight { .. } | Self::Publication { .. } => None,
+        }
+    }
+
+    /// Returns the memory that its policy may use, in MiB.
+    #[must_use]
+    pub fn memory_mib(&self) -> u32 {
+        match self {
+            Self::Replay { memory_mib, .. } | Self::Preflight { memory_mib, .. } => *memory_mib,
+            Self::Publication { .. } => 0,
         }
     }
 

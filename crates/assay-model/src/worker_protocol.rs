@@ -34,6 +34,9 @@ pub struct WorkerRegistration {
     pub machine: Fingerprint,
     /// SHA-256 of each installed policy runtime.
     pub runtimes: Vec<Sha256Digest>,
+    /// True if it fetches others from the server.
+    #[serde(default)]
+    pub fetches_runtimes: bool,
     /// Number of lanes.
     pub lanes: u32,
     /// True if it renders images for policies.
@@ -44,6 +47,7 @@ pub struct WorkerRegistration {
     /// Memory for each policy, in MiB.
     pub memory_mib: u32,
     /// The operator's labels.
+    #[serde(default)]
     pub labels: BTreeMap<String, String>,
     /// Version of its program.
     pub version: String,
@@ -168,6 +172,16 @@ pub struct ServerCall {
     pub concurrency: u32,
 }
 
+/// `GET /leases/{lease}/runtime`: the runtime of a policy as one file, a zip archive. Its content has the digest that
+/// the assignment names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct PackedRuntime {
+    /// SHA-256 of the archive.
+    pub sha256: Sha256Digest,
+    /// Length of the archive in bytes.
+    pub size_bytes: u64,
+}
+
 /// `POST /leases/{lease}/notes`: a fact about an unfinished episode, before anything else happens in it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NoteRequest {
@@ -256,4 +270,32 @@ pub struct ScenarioFile {
     pub sha256: Sha256Digest,
     /// Length in bytes.
     pub size_bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_an_older_program_does_not_send_is_not_used() {
+        let answer: RegisterAnswer = serde_json::from_value(json!({
+            "worker": "gpu-07", "generation": 1, "lease_s": 30, "beat_s": 5, "wall_budget_s": 60.0,
+            "wall_budget_per_simulated_s": 1.0, "version": "0.1.0",
+        }))
+        .unwrap();
+        assert!(!answer.packed_evidence && !answer.trusted);
+        let machine = json!({
+            "mujoco": "3.17.0", "libmujoco_sha256": "22".repeat(32), "cpu_features": [], "glibc": "2.36",
+            "numpy": "2.2.0", "blas_core": "HASWELL", "scorer_version": "2", "isolation": "namespaces",
+        });
+        let worker: WorkerRegistration = serde_json::from_value(json!({
+            "machine": machine, "runtimes": [], "lanes": 1, "cameras": false, "memory_mib": 512, "version": "0.1.0",
+        }))
+        .unwrap();
+        assert!(!worker.renders && !worker.fetches_runtimes && worker.labels.is_empty());
+    }
 }

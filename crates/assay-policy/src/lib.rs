@@ -39,8 +39,9 @@ pub use pool::{
 pub use process::PolicyProcess;
 pub use random::random_number;
 pub use runtime::{
-    DeclarationError, ImportFailure, InstalledRuntime, NoRuntime, PackageRequirement, PolicyDeclaration, Runtime,
-    RuntimeError, RuntimeLibrary, RuntimeManifest, SelfTest, SelfTestError, self_test,
+    DeclarationError, ImportFailure, InstalledRuntime, NoRuntime, PackageRequirement, PackedRuntimeError,
+    PolicyDeclaration, Runtime, RuntimeError, RuntimeLibrary, RuntimeManifest, SelfTest, SelfTestError, pack_runtime,
+    runtime_digest, self_test, unpack_runtime,
 };
 pub use sleep_watch::SleepWatch;
 pub use stream::PolicyStream;

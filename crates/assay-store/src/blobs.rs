@@ -4,6 +4,7 @@
 
 mod backend;
 mod bucket;
+mod checked_traces;
 mod error;
 mod folder;
 mod folder_files;
@@ -34,6 +35,7 @@ use crate::object_storage::ObjectStorage;
 use crate::pack;
 use backend::BlobBackend;
 use bucket::BlobBucket;
+use checked_traces::CheckedTraces;
 pub use error::{BlobError, PackedFormError};
 use folder::BlobFolder;
 
@@ -50,6 +52,7 @@ pub struct Blobs {
     backend: Arc<dyn BlobBackend>,
     /// Limits how many packed artifacts are checked at the same time.
     checking: Arc<Semaphore>,
+    checked: Arc<CheckedTraces>,
 }
 
 impl Blobs {
@@ -61,7 +64,7 @@ impl Blobs {
         fs::create_dir_all(path.join(INCOMING))?;
         let root: Arc<Path> = path.into();
         let backend = Arc::new(BlobFolder::new(Arc::clone(&root), path.join(INCOMING)));
-        Ok(Self { root, backend, checking: Arc::new(Semaphore::new(MAX_CHECKING)) })
+        Ok(Self::new(root, backend))
     }
 
     /// Opens the artifacts in an object store. `path` is a local folder for files that are about to be stored; it is
@@ -72,7 +75,11 @@ impl Blobs {
     pub fn bucket(path: &Path, storage: ObjectStorage, redirects: bool) -> Result<Self, BlobError> {
         fs::create_dir_all(path.join(INCOMING))?;
         let backend = Arc::new(BlobBucket::new(storage, redirects, path.join(INCOMING)));
-        Ok(Self { root: path.into(), backend, checking: Arc::new(Semaphore::new(MAX_CHECKING)) })
+        Ok(Self::new(path.into(), backend))
+    }
+
+    fn new(root: Arc<Path>, backend: Arc<dyn BlobBackend>) -> Self {
+        Self { root, backend, checking: Arc::new(Semaphore::new(MAX_CHECKING)), checked: Arc::default() }
     }
 
     /// Returns the local folder: of all artifacts, or of those that are about to be stored in an object store.
@@ -187,7 +194,12 @@ impl Blobs {
         let file = path.to_owned();
         // The semaphore is never closed.
         let _permit = self.checking.acquire().await.map_err(io::Error::other).map_err(BlobError::from)?;
-        let checked = tokio::task::spawn_blocking(move || packed_file::check(&file, sha256, limit)).await;
+        let (traces, incoming) = (Arc::clone(&self.checked), self.root.join(INCOMING));
+        let check = move || -> Result<(), PackedFormError> {
+            let content = packed_file::checked(&file, sha256, limit)?;
+            Ok(traces.keep(job, sha256, &content, &incoming).map_err(BlobError::from)?)
+        };
+        let checked = tokio::task::spawn_blocking(check).await;
         checked.map_err(io::Error::other).map_err(BlobError::from)??;
         let [_, packed] = names::both(job, sha256);
         Ok(self.backend.adopt(path, &packed).await?)
@@ -229,6 +241,19 @@ impl Blobs {
             return Ok(stream::empty().boxed());
         }
         self.backend.read(job, sha256, range).await
+    }
+
+    /// Like [`Self::copy_to`]; a trace that was just stored by [`Self::put_packed`] is not unpacked a second time, the
+    /// first time that it is read so.
+    ///
+    /// # Errors
+    /// As [`Self::copy_to`].
+    pub async fn copy_trace_to(&self, job: JobId, sha256: Sha256Digest, path: &Path) -> Result<(), BlobError> {
+        self.size(job, sha256).await?;
+        let Some(trace) = self.checked.take(job, sha256)? else { return self.copy_to(job, sha256, path).await };
+        let mut file = tokio::fs::File::create_new(path).await?;
+        tokio::io::copy(&mut tokio::fs::File::from_std(trace), &mut file).await?;
+        Ok(file.flush().await?)
     }
 
     /// Writes the artifact to a new file at `path`.

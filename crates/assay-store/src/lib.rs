@@ -63,6 +63,7 @@ mod task_files;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod webhooks;
+mod worker_conduct;
 mod workers;
 
 pub use archive_files::{ARCHIVE_SETTLE_TIME, ArchiveFile, ArchiveFileError, ArchiveFiles, ArchiveRemovalOutcome};
@@ -128,4 +129,5 @@ pub use task_files::{TaskFence, TaskFiles, TaskState};
 pub use webhooks::{
     Delivery, DeliveryAttempt, DeliveryFilter, DeliveryState, MAX_KEPT_ATTEMPTS, WebhookRecords, WebhookSecrets,
 };
+pub use worker_conduct::{ClaimsWithoutResult, WorkerConduct, WorkerConductRecords};
 pub use workers::{NewWorker, WorkerName, WorkerRecord, WorkerRecords, WorkerRemoval, WorkerState};

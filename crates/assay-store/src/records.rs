@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use crate::{
     CommunityRecords, ConclusionRecords, EventRecords, IdempotencyRecords, JobRecords, KeyRecords, ModelRecords,
     QueueReader, QuotaRecords, RecoveryRecords, RemovalRecords, RenderRecords, ReviewRecords, SeasonRecords,
-    SessionRecords, ShardRecords, StoreError, SubmissionRecords, WebhookRecords, WorkerRecords,
+    SessionRecords, ShardRecords, StoreError, SubmissionRecords, WebhookRecords, WorkerConductRecords, WorkerRecords,
 };
 
 /// All repositories together: the durable source of truth.
@@ -37,6 +37,7 @@ pub trait Records:
     + RemovalRecords
     + ModelRecords
     + WorkerRecords
+    + WorkerConductRecords
     + Send
     + Sync
     + std::fmt::Debug

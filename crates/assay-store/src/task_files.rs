@@ -3,19 +3,23 @@
 //!
 //! A task lives as long as the request that made it. Its state is the name of one file in its folder, which is changed
 //! by renaming it: `queued-N`, `leased-N` and `done-N`, where N counts claims. So a claim that was lost can change
-//! nothing.
+//! nothing. The file's content is the worker of the last claim.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use uuid::Uuid;
 
+use crate::WorkerName;
+
 /// Name of the request's file.
 const REQUEST: &str = "request.json";
+/// Name of the file with the workers that failed at a task, a line each.
+const FAILED: &str = "failed";
 /// Maximum number of tasks that a look for work returns.
 const MAX_QUEUED: usize = 64;
 
@@ -47,7 +51,12 @@ pub enum TaskState {
         renewed: SystemTime,
     },
     /// It is answered.
-    Done(Vec<u8>),
+    Done {
+        /// The claim under which it was.
+        fence: TaskFence,
+        /// The answer.
+        answer: Vec<u8>,
+    },
     /// It was removed.
     Gone,
 }
@@ -100,15 +109,22 @@ impl TaskFiles {
     /// The folder cannot be read.
     pub fn queued(&self) -> io::Result<Vec<Uuid>> {
         let mut found = Vec::new();
-        for entry in fs::read_dir(&self.root)? {
-            let name = entry?.file_name();
-            let Some(id) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
+        for id in self.ids()? {
             if self.state_file(id)?.is_some_and(|(state, _)| state == "queued") {
                 found.push(id);
             }
         }
-        found.sort_unstable();
         found.truncate(MAX_QUEUED);
+        Ok(found)
+    }
+
+    /// Lists all tasks, the oldest first.
+    fn ids(&self) -> io::Result<Vec<Uuid>> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.root)? {
+            found.extend(entry?.file_name().to_str().and_then(|name| name.parse::<Uuid>().ok()));
+        }
+        found.sort_unstable();
         Ok(found)
     }
 
@@ -120,17 +136,27 @@ impl TaskFiles {
         present(fs::read(self.path(id).join(REQUEST)))
     }
 
-    /// Claims a task; `None` if it does not wait any more.
+    /// Claims a task for a worker; `None` if it does not wait any more, or the worker failed at it.
     ///
     /// # Errors
-    /// A file cannot be renamed.
-    pub fn claim(&self, id: Uuid) -> io::Result<Option<TaskFence>> {
+    /// A file cannot be renamed or written.
+    pub fn claim(&self, id: Uuid, worker: &WorkerName) -> io::Result<Option<TaskFence>> {
+        if self.failed(id)?.contains(worker) {
+            return Ok(None);
+        }
         let Some((_, before)) = self.state_file(id)?.filter(|(state, _)| state == "queued") else { return Ok(None) };
         let fence = TaskFence { id, attempt: before.saturating_add(1) };
         let path = self.path(id);
-        // Otherwise its age would be that of the task.
         let renamed = fs::rename(path.join(format!("queued-{before}")), path.join(lease_name(fence)));
-        Ok(present(renamed)?.map(|()| fence).filter(|fence| self.renew(*fence, SystemTime::UNIX_EPOCH).is_ok()))
+        if present(renamed)?.is_none() {
+            return Ok(None);
+        }
+        let Some(mut file) = self.open_lease(fence)? else { return Ok(None) };
+        file.set_len(0)?;
+        file.write_all(worker.as_str().as_bytes())?;
+        // Otherwise its age would be that of the task.
+        file.set_modified(SystemTime::UNIX_EPOCH)?;
+        Ok(Some(fence))
     }
 
     /// Returns true if the claim is still valid.
@@ -144,8 +170,7 @@ impl TaskFiles {
     /// # Errors
     /// The file cannot be changed.
     pub fn renew(&self, fence: TaskFence, now: SystemTime) -> io::Result<bool> {
-        let file = present(File::options().append(true).open(self.path(fence.id).join(lease_name(fence))))?;
-        file.map_or(Ok(false), |file| file.set_modified(now).map(|()| true))
+        self.open_lease(fence)?.map_or(Ok(false), |file| file.set_modified(now).map(|()| true))
     }
 
     /// Queues a task again. Returns false if the claim is lost.
@@ -156,6 +181,42 @@ impl TaskFiles {
         let path = self.path(fence.id);
         let renamed = fs::rename(path.join(lease_name(fence)), path.join(format!("queued-{}", fence.attempt)));
         Ok(present(renamed)?.is_some())
+    }
+
+    /// Queues all tasks again that a worker has: it begins anew, or is out. Returns their number.
+    ///
+    /// # Errors
+    /// The folder cannot be read, or a file cannot be renamed.
+    pub fn give_back_all(&self, worker: &WorkerName) -> io::Result<usize> {
+        let mut given_back = 0;
+        for id in self.ids()? {
+            let Some((_, attempt)) = self.state_file(id)?.filter(|(state, _)| state == "leased") else { continue };
+            let fence = TaskFence { id, attempt };
+            let holder = present(fs::read_to_string(self.path(id).join(lease_name(fence))))?;
+            if holder.is_some_and(|holder| holder == worker.as_str()) {
+                given_back += usize::from(self.give_back(fence)?);
+            }
+        }
+        Ok(given_back)
+    }
+
+    /// Queues an answered task again for other workers than the one that answered it, and those before. Returns them.
+    ///
+    /// # Errors
+    /// A file cannot be read, renamed or written.
+    pub fn leave_to_others(&self, answered: TaskFence) -> io::Result<Vec<WorkerName>> {
+        let path = self.path(answered.id);
+        let done = path.join(format!("done-{}", answered.attempt));
+        let worker = fs::read_to_string(&done)?;
+        writeln!(File::options().create(true).append(true).open(path.join(FAILED))?, "{worker}")?;
+        fs::rename(done, path.join(format!("queued-{}", answered.attempt)))?;
+        self.failed(answered.id)
+    }
+
+    /// Returns the workers that failed at a task.
+    fn failed(&self, id: Uuid) -> io::Result<Vec<WorkerName>> {
+        let text = present(fs::read_to_string(self.path(id).join(FAILED)))?;
+        Ok(text.iter().flat_map(|text| text.lines()).filter_map(WorkerName::parse).collect())
     }
 
     /// Answers a task. Returns false if the claim is lost.
@@ -192,7 +253,9 @@ impl TaskFiles {
                 }
             }
             "done" => {
-                present(fs::read(path.join(format!("answer-{attempt}"))))?.map_or(TaskState::Gone, TaskState::Done)
+                let answer = present(fs::read(path.join(format!("answer-{attempt}"))))?;
+                let fence = TaskFence { id, attempt };
+                answer.map_or(TaskState::Gone, |answer| TaskState::Done { fence, answer })
             }
             _ => TaskState::Queued,
         })
@@ -214,6 +277,10 @@ impl TaskFiles {
 
     fn path(&self, id: Uuid) -> PathBuf {
         self.root.join(id.to_string())
+    }
+
+    fn open_lease(&self, fence: TaskFence) -> io::Result<Option<File>> {
+        present(File::options().append(true).open(self.path(fence.id).join(lease_name(fence))))
     }
 
     /// Returns state and number of the file that is the task's state.
@@ -273,6 +340,10 @@ mod tests {
 
     use super::*;
 
+    fn worker(name: &str) -> WorkerName {
+        WorkerName::parse(name).unwrap()
+    }
+
     fn task(number: u128) -> Uuid {
         Uuid::from_u128(number)
     }
@@ -289,11 +360,11 @@ mod tests {
         assert_eq!(tasks.request(task(1)).unwrap().unwrap(), b"first");
         assert_eq!(fs::read(tasks.input(task(1), "policy")).unwrap(), b"zip");
 
-        let lost = tasks.claim(task(1)).unwrap().unwrap();
-        assert_eq!((tasks.claim(task(1)).unwrap(), tasks.queued().unwrap()), (None, vec![task(2)]));
+        let lost = tasks.claim(task(1), &worker("a")).unwrap().unwrap();
+        assert_eq!((tasks.claim(task(1), &worker("a")).unwrap(), tasks.queued().unwrap()), (None, vec![task(2)]));
         assert!(tasks.renew(lost, SystemTime::UNIX_EPOCH).unwrap() && tasks.holds(lost));
         assert!(tasks.give_back(lost).unwrap());
-        let fence = tasks.claim(task(1)).unwrap().unwrap();
+        let fence = tasks.claim(task(1), &worker("a")).unwrap().unwrap();
         assert_eq!(fence.attempt, 2);
         for stale in [
             tasks.renew(lost, SystemTime::UNIX_EPOCH),
@@ -305,13 +376,37 @@ mod tests {
         }
         assert!(matches!(tasks.state(task(1)).unwrap(), TaskState::Leased { fence: held, .. } if held == fence));
         assert!(tasks.finish(fence, b"answer").unwrap());
-        assert_eq!(tasks.state(task(1)).unwrap(), TaskState::Done(b"answer".to_vec()));
+        assert_eq!(tasks.state(task(1)).unwrap(), TaskState::Done { fence, answer: b"answer".to_vec() });
         assert!(!tasks.finish(fence, b"again").unwrap(), "once");
 
         tasks.remove(task(1)).unwrap();
         assert_eq!(tasks.state(task(1)).unwrap(), TaskState::Gone);
-        assert!(!tasks.holds(fence) && tasks.claim(task(1)).unwrap().is_none());
+        assert!(!tasks.holds(fence) && tasks.claim(task(1), &worker("a")).unwrap().is_none());
         tasks.sweep().unwrap();
         assert_eq!(tasks.state(task(2)).unwrap(), TaskState::Gone);
+    }
+
+    #[test]
+    fn tasks_of_a_worker_are_given_back_together_and_one_that_failed_gets_none_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let tasks = TaskFiles::folder(&folder.path().join("tasks")).unwrap();
+        let [a, b] = ["a", "b"].map(worker);
+        for number in 1..4 {
+            tasks.create(task(number), b"request", &[]).unwrap();
+        }
+        let [first, second] = [1, 2].map(|number| tasks.claim(task(number), &a).unwrap().unwrap());
+        let other = tasks.claim(task(3), &b).unwrap().unwrap();
+        assert_eq!(tasks.give_back_all(&a).unwrap(), 2);
+        assert!(!tasks.holds(first) && !tasks.holds(second) && tasks.holds(other));
+        assert_eq!((tasks.queued().unwrap(), tasks.give_back_all(&a).unwrap()), (vec![task(1), task(2)], 0));
+
+        let first = tasks.claim(task(1), &b).unwrap().unwrap();
+        assert!(tasks.finish(first, b"broken").unwrap());
+        assert_eq!(tasks.leave_to_others(first).unwrap(), [worker("b")]);
+        assert_eq!((tasks.state(task(1)).unwrap(), tasks.claim(task(1), &b).unwrap()), (TaskState::Queued, None));
+        let again = tasks.claim(task(1), &a).unwrap().unwrap();
+        assert_eq!(again.attempt, 3);
+        assert!(tasks.finish(again, b"broken").unwrap());
+        assert_eq!(tasks.leave_to_others(again).unwrap(), [worker("b"), worker("a")]);
     }
 }

@@ -28,10 +28,19 @@ pub struct Answer {
     pub text: String,
 }
 
+fn agent(limit: Duration) -> ureq::Agent {
+    ureq::Agent::config_builder().timeout_global(Some(limit)).http_status_as_error(false).build().into()
+}
+
 impl Client {
     pub(crate) fn new(address: &str, key: &str) -> Self {
-        let config = ureq::Agent::config_builder().timeout_global(Some(REQUEST_LIMIT)).http_status_as_error(false);
-        Self { agent: config.build().into(), address: address.to_owned(), key: key.trim().to_owned() }
+        Self { agent: agent(REQUEST_LIMIT), address: address.to_owned(), key: key.trim().to_owned() }
+    }
+
+    /// Waits longer, or less long, for answers.
+    #[must_use]
+    pub fn waiting_for(self, limit: Duration) -> Self {
+        Self { agent: agent(limit), ..self }
     }
 
     /// Sends a GET request; `None` if the server can't be reached.

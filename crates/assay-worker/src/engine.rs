@@ -217,6 +217,11 @@ impl Engine {
         &self.runtimes
     }
 
+    /// Returns the runtimes in use now, whose files may be read at any time.
+    pub(crate) fn open_runtimes(&self) -> Vec<Sha256Digest> {
+        self.pools.as_ref().map(Pools::runtimes).unwrap_or_default()
+    }
+
     /// Chooses the runtime for a policy.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ use jiff::SignedDuration;
 use tempfile::TempDir;
 
 use crate::blob_error::blob_error;
+use crate::claim_pauses::ClaimPauses;
 use crate::disk::disk_error;
 use crate::http::{ApiError, ErrorCode};
 use crate::state::App;
@@ -16,6 +17,8 @@ use crate::{AuditFinding, EpisodeToAudit};
 
 /// Maximum number of files of an episode's evidence.
 const MAX_FILES: usize = 16;
+/// Number of failed audits of a result after which its shard is handed back.
+const AUDIT_TRIES: u32 = 3;
 /// Reason for postponing a shard whose results could not be audited.
 const NOT_AUDITED: &str = "its results could not be audited";
 /// Time until such a shard may be claimed again.
@@ -86,7 +89,7 @@ async fn not_audited(
     // A full disk is an outage, and says nothing about the episode.
     let is_disk_full = is_disk_full(&*error);
     drop(error);
-    if is_disk_full || !app.worker_fleet.give_up_audit(fence, episode) {
+    if is_disk_full || app.records.count_failed_audit(fence, episode).await? < AUDIT_TRIES {
         let message = "the result could not be audited now; send it again";
         return Err(ApiError::try_again(ErrorCode::Unavailable, message, 5));
     }
@@ -97,7 +100,7 @@ async fn not_audited(
         "an audit failed repeatedly: the shard is handed back; check this server with assay doctor --jail"
     );
     let now = app.clock.now();
-    app.worker_fleet.pauses().failed(&worker.name, fence.job_id, now);
+    ClaimPauses(&*app.records).failed(&worker.name, fence.job_id, now).await?;
     // Nothing is known about the episode, so it counts as no failure of the shard.
     app.records.postpone_shard(fence, now.saturating_add(HANDED_BACK).unwrap_or(now), NOT_AUDITED).await?;
     Ok(())
@@ -140,7 +143,7 @@ async fn trace(
     let Some(file) = result.evidence.iter().find(|file| file.name.ends_with(files::TRACE)) else { return Ok(None) };
     let work = app.blobs.incoming().map_err(|error| disk_error(app, &error))?;
     let path = work.path().join(files::TRACE);
-    let copied = app.blobs.copy_to(claim.fence.job_id, file.sha256, &path).await;
+    let copied = app.blobs.copy_trace_to(claim.fence.job_id, file.sha256, &path).await;
     copied.map_err(|error| blob_error(app, error))?;
     Ok(Some((path, work)))
 }

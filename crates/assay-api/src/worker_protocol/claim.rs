@@ -7,8 +7,7 @@ use assay_model::{
     WantedShard, episode_share,
 };
 use assay_store::{
-    Claim, Confinement, ExcludedShards, ShardKind, ShardRequest, WorkerCapabilities, WorkerRecord, WorkerState,
-    seeds_of_job,
+    Claim, Confinement, ShardKind, ShardRequest, WorkerCapabilities, WorkerRecord, WorkerState, seeds_of_job,
 };
 use axum::extract::{Request, State};
 use jiff::SignedDuration;
@@ -17,6 +16,7 @@ use tokio::time::Instant;
 use super::identity::RegisteredWorker;
 use super::lease::lease_text;
 use super::{receive, unconfirmed};
+use crate::claim_pauses::ClaimPauses;
 use crate::http::{ApiError, Json};
 use crate::state::App;
 
@@ -87,7 +87,7 @@ async fn next(app: &App, worker: &WorkerRecord, request: &ClaimRequest) -> Resul
     };
     let capabilities = WorkerCapabilities {
         machine: Some(registration.machine.clone()),
-        runtimes: Some(registration.runtimes.clone()),
+        runtimes: Some(app.worker_fleet.runtimes_of(registration)),
         cameras: registration.cameras,
         memory_mib: registration.memory_mib,
         trust,
@@ -95,17 +95,18 @@ async fn next(app: &App, worker: &WorkerRecord, request: &ClaimRequest) -> Resul
     };
     let now = app.clock.now();
     let has_others = app.worker_fleet.has_others(app.server_lanes());
-    let paused = || app.worker_fleet.pauses().excluded(&worker.name, worker.shards, now);
-    let excluded_shards = if has_others { paused() } else { Vec::new() };
+    let pauses = ClaimPauses(&*app.records);
+    let excluded_shards =
+        if has_others { pauses.excluded(&worker.name, worker.shards, now).await? } else { Vec::new() };
     let wanted = ShardRequest { capabilities, excluded_shards, ..ShardRequest::new(&worker.name.lease_holder()) };
     let wanted = wanted.of_kind(kind).excluding(&request.excluded_accounts);
     let claim = app.records.claim_shard(&wanted, now, LEASE).await?;
     let Some(claim) = claim else { return Ok(None) };
-    if has_others && is_left_to_others(app, worker, &claim) {
+    if has_others && is_left_to_others(app, worker, &claim).await? {
         unconfirmed::hand_on(app, claim.fence).await?;
         return Ok(None);
     }
-    app.worker_fleet.pauses().claimed(&worker.name, claim.fence.job_id, now);
+    pauses.claimed(&worker.name, claim.fence.job_id, now).await?;
     let Some(seeds) = seeds(app, &claim, &registration.machine).await? else { return Ok(None) };
     let share = episode_share(app.settings.max_evidence_bytes, claim.header.episodes_to_run());
     tracing::info!(job.id = %claim.fence.job_id, shard = claim.fence.shard, worker = %worker.name, "shard claimed");
@@ -116,12 +117,15 @@ async fn next(app: &App, worker: &WorkerRecord, request: &ClaimRequest) -> Resul
 }
 
 /// Returns true if the worker reported a failure in this shard that another is to confirm.
-fn is_left_to_others(app: &App, worker: &WorkerRecord, claim: &Claim) -> bool {
+async fn is_left_to_others(app: &App, worker: &WorkerRecord, claim: &Claim) -> Result<bool, ApiError> {
     let name = worker.name.as_str();
     // The notes are those of the episodes that have no result.
     let is_own = |note: &AttemptNote| matches!(note, AttemptNote::Failed { origin, .. } if origin.worker == name);
-    let shard = ExcludedShards { job: claim.fence.job_id, shard: Some(claim.fence.shard) };
-    claim.notes.iter().any(is_own) && app.worker_fleet.pauses().leave_to_others(&worker.name, shard, app.clock.now())
+    if !claim.notes.iter().any(is_own) {
+        return Ok(false);
+    }
+    let shard = (claim.fence.job_id, claim.fence.shard);
+    Ok(ClaimPauses(&*app.records).leave_to_others(&worker.name, shard, app.clock.now()).await?)
 }
 
 /// Returns the source of the claim's seeds; gives the shard back if it has none on this machine.

@@ -12,7 +12,8 @@ const COUNT: Duration = Duration::from_secs(5);
 pub async fn count_workers(state: AppState, stopped: impl Future<Output = ()>) {
     let counting = async {
         loop {
-            if let Err(error) = state.worker_fleet.count(&*state.records, state.clock.now()).await {
+            let (offered, now) = (state.offered_runtimes().await, state.clock.now());
+            if let Err(error) = state.worker_fleet.count(&*state.records, offered, now).await {
                 error.log("could not count workers");
             }
             tokio::time::sleep(COUNT).await;

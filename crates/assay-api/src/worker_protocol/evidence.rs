@@ -32,13 +32,17 @@ pub(super) async fn handle(
     let episodes = u64::from(held.claim.header.episodes_to_run());
     let most = limit.saturating_mul(episodes.saturating_mul(2)).max(limit);
     let payer = (&held.worker.name, held.claim.fence.job_id);
-    if !app.worker_fleet.charge(payer, length.unwrap_or(0), most) {
+    let (evidence, bytes) = (app.worker_fleet.evidence(), length.unwrap_or(0));
+    if !evidence.take(&*app.records, payer, bytes, most).await? {
+        if app.records.leased_shard(held.claim.fence).await?.is_none() {
+            return Err(lost());
+        }
         let message = format!("the worker's evidence of this job exceeds {most} bytes");
         return Err(ApiError::new(ErrorCode::PayloadTooLarge, message));
     }
     let stored = store(&app, &held, sha256, limit, request).await;
     if stored.is_err() {
-        app.worker_fleet.refund(payer, length.unwrap_or(0));
+        evidence.give_back(payer, bytes);
     }
     stored.map(|()| StatusCode::NO_CONTENT)
 }

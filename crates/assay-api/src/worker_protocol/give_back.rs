@@ -8,6 +8,7 @@ use jiff::SignedDuration;
 
 use super::lease::HeldShard;
 use super::receive;
+use crate::claim_pauses::ClaimPauses;
 use crate::http::ApiError;
 use crate::state::App;
 
@@ -31,7 +32,7 @@ pub(super) async fn handle(State(app): State<App>, held: HeldShard, request: Req
         // A worker's word is not enough to blame a scenario, which was checked before it was published.
         ShardReturn::Scenario { message: reason } | ShardReturn::Fail { reason } => {
             tracing::error!(job.id = %fence.job_id, shard = fence.shard, reason = clean(&reason), "shard failed on a worker");
-            app.worker_fleet.pauses().failed(&held.worker.name, fence.job_id, now);
+            ClaimPauses(&*app.records).failed(&held.worker.name, fence.job_id, now).await?;
             app.records.fail_shard(fence, FAILED, now).await?
         }
     };

@@ -14,6 +14,7 @@ pub(super) async fn handle(
     for work in app.records.leave_worker(&worker.name, worker.generation, app.clock.now()).await? {
         app.queue.publish(work).await;
     }
+    app.give_back_tasks(&worker.name);
     tracing::info!(worker = %worker.name, "worker left");
     Ok(StatusCode::NO_CONTENT)
 }

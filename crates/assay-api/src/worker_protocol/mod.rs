@@ -9,6 +9,8 @@ mod beat;
 mod claim;
 mod count;
 mod evidence;
+#[cfg(feature = "fuzzing")]
+mod fuzzing;
 mod give_back;
 mod identity;
 mod inputs;
@@ -21,6 +23,7 @@ mod register;
 mod renders;
 mod reported;
 mod results;
+mod runtimes;
 mod tasks;
 mod unconfirmed;
 
@@ -30,6 +33,8 @@ use axum::routing::{get, post, put};
 
 use crate::state::App;
 pub use count::count_workers;
+#[cfg(feature = "fuzzing")]
+pub use fuzzing::{receive_rendering, receive_result};
 
 /// Returns the routes of the protocol.
 pub(crate) fn routes() -> Router<App> {
@@ -43,6 +48,8 @@ pub(crate) fn routes() -> Router<App> {
         .route("/leases/{lease}/models/{sha256}", get(inputs::model))
         .route("/leases/{lease}/scenario", get(inputs::scenario))
         .route("/leases/{lease}/scenario/{sha256}", get(inputs::scenario_file))
+        .route("/leases/{lease}/runtime", get(runtimes::listing))
+        .route("/leases/{lease}/runtime/{sha256}", get(runtimes::file))
         .route("/leases/{lease}/server", get(inputs::server))
         .route("/leases/{lease}/evidence/{sha256}", put(evidence::handle))
         .route("/leases/{lease}/notes", post(notes::handle))

@@ -1,7 +1,7 @@
 //! `GET /worker/v1/openapi.json`: the description of the protocol, an OpenAPI 3.1 document of its own.
 
 use assay_model::{
-    BeatAnswer, BeatRequest, ClaimAnswer, ClaimRequest, NoteRequest, RegisterAnswer, RegisterRequest,
+    BeatAnswer, BeatRequest, ClaimAnswer, ClaimRequest, NoteRequest, PackedRuntime, RegisterAnswer, RegisterRequest,
     RenderClaimAnswer, RenderClaimRequest, RenderReturn, ResultsAnswer, ResultsRequest, ScenarioListing, ServerCall,
     ShardReturn, TaskAnswer, TaskClaimAnswer, TaskClaimRequest, WORKER_PROTOCOL, WORKER_PROTOCOL_PATH,
 };
@@ -140,9 +140,30 @@ fn operations(schemas: &mut SchemaGenerator) -> Vec<Operation> {
         ),
     ]
     .into_iter()
+    .chain(runtimes(schemas))
     .chain(renders(schemas))
     .chain(tasks(schemas))
     .collect()
+}
+
+/// Returns the operations about runtimes of policies.
+fn runtimes(schemas: &mut SchemaGenerator) -> Vec<Operation> {
+    let packed = schemas.subschema_for::<PackedRuntime>().to_value();
+    let operation = |path, id, summary, response| Operation {
+        method: "get",
+        path,
+        id,
+        summary,
+        request: None,
+        response: Some(response),
+    };
+    let (lists, returns) = ("Describes the policy's runtime, packed into one file", "Returns that file");
+    vec![
+        operation("/leases/{lease}/runtime", "runtime", lists, packed.clone()),
+        operation("/leases/{lease}/runtime/{sha256}", "runtime_file", returns, json!("file")),
+        operation("/tasks/{lease}/runtime", "task_runtime", lists, packed),
+        operation("/tasks/{lease}/runtime/{sha256}", "task_runtime_file", returns, json!("file")),
+    ]
 }
 
 /// Returns the operations of renderings.

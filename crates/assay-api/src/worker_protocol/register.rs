@@ -47,7 +47,8 @@ pub(super) async fn handle(
     for work in requeued {
         app.queue.publish(work).await;
     }
-    app.worker_fleet.count(&*app.records, now).await?;
+    app.give_back_tasks(&worker.name);
+    app.worker_fleet.count(&*app.records, app.offered_runtimes().await, now).await?;
     Ok(Json(RegisterAnswer {
         worker: worker.name.to_string(),
         generation,

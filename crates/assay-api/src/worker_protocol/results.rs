@@ -1,9 +1,10 @@
 //! `POST /worker/v1/results`: records results. Each is recomputed here from its trace, and of some the physics runs
 //! again under the recorded actions, before it counts. A worker whose result does not follow is quarantined.
 
-use assay_model::{EpisodeResult, Fence, MAX_RESULTS, ResultOutcome, ResultsAnswer, ResultsRequest};
-use assay_store::{Claim, ExcludedShards, RecordOutcome, Work, WorkerRecord};
+use assay_model::{EpisodeResult, Fence, LeasedResult, MAX_RESULTS, ResultOutcome, ResultsAnswer, ResultsRequest};
+use assay_store::{Claim, RecordOutcome, Work, WorkerRecord};
 use axum::extract::{Request, State};
+use futures_util::future::join_all;
 
 use super::audit::audit;
 use super::identity::RegisteredWorker;
@@ -25,26 +26,30 @@ pub(super) async fn handle(
     if request.results.len() > MAX_RESULTS {
         return Err(ApiError::invalid("results", None, format!("at most {MAX_RESULTS} results can be sent at once")));
     }
-    let mut outcomes = Vec::new();
-    for leased in request.results {
-        let fence = fence(&app, &worker, &leased.lease)?;
-        let turn = app.worker_fleet.audit_turn(fence, leased.result.episode).lock_owned().await;
-        let claim = app.records.leased_shard(fence).await?;
-        outcomes.push(match claim {
-            Some(claim) if claim.episodes.contains(&leased.result.episode) => {
-                let (app, worker) = (app.clone(), worker.clone());
-                // On a task of its own: a worker that hangs up does not escape the finding.
-                let recorded = tokio::spawn(async move {
-                    let _turn = turn;
-                    record(&app, &worker, &claim, leased.result).await
-                });
-                recorded.await.map_err(|e| ApiError::internal("recording a result panicked", &e))??
-            }
-            // Also the repetition of a result that completed the shard.
-            _ => repeat(&app, fence, leased.result).await?,
-        });
+    // All audits may run at the same time. A result that is refused does not affect the others, although the worker
+    // learns of nothing else.
+    let outcomes = join_all(request.results.into_iter().map(|leased| received(&app, &worker, leased))).await;
+    Ok(Json(ResultsAnswer { outcomes: outcomes.into_iter().collect::<Result<_, ApiError>>()? }))
+}
+
+/// Audits and records a result.
+async fn received(app: &App, worker: &WorkerRecord, leased: LeasedResult) -> Result<ResultOutcome, ApiError> {
+    let fence = fence(app, worker, &leased.lease)?;
+    let turn = app.worker_fleet.audit_turn(fence, leased.result.episode).lock_owned().await;
+    let claim = app.records.leased_shard(fence).await?;
+    match claim {
+        Some(claim) if claim.episodes.contains(&leased.result.episode) => {
+            let (app, worker) = (app.clone(), worker.clone());
+            // On a task of its own: a worker that hangs up does not escape the finding.
+            let recorded = tokio::spawn(async move {
+                let _turn = turn;
+                record(&app, &worker, &claim, leased.result).await
+            });
+            recorded.await.map_err(|e| ApiError::internal("recording a result panicked", &e))?
+        }
+        // Also the repetition of a result that completed the shard.
+        _ => repeat(app, fence, leased.result).await,
     }
-    Ok(Json(ResultsAnswer { outcomes }))
 }
 
 /// Records nothing new: tells whether the result was recorded before by this claim.
@@ -77,7 +82,6 @@ async fn record(
         }
         None => return Ok(ResultOutcome::Fenced),
     };
-    app.worker_fleet.pauses().produced(&worker.name, claim.fence.job_id);
     let (fence, now) = (claim.fence, app.clock.now());
     if !result.evidence.is_empty() {
         app.blobs.settle(fence.job_id).await.map_err(|error| blob_error(app, error))?;
@@ -112,8 +116,7 @@ async fn weighed(
     match confirmation(app, worker, claim, &result) {
         Confirmation::Needed => return Ok(Err(run_elsewhere(app, worker, claim, &result).await?)),
         Confirmation::Given => {
-            let shard = ExcludedShards { job: claim.fence.job_id, shard: Some(claim.fence.shard) };
-            app.worker_fleet.pauses().confirmed(shard);
+            app.records.confirm_left_shard(claim.fence.job_id, claim.fence.shard).await?;
         }
         Confirmation::Impossible => {
             result.add_unconfirmed(format!("worker {} alone reported that the episode failed", worker.name));
@@ -157,6 +160,7 @@ async fn quarantine(
     for work in removal.requeued {
         app.queue.publish(work).await;
     }
+    app.give_back_tasks(&worker.name);
     let message = format!("worker {} is quarantined: {reason}", worker.name);
     Ok(ApiError::new(ErrorCode::Forbidden, message))
 }

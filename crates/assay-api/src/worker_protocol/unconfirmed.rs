@@ -2,8 +2,9 @@
 //! that died. The word of one worker that is not trusted is not enough: another host runs the episode again.
 
 use assay_model::{AttemptNote, EpisodeResult, Fence, NoteOrigin, PolicyErrorCode, ResultOutcome};
-use assay_store::{Claim, ExcludedShards, Lease, WorkerRecord};
+use assay_store::{Claim, Lease, WorkerRecord};
 
+use crate::claim_pauses::ClaimPauses;
 use crate::http::ApiError;
 use crate::state::App;
 
@@ -52,8 +53,8 @@ pub(super) async fn run_elsewhere(
     );
     let origin = NoteOrigin { worker: worker.name.to_string(), claim: fence.attempt };
     if app.records.note_attempt(fence, AttemptNote::Failed { episode, code, origin }).await? == Lease::Held {
-        let shard = ExcludedShards { job: fence.job_id, shard: Some(fence.shard) };
-        app.worker_fleet.pauses().leave_to_others(&worker.name, shard, app.clock.now());
+        let shard = (fence.job_id, fence.shard);
+        ClaimPauses(&*app.records).leave_to_others(&worker.name, shard, app.clock.now()).await?;
         hand_on(app, fence).await?;
     }
     Ok(ResultOutcome::Fenced)

@@ -3,7 +3,7 @@
 //! One file on purpose: the fakes of all ports of the service are side by side, so that each test shows what is not
 //! real.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -17,9 +17,9 @@ use assay_api::{
 use assay_model::lane::ScenarioFault;
 use assay_model::{
     AccountId, ActionTerm, Artifact, Clock, Comparison, DeclaredModel, Difference, DifferenceCause, Entropy,
-    EpisodeResult, EpisodeStatus, Finding, FindingLevel, Grid, LatencyMs, ObservedTerm, PolicyBudget, PolicyIdentity,
-    Preflight, RuntimeCard, RuntimeName, RuntimeVersion, ScenarioCard, ScenarioId, Scopes, Secret, ServerAnswers,
-    Sha256Digest,
+    EpisodeResult, EpisodeStatus, Finding, FindingLevel, Grid, LatencyMs, ObservedTerm, PackedRuntime, PolicyBudget,
+    PolicyIdentity, Preflight, RuntimeCard, RuntimeName, RuntimeVersion, ScenarioCard, ScenarioId, Scopes, Secret,
+    ServerAnswers, Sha256Digest,
 };
 use assay_report::ReplayReport;
 use assay_report::attest::{PublishedKeys, SigningKey};
@@ -380,6 +380,13 @@ impl PolicyIntake for MagicIntake {
         let packages = [("numpy".to_owned(), "2.4.6".to_owned())].into();
         let (python, imports) = ("3.11.7".to_owned(), vec!["numpy".to_owned()]);
         vec![RuntimeCard { name, sha256, current: true, python, packages, imports, size_bytes: 111_000_000 }]
+    }
+
+    fn packed_runtime(&self, sha256: Sha256Digest) -> std::io::Result<Option<(PackedRuntime, PathBuf)>> {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+        let content = std::fs::read(&file)?;
+        let packed = PackedRuntime { sha256: Sha256Digest::of(&content), size_bytes: content.len() as u64 };
+        Ok((sha256 == base_runtime().sha256).then_some((packed, file)))
     }
 
     fn check(&self, zip: &Path) -> Result<CheckedPolicy, IntakeFailure> {

@@ -7,7 +7,7 @@ use assay_api::ApiSettings;
 use assay_model::{AttemptNote, EpisodeResult, EpisodeStatus, Sha256Digest, Termination};
 use assay_store::ShardRequest;
 use jiff::SignedDuration;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::app::TestApp;
 use crate::workers::{HandWorker, failed, job};
@@ -134,11 +134,10 @@ async fn a_violation_names_its_only_witness_in_the_records_and_nowhere_else() {
     let stranger = HandWorker::new(&app, "stranger", &admin).await;
     let own = HandWorker::trusted(&app, "own", &admin).await;
     job(&app, &admin, 2).await;
-    let note = |episode: u64, clause: &str| {
-        json!({ "note": { "note": "violated", "episode": episode, "violation": {
-            "clause": clause, "level": "critical", "start_s": 0.5, "end_s": 0.6, "value": null, "limit": 1.0,
-            "unit": "m", "robustness": -1.0,
-        }, "origin": { "worker": "own", "claim": 9 } } })
+    let note = |episode: u64| {
+        let mut note = violated("keep_in");
+        (note["note"]["episode"], note["note"]["origin"]) = (json!(episode), json!({ "worker": "own", "claim": 9 }));
+        note
     };
     let mut origins = Vec::new();
     for worker in [&stranger, &own] {
@@ -147,7 +146,7 @@ async fn a_violation_names_its_only_witness_in_the_records_and_nowhere_else() {
         let path = format!("/leases/{lease}/notes");
         // The second is the first again.
         for _ in 0..2 {
-            assert_eq!(worker.post(&path, &note(episode, "zone")).await.status, 204);
+            assert_eq!(worker.post(&path, &note(episode)).await.status, 204);
         }
         let failure = json!({ "note": { "note": "failed", "episode": episode, "code": "exception",
                                         "origin": { "worker": "own", "claim": 1 } } });
@@ -175,22 +174,59 @@ async fn one_worker_cannot_fill_the_notes_of_an_episode() {
     let (app, admin) = app().await;
     let (liar, honest) = (HandWorker::new(&app, "liar", &admin).await, HandWorker::new(&app, "honest", &admin).await);
     job(&app, &admin, 1).await;
-    let note = |clause: String| {
-        json!({ "note": { "note": "violated", "episode": 0, "violation": {
-            "clause": clause, "level": "critical", "start_s": 0.5, "end_s": 0.6, "value": null, "limit": 1.0,
-            "unit": "m", "robustness": -1.0,
-        } } })
-    };
-    let (lease, _) = liar.claim().await.unwrap();
     let mut refused = 0;
-    for number in 0..130 {
-        refused +=
-            u32::from(liar.post(&format!("/leases/{lease}/notes"), &note(format!("c{number}"))).await.status == 400);
+    for _ in 0..65 {
+        let (lease, _) = liar.claim().await.unwrap();
+        for note in [violated("keep_in"), violated("end_stop_force")] {
+            refused += u32::from(liar.post(&format!("/leases/{lease}/notes"), &note).await.status == 400);
+        }
+        liar.post(&format!("/leases/{lease}/return"), &json!({ "how": "release" })).await;
+        app.clock.forward(LONGEST_S);
     }
     assert_eq!(refused, 2);
-    liar.post(&format!("/leases/{lease}/return"), &json!({ "how": "release" })).await;
     let (lease, _) = honest.claim().await.unwrap();
-    assert_eq!(honest.post(&format!("/leases/{lease}/notes"), &note("zone".to_owned())).await.status, 204);
+    assert_eq!(honest.post(&format!("/leases/{lease}/notes"), &violated("keep_in")).await.status, 204);
+}
+
+#[tokio::test]
+async fn a_violation_that_no_episode_can_have_is_refused() {
+    let (app, admin) = app().await;
+    let worker = HandWorker::new(&app, "liar", &admin).await;
+    job(&app, &admin, 1).await;
+    let (lease, assignment) = worker.claim().await.unwrap();
+    let path = format!("/leases/{lease}/notes");
+    let changes: [(&str, Value); 10] = [
+        ("clause", json!("invented")),
+        ("clause", json!("cart_speed")),
+        ("limit", json!(0.5)),
+        ("unit", json!("N")),
+        ("robustness", json!(0.0)),
+        ("start_s", json!(-0.1)),
+        ("start_s", json!(0.7)),
+        ("start_s", json!(1e300)),
+        ("end_s", json!(10.03)),
+        ("end_s", json!(0.4)),
+    ];
+    for (key, value) in changes {
+        let mut note = violated("keep_in");
+        note["note"]["violation"][key] = value;
+        let answer = worker.post(&path, &note).await;
+        assert_eq!(answer.status, 422, "{note}: {}", answer.body);
+    }
+    let fence = serde_json::from_value(assignment["fence"].clone()).unwrap();
+    assert_eq!(app.state.records.leased_shard(fence).await.unwrap().unwrap().notes, []);
+    let mut at_the_end = violated("keep_in");
+    (at_the_end["note"]["violation"]["start_s"], at_the_end["note"]["violation"]["end_s"]) = (json!(10), json!(10.002));
+    assert_eq!(worker.post(&path, &at_the_end).await.status, 204);
+}
+
+/// Returns a violation in episode 0 that a real worker could report.
+fn violated(clause: &str) -> Value {
+    let (limit, unit) = if clause == "keep_in" { (1.0, "m") } else { (50.0, "N") };
+    json!({ "note": { "note": "violated", "episode": 0, "violation": {
+        "clause": clause, "level": "critical", "start_s": 0.5, "end_s": 0.6, "value": null, "limit": limit,
+        "unit": unit, "robustness": -1.0,
+    } } })
 }
 
 #[tokio::test]
@@ -304,4 +340,37 @@ async fn evidence_without_results_is_bounded_over_all_claims_of_a_job() {
         worker.post(&format!("/leases/{lease}/return"), &json!({ "how": "release" })).await;
     }
     assert_eq!(stored, 3, "twice the space of the job");
+}
+
+#[tokio::test]
+async fn limits_of_a_worker_outlive_the_server() {
+    let settings = || ApiSettings { local_lanes: 0, max_evidence_bytes: 1000, ..ApiSettings::default() };
+    let app = TestApp::with(settings());
+    let admin = app.key("ops", "read,verify,admin").await;
+    let worker = HandWorker::new(&app, "one", &admin).await;
+    HandWorker::new(&app, "two", &admin).await;
+    job(&app, &admin, 1).await;
+    let upload = async |worker: &HandWorker<'_>, lease: &str, number: u32| {
+        let file = format!("{number:0600}");
+        let path = format!("/leases/{lease}/evidence/{}", Sha256Digest::of(&file));
+        worker.send("PUT", &path, file).await.status.as_u16()
+    };
+    let (lease, _) = worker.claim().await.unwrap();
+    assert_eq!((upload(&worker, &lease, 1).await, upload(&worker, &lease, 2).await), (204, 204));
+    assert_eq!(
+        worker.post(&format!("/leases/{lease}/return"), &json!({ "how": "fail", "reason": "r" })).await.status,
+        204
+    );
+    let kept = worker.identity();
+    let TestApp { folder, router, state, .. } = app;
+    drop((router, state));
+
+    let app = TestApp::on(folder, settings());
+    *app.auditor.0.lock().unwrap() = Ok(None);
+    let worker = HandWorker::known(&app, kept);
+    HandWorker::new(&app, "three", &admin).await;
+    assert!(worker.claim().await.is_none(), "its failure counts still");
+    app.clock.forward(LONGEST_S);
+    let (lease, _) = worker.claim().await.unwrap();
+    assert_eq!((upload(&worker, &lease, 3).await, upload(&worker, &lease, 4).await), (204, 413));
 }

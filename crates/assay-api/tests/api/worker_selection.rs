@@ -66,3 +66,75 @@ async fn repeated_leases_of_a_beat_count_once_and_too_many_are_refused() {
     let answer = worker.post("/beat", &json!({ "leases": vec![&lease; 4096], "progress": [] })).await;
     assert_eq!(answer.body["lost"], json!([lease]), "once");
 }
+
+#[tokio::test]
+async fn a_worker_that_fetches_runtimes_runs_policies_whose_runtime_it_lacks() {
+    let app = TestApp::with(ApiSettings { local_lanes: 0, lanes: NonZeroU32::MIN, ..ApiSettings::default() });
+    let admin = app.key("ops", "read,verify,admin").await;
+    let mut worker = HandWorker::new(&app, "gpu-07", &admin).await;
+    let other = HandWorker::new(&app, "gpu-08", &admin).await;
+    let mut lacks = registration(1);
+    lacks["registration"]["runtimes"] = json!([]);
+    worker.register_as(&lacks).await;
+    crate::workers::job(&app, &admin, 1).await;
+    assert!(worker.claim().await.is_none(), "it does not say that it fetches runtimes");
+    lacks["registration"]["fetches_runtimes"] = json!(true);
+    worker.register_as(&lacks).await;
+    let made = app.verify(&admin, &[POLICY, SCENARIO]).await;
+    assert_eq!(made.body["waiting_for"], "a free lane", "{}", made.body);
+    let (lease, assignment) = worker.claim().await.unwrap();
+    let path = format!("/leases/{lease}/runtime");
+    assert_eq!(assignment["policy"]["runtime"]["sha256"], "ba".repeat(32), "{assignment}");
+    let packed = worker.send("GET", &path, "").await;
+    let sha256 = packed.body["sha256"].as_str().unwrap_or_else(|| panic!("{}", packed.body)).to_owned();
+    let file = worker.send("GET", &format!("{path}/{sha256}"), "").await;
+    assert_eq!(
+        (file.status.as_u16(), file.headers["content-length"].to_str().unwrap()),
+        (200, &*packed.body["size_bytes"].to_string())
+    );
+    assert_eq!(worker.send("GET", &format!("{path}/{}", "0".repeat(64)), "").await.status, 404);
+    for path in [path.clone(), format!("{path}/{sha256}")] {
+        assert_eq!(other.send("GET", &path, "").await.status, 403, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_worker_without_the_newer_parts_of_the_protocol_is_served() {
+    let app = TestApp::with(ApiSettings { local_lanes: 0, lanes: NonZeroU32::MIN, ..ApiSettings::default() });
+    let admin = app.key("ops", "read,verify,admin").await;
+    let mut worker = HandWorker::trusted(&app, "old", &admin).await;
+    let mut old = registration(1);
+    let known = old["registration"].as_object_mut().unwrap();
+    known.retain(|key, _| !["renders", "labels", "fetches_runtimes"].contains(&key.as_str()));
+    // Nor does it mind what a newer one adds.
+    known.insert("of_a_later_version".to_owned(), json!([1]));
+    worker.register_as(&old).await;
+    *app.auditor.0.lock().unwrap() = Ok(None);
+    crate::workers::job(&app, &admin, 1).await;
+    let (lease, _) = worker.claim().await.unwrap();
+    // Evidence as it is, and a result alone.
+    let sha256 = assay_model::Sha256Digest::of("evidence");
+    assert_eq!(worker.send("PUT", &format!("/leases/{lease}/evidence/{sha256}"), "evidence").await.status, 204);
+    let answer = worker.result(&lease, &crate::workers::failed(0)).await;
+    assert_eq!(answer.body["outcomes"][0]["outcome"], "new", "{}", answer.body);
+    let listed = app.get("/workers", &admin).await.body["workers"][0].clone();
+    assert_eq!((&listed["state"], &listed["labels"]), (&json!("ACTIVE"), &json!({})));
+}
+
+#[tokio::test]
+async fn results_are_recorded_together_and_each_for_itself() {
+    let app = TestApp::with(ApiSettings { local_lanes: 0, ..ApiSettings::default() });
+    let admin = app.key("ops", "read,verify,admin").await;
+    let worker = HandWorker::trusted(&app, "one", &admin).await;
+    *app.auditor.0.lock().unwrap() = Ok(None);
+    crate::workers::job(&app, &admin, 1).await;
+    crate::workers::job(&app, &admin, 1).await;
+    let [first, second] = [worker.claim().await.unwrap().0, worker.claim().await.unwrap().0];
+    let result = |lease: &str, episode| json!({ "lease": lease, "result": crate::workers::failed(episode) });
+    let send = async |results: serde_json::Value| worker.post("/results", &json!({ "results": results })).await;
+    let refused = send(json!([result("not its own", 0), result(&first, 0)])).await;
+    assert_eq!(refused.status, 403, "{}", refused.body);
+    let answer = send(json!([result(&second, 0), result(&first, 0), result(&second, 0), result(&first, 7)])).await;
+    let outcomes: Vec<_> = answer.body["outcomes"].as_array().unwrap().iter().map(|one| &one["outcome"]).collect();
+    assert_eq!(outcomes, ["new", "duplicate", "duplicate", "fenced"], "{}", answer.body);
+}

@@ -1,11 +1,12 @@
 //! Tasks that clients wait for: only workers that the operator trusts get them.
 
 use assay_model::{AssignedPolicy, Sha256Digest, WorkerTask};
-use assay_store::TaskState;
+use assay_store::{TaskState, WorkerName};
+use axum::body::Body;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::app::TestApp;
+use crate::app::{TestApp, request};
 use crate::workers::HandWorker;
 
 fn preflight(runtime: [u8; 32]) -> WorkerTask {
@@ -16,6 +17,7 @@ fn preflight(runtime: [u8; 32]) -> WorkerTask {
         scenario_digest: Sha256Digest::new([0; 32]),
         policy: AssignedPolicy::Archive { sha256: Sha256Digest::of("zip"), runtime, models: Vec::new() },
         policy_name: "a policy".to_owned(),
+        memory_mib: 4096,
     }
 }
 
@@ -68,10 +70,76 @@ async fn only_trusted_workers_with_the_runtime_get_a_task_and_only_its_holder_an
         assert_eq!(second.post(&format!("/tasks/{again}/answer"), &other).await.status, 422, "{other}");
     }
     assert_eq!(second.post(&format!("/tasks/{again}/answer"), &answer).await.status, 204);
-    let TaskState::Done(text) = app.state.tasks.state(id).unwrap() else { panic!("it is not answered") };
+    let TaskState::Done { answer: text, .. } = app.state.tasks.state(id).unwrap() else { panic!("it is not answered") };
     let kept: Value = serde_json::from_slice(&text).unwrap();
     assert_eq!(kept["outcome"], "refused");
     assert!(!kept["message"].as_str().unwrap().contains('\n'), "a message is one line: {kept}");
     let beat = second.post("/beat", &json!({ "leases": [again], "progress": [] })).await;
     assert_eq!(beat.body["lost"], json!([again]), "nothing is left to do");
+}
+
+#[tokio::test]
+async fn a_task_is_queued_again_as_soon_as_its_worker_begins_anew_leaves_or_is_revoked() {
+    let app = TestApp::new();
+    let admin = app.key("ops", "read,verify,admin").await;
+    let mut first = HandWorker::trusted(&app, "first", &admin).await;
+    let second = HandWorker::trusted(&app, "second", &admin).await;
+    queue(&app, 1, &preflight([0xba; 32]));
+    let (old, _) = claimed(&first).await.unwrap();
+    first.register().await;
+    let (lease, _) = claimed(&second).await.unwrap();
+    assert_eq!(first.post(&format!("/tasks/{old}/answer"), &json!({ "outcome": "busy" })).await.status, 403);
+    assert_eq!(second.post("/beat", &json!({ "leases": [lease], "progress": [] })).await.body["lost"], json!([]));
+    assert_eq!(second.post("/leave", &json!({})).await.status, 204);
+    claimed(&first).await.unwrap();
+    let revoked = app.send(request("DELETE", "/workers/first", &admin).body(Body::empty()).unwrap()).await;
+    assert_eq!(revoked.status, 204);
+    let third = HandWorker::trusted(&app, "third", &admin).await;
+    claimed(&third).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_worker_that_failed_at_a_task_does_not_get_it_again() {
+    let app = TestApp::new();
+    let admin = app.key("ops", "read,verify,admin").await;
+    let [first, second] = [HandWorker::trusted(&app, "first", &admin), HandWorker::trusted(&app, "second", &admin)];
+    let (first, second) = (first.await, second.await);
+    let id = queue(&app, 1, &preflight([0xba; 32]));
+    let (lease, _) = claimed(&first).await.unwrap();
+    let broken = json!({ "outcome": "broken", "message": "the jail does not start" });
+    assert_eq!(first.post(&format!("/tasks/{lease}/answer"), &broken).await.status, 204);
+    let TaskState::Done { fence, .. } = app.state.tasks.state(id).unwrap() else { panic!("it is not answered") };
+    let failed = app.state.tasks.leave_to_others(fence).unwrap();
+    assert_eq!(failed.iter().map(WorkerName::as_str).collect::<Vec<_>>(), ["first"]);
+    assert!(claimed(&first).await.is_none());
+    claimed(&second).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_task_goes_to_workers_with_the_labels_and_the_memory_that_it_needs() {
+    let app = TestApp::new();
+    let admin = app.key("ops", "read,verify,admin").await;
+    let worker = HandWorker::trusted(&app, "one", &admin).await;
+    let replay = |labels: Value, memory_mib: u32| -> WorkerTask {
+        let policy = serde_json::to_value(preflight([0xba; 32]).policy()).unwrap();
+        serde_json::from_value(json!({
+            "kind": "replay", "job_id": Uuid::nil(), "account": "lab", "scenario": "cartpole_keepin",
+            "scenario_digest": "00".repeat(32), "policy": policy,
+            "seeds": { "episode": 0, "seeds": { "world": 1, "policy": 2 }, "is_showcase": false }, "is_arena": false,
+            "result": assay_store::testing::episode(0), "machine": null, "labels": labels, "memory_mib": memory_mib,
+        }))
+        .unwrap()
+    };
+    queue(&app, 1, &replay(json!({ "room": "b3" }), 1));
+    queue(&app, 2, &replay(json!({ "room": "b2", "rack": "1" }), 1));
+    queue(&app, 3, &replay(json!({ "room": "b2" }), 4097));
+    assert!(claimed(&worker).await.is_none());
+    queue(&app, 4, &replay(json!({ "room": "b2" }), 4096));
+    let (_, task) = claimed(&worker).await.unwrap();
+    assert_eq!((&task["labels"]["room"], &task["memory_mib"]), (&json!("b2"), &json!(4096)));
+    // A server of before names neither.
+    let mut old = serde_json::to_value(replay(json!({}), 0)).unwrap();
+    old.as_object_mut().unwrap().retain(|key, _| key != "labels" && key != "memory_mib");
+    queue(&app, 5, &serde_json::from_value(old).unwrap());
+    claimed(&worker).await.unwrap();
 }

@@ -24,6 +24,16 @@ impl<'a> HandWorker<'a> {
         Self::create(app, admin, &json!({ "name": name, "trusted": true })).await
     }
 
+    /// Returns token and registration.
+    pub(crate) fn identity(&self) -> (String, u64) {
+        (self.token.clone(), self.generation)
+    }
+
+    /// Returns a worker that is registered already.
+    pub(crate) fn known(app: &'a TestApp, (token, generation): (String, u64)) -> Self {
+        Self { app, token, generation }
+    }
+
     async fn create(app: &'a TestApp, admin: &str, request: &Value) -> Self {
         let created = app.post_json("/workers", admin, request).await;
         assert_eq!(created.status, 201, "{}", created.body);
@@ -33,8 +43,13 @@ impl<'a> HandWorker<'a> {
         worker
     }
 
-    async fn register(&mut self) {
-        let answer = self.post("/register", &registration(1)).await;
+    pub(crate) async fn register(&mut self) {
+        self.register_as(&registration(1)).await;
+    }
+
+    /// Registers with this body.
+    pub(crate) async fn register_as(&mut self, body: &Value) {
+        let answer = self.post("/register", body).await;
         assert_eq!(answer.status, 200, "{}", answer.body);
         self.generation = answer.body["generation"].as_u64().unwrap();
     }

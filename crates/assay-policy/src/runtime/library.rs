@@ -14,7 +14,7 @@ use super::error::{NoRuntime, Offered, RuntimeError};
 use super::manifest::RuntimeManifest;
 
 const INTERPRETER: &str = "py/bin/python3";
-const MANIFEST: &str = "manifest.json";
+pub(super) const MANIFEST: &str = "manifest.json";
 /// Maximum number of packages named in a list of what is offered.
 const SHOWN_PACKAGES: usize = 12;
 

@@ -24,8 +24,8 @@ pub(super) fn packed(path: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(pack::pack(&head))
 }
 
-/// Checks that the file is the packed form of at most `limit` bytes with this SHA-256.
-pub(super) fn check(path: &Path, sha256: Sha256Digest, limit: u64) -> Result<(), PackedFormError> {
+/// Returns the content whose packed form the file is, checking that it has at most `limit` bytes and this SHA-256.
+pub(super) fn checked(path: &Path, sha256: Sha256Digest, limit: u64) -> Result<Vec<u8>, PackedFormError> {
     let mut packed = Vec::new();
     let file = File::open(path).map_err(BlobError::from)?;
     file.take(pack::MAX_BYTES + 1).read_to_end(&mut packed).map_err(BlobError::from)?;
@@ -33,6 +33,7 @@ pub(super) fn check(path: &Path, sha256: Sha256Digest, limit: u64) -> Result<(),
     if length > limit {
         return Err(PackedFormError::TooLong { length, limit });
     }
-    let found = Sha256Digest::of(&pack::unpack(&packed)?);
-    if found == sha256 { Ok(()) } else { Err(PackedFormError::OtherContent { found, expected: sha256 }) }
+    let content = pack::unpack(&packed)?;
+    let found = Sha256Digest::of(&content);
+    if found == sha256 { Ok(content) } else { Err(PackedFormError::OtherContent { found, expected: sha256 }) }
 }

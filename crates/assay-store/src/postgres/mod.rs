@@ -55,6 +55,7 @@ mod site;
 mod store;
 mod submissions;
 mod webhooks;
+mod worker_conduct;
 mod worker_removal;
 mod workers;
 

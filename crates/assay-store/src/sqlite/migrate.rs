@@ -33,6 +33,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0022_open_jobs.sql"),
     include_str!("migrations/0023_workers.sql"),
     include_str!("migrations/0024_labels.sql"),
+    include_str!("migrations/0025_worker_conduct.sql"),
 ];
 
 /// Returns the newest schema version.

@@ -45,6 +45,7 @@ mod signed_documents;
 mod store;
 mod submissions;
 mod webhooks;
+mod worker_conduct;
 mod worker_removal;
 mod workers;
 mod writer;

@@ -23,6 +23,7 @@ mod sessions;
 mod shards;
 mod shared_store;
 mod webhooks;
+mod worker_conduct;
 mod workers;
 
 pub use fixtures::{at, episode, fingerprint, job, key, outcome, signed};
@@ -138,6 +139,10 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         workers::of_one_machine_run_all_of_a_job,
         workers::lose_their_leases_when_they_start_again_or_are_revoked,
         workers::that_lie_are_quarantined,
+        worker_conduct::claims_without_a_result_are_counted,
+        worker_conduct::a_shard_is_left_to_others_once,
+        worker_conduct::evidence_and_failed_audits_are_counted,
+        worker_conduct::is_forgotten_when_the_job_ends,
     ];
 }
 
@@ -165,5 +170,6 @@ pub async fn shared_store<R: Records + 'static, M: AsyncFn() -> [R; 2]>(make: M)
         shared_store::conclusions_are_drawn_once,
         shared_store::expired_leases_are_taken_once,
         shared_store::a_key_revoked_elsewhere_is_refused,
+        worker_conduct::is_counted_over_processes,
     ];
 }

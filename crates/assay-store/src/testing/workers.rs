@@ -27,6 +27,7 @@ pub(super) fn registration() -> WorkerRegistration {
     WorkerRegistration {
         machine: fingerprint(),
         runtimes: vec![Sha256Digest::new([5; 32])],
+        fetches_runtimes: false,
         lanes: 2,
         cameras: true,
         renders: true,

@@ -74,6 +74,11 @@ impl Pools {
         Ok(pool)
     }
 
+    /// Returns the runtimes of the pools, whose interpreters read their files at any time.
+    pub(crate) fn runtimes(&self) -> Vec<Sha256Digest> {
+        self.lock().iter().map(|pool| pool.runtime).collect()
+    }
+
     /// Returns the reason why the configured runtime is not in memory.
     pub(crate) fn on_disk(&self) -> Option<String> {
         self.lock().first()?.pool.on_disk().map(ToString::to_string)

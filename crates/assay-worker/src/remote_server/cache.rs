@@ -6,13 +6,17 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::SystemTime;
 
-use assay_model::{Clock, Sha256Digest, SystemClock};
+use assay_model::{Clock, RuntimeVersion, Sha256Digest, SystemClock};
+use assay_policy::InstalledRuntime;
 
 use super::error::ServerCallError;
 
 /// Folder of the cached files.
 const FILES: &str = "files";
+/// Folder of runtimes: NAME-SHA256, and an empty file NAME-SHA256.used that was changed when it was last needed.
+const RUNTIMES: &str = "runtimes";
 /// Folder of files that are being fetched.
 const INCOMING: &str = "incoming";
 
@@ -59,7 +63,7 @@ impl InputCache {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fail(error)),
             _ => {}
         }
-        create(&folder.join(FILES)).and_then(|()| create(&folder.join(INCOMING))).map_err(fail)?;
+        [FILES, INCOMING, RUNTIMES].iter().try_for_each(|name| create(&folder.join(name))).map_err(fail)?;
         Ok(Self {
             folder: folder.to_owned(),
             limit_bytes,
@@ -72,6 +76,41 @@ impl InputCache {
     /// Returns the cache's folder.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Returns the folder of the runtimes in the cache in `folder`.
+    #[must_use]
+    pub fn runtimes(folder: &Path) -> PathBuf {
+        folder.join(RUNTIMES)
+    }
+
+    /// Keeps a runtime; `fetch` writes it to a new folder unless `is_here` is true. Otherwise as [`Self::get`].
+    pub(super) fn keep_runtime(
+        &self,
+        version: &RuntimeVersion,
+        is_here: impl Fn() -> bool,
+        needed: impl FnOnce() -> HashSet<Sha256Digest>,
+        fetch: impl FnOnce(&Path) -> Result<PathBuf, ServerCallError>,
+    ) -> Result<(), ServerCallError> {
+        let fetching = self.fetching(version.sha256);
+        let _fetching = lock(&fetching);
+        let place = self.folder.join(RUNTIMES).join(format!("{}-{}", version.name, version.sha256));
+        if !is_here() {
+            let incoming = tempfile::tempdir_in(self.folder.join(INCOMING))?;
+            let fetched = fetch(incoming.path())?;
+            let _turn = lock(&self.turn);
+            if place.exists() {
+                // It is no complete runtime.
+                fs::rename(&place, incoming.path().join("incomplete"))?;
+            }
+            fs::rename(&fetched, &place)?;
+        }
+        if place.is_dir() {
+            let _turn = lock(&self.turn);
+            File::create(used(&place))?.set_modified(SystemClock.now().into())?;
+            self.evict(version.sha256, &needed())?;
+        }
+        Ok(())
     }
 
     /// Returns the path of the file with this hash; `fetch` writes it if it is not here. Files in `needed` stay: it is
@@ -113,13 +152,20 @@ impl InputCache {
         })
     }
 
-    /// Removes the files used longest ago until the rest fits.
+    /// Removes the files and runtimes used longest ago until the rest fits.
     fn evict(&self, fresh: Sha256Digest, needed: &HashSet<Sha256Digest>) -> io::Result<()> {
         let mut files = Vec::new();
         for entry in fs::read_dir(self.folder.join(FILES))? {
             let entry = entry?;
             let about = entry.metadata()?;
             files.push((about.modified()?, about.len(), entry.path()));
+        }
+        for entry in fs::read_dir(self.folder.join(RUNTIMES))? {
+            let path = entry?.path();
+            if let Ok(runtime) = InstalledRuntime::read(&path) {
+                let modified = fs::metadata(used(&path)).and_then(|about| about.modified());
+                files.push((modified.unwrap_or(SystemTime::UNIX_EPOCH), runtime.manifest.size_bytes, path));
+            }
         }
         files.sort();
         let mut bytes: u64 = files.iter().map(|(_, length, _)| length).sum();
@@ -128,14 +174,31 @@ impl InputCache {
                 break;
             }
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let stays = name.parse().is_ok_and(|digest: Sha256Digest| digest == fresh || needed.contains(&digest));
-            if !stays {
-                fs::remove_file(&path)?;
-                bytes -= length;
+            let digest = name.rsplit('-').next().unwrap_or_default().parse();
+            let stays = digest.is_ok_and(|digest: Sha256Digest| digest == fresh || needed.contains(&digest));
+            if stays {
+                continue;
             }
+            if path.is_dir() {
+                // In one step, so that what is left is never taken for a runtime.
+                let gone = tempfile::tempdir_in(self.folder.join(INCOMING))?;
+                fs::rename(&path, gone.path().join("runtime"))?;
+                fs::remove_file(used(&path)).or_else(|error| match error.kind() {
+                    io::ErrorKind::NotFound => Ok(()),
+                    _ => Err(error),
+                })?;
+            } else {
+                fs::remove_file(&path)?;
+            }
+            bytes -= length;
         }
         Ok(())
     }
+}
+
+/// Returns the file that says when a runtime was last needed. It is not in the runtime, which never changes.
+fn used(runtime: &Path) -> PathBuf {
+    runtime.with_extension("used")
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -183,6 +246,41 @@ mod tests {
         assert!(matches!(InputCache::open(folder.path(), 25), Err(CacheError::InUse(_))));
         drop(cache);
         InputCache::open(folder.path(), 25).unwrap();
+    }
+
+    #[test]
+    fn runtimes_are_fetched_once_and_count_against_the_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = InputCache::open(folder.path(), 25).unwrap();
+        let version = |byte: u8| RuntimeVersion { name: "onnx-7".parse().unwrap(), sha256: digest(byte) };
+        let place = |byte: u8| InputCache::runtimes(folder.path()).join(format!("onnx-7-{}", digest(byte)));
+        let keep = |byte: u8, needed: &[u8]| {
+            let mut is_fetched = false;
+            let fetch = |inside: &Path| {
+                is_fetched = true;
+                let root = inside.join("fetched");
+                fs::create_dir_all(root.join("py/bin"))?;
+                fs::write(root.join("py/bin/python3"), "")?;
+                let manifest = serde_json::json!({
+                    "name": "onnx-7", "python": "3.11", "packages": {}, "imports": [], "env": {},
+                    "address_space_bytes": 0, "sha256": digest(byte), "size_bytes": 10,
+                });
+                fs::write(root.join("manifest.json"), manifest.to_string())?;
+                Ok(root)
+            };
+            let is_here = || InstalledRuntime::read(&place(byte)).is_ok();
+            let needed = || needed.iter().copied().map(digest).collect();
+            cache.keep_runtime(&version(byte), is_here, needed, fetch).unwrap();
+            is_fetched
+        };
+        assert!(keep(1, &[]) && keep(2, &[]) && !keep(1, &[]));
+        assert!(keep(3, &[]), "30 bytes are too many");
+        assert!(place(1).exists() && !place(2).exists() && place(3).exists(), "2 was used longest ago");
+        assert!(keep(4, &[1, 3]) && place(1).exists() && place(3).exists(), "what is needed may exceed the limit");
+        cache.get(digest(9), HashSet::new, |path| Ok(fs::write(path, [9; 10])?)).unwrap();
+        assert_eq!([1, 3, 4].map(|byte| place(byte).exists()), [false, false, true], "files count as well");
+        fs::remove_file(place(4).join("manifest.json")).unwrap();
+        assert!(keep(4, &[]), "an incomplete one is fetched again");
     }
 
     #[test]

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use assay_model::{
     AccountId, Artifact, AssignedPolicy, Assignment, AttemptNote, BeatAnswer, BeatRequest, ClaimAnswer, ClaimRequest,
     DeclaredModel, EpisodeResult, Fence, JobId, LeasedResult, NoteRequest, ResultOutcome, ResultsAnswer,
-    ResultsRequest, RunningEpisode, Secret, ServerCall, Sha256Digest, ShardReturn, WORKER_LEASE_S, WORKER_MARGIN_S,
-    WantedShard,
+    ResultsRequest, RunningEpisode, RuntimeVersion, Secret, ServerCall, Sha256Digest, ShardReturn, WORKER_LEASE_S,
+    WORKER_MARGIN_S, WantedShard,
 };
 use assay_scenario::Scenario;
 use assay_store::{
@@ -27,6 +27,8 @@ use super::client::{BEAT_LIMIT, ProtocolClient};
 use super::error::ServerCallError;
 use super::inputs::{self, outage};
 use super::leases::Leases;
+use super::result_batches::OutgoingResults;
+use super::runtimes;
 use crate::shards::dispatch::{Dispatch, DispatchError};
 use crate::shards::intervals::TICK;
 use crate::{Cancel, Engine, SessionError};
@@ -45,9 +47,10 @@ pub(super) struct HttpDispatch {
     cache: InputCache,
     scenarios: ScenarioFiles,
     leases: Arc<Leases>,
+    results: OutgoingResults,
     /// Inputs of each shard, which stay in the cache while it runs.
     needed: Mutex<HashMap<Fence, HashSet<Sha256Digest>>>,
-    /// Models of each task, by its lease.
+    /// Models and runtime of each task, by its lease.
     needed_by_tasks: Mutex<HashMap<String, HashSet<Sha256Digest>>>,
     progress: Mutex<HashMap<(JobId, u32), EpisodeProgress>>,
     /// Number of claims in a row that failed.
@@ -71,6 +74,7 @@ impl HttpDispatch {
             cache,
             scenarios,
             leases: Arc::default(),
+            results: OutgoingResults::default(),
             needed: Mutex::default(),
             needed_by_tasks: Mutex::default(),
             progress: Mutex::default(),
@@ -156,13 +160,36 @@ impl HttpDispatch {
 
     /// Returns an input from the cache, or from the server.
     fn fetched(&self, (sha256, limit): (Sha256Digest, u64), path: &str) -> Result<PathBuf, SessionError> {
-        let needed = || {
-            let shards = self.needed.lock().unwrap_or_else(PoisonError::into_inner);
-            let tasks = self.needed_by_tasks.lock().unwrap_or_else(PoisonError::into_inner);
-            shards.values().chain(tasks.values()).flatten().copied().collect()
-        };
         let fetch = |file: &Path| self.client.fetch(path, (sha256, limit), file);
-        self.checked(self.cache.get(sha256, needed, fetch)).map_err(outage)
+        self.checked(self.cache.get(sha256, || self.needed_now(), fetch)).map_err(outage)
+    }
+
+    /// Returns what must stay in the cache.
+    fn needed_now(&self) -> HashSet<Sha256Digest> {
+        let shards = self.needed.lock().unwrap_or_else(PoisonError::into_inner);
+        let tasks = self.needed_by_tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = self.engine.open_runtimes();
+        shards.values().chain(tasks.values()).flatten().copied().chain(open).collect()
+    }
+
+    /// Fetches a runtime that is not installed here.
+    fn provide_runtime(&self, version: &RuntimeVersion, lease: &str) -> Result<(), SessionError> {
+        let is_here = || self.engine.runtimes().version(version).is_ok();
+        let fetch = |folder: &Path| runtimes::fetch(&self.client, lease, version, folder);
+        self.checked(self.cache.keep_runtime(version, is_here, || self.needed_now(), fetch)).map_err(outage)
+    }
+
+    /// Provides the runtime of a task's policy, which stays in the cache until [`Self::task_ended`].
+    pub(super) fn task_runtime(
+        &self,
+        (path, lease): (&str, &str),
+        runtime: Option<&RuntimeVersion>,
+    ) -> Result<(), SessionError> {
+        let Some(version) = runtime else { return Ok(()) };
+        let mut needed = self.needed_by_tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        needed.entry(lease.to_owned()).or_default().insert(version.sha256);
+        drop(needed);
+        self.provide_runtime(version, path)
     }
 
     /// Returns the files of a task's models, which stay in the cache until [`Self::task_ended`].
@@ -171,8 +198,9 @@ impl HttpDispatch {
         (path, lease): (&str, &str),
         models: &[DeclaredModel],
     ) -> Result<Vec<ModelFile>, SessionError> {
-        let digests = models.iter().map(|model| model.sha256).collect();
-        self.needed_by_tasks.lock().unwrap_or_else(PoisonError::into_inner).insert(lease.to_owned(), digests);
+        let mut needed = self.needed_by_tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        needed.entry(lease.to_owned()).or_default().extend(models.iter().map(|model| model.sha256));
+        drop(needed);
         let file = |model: &DeclaredModel| {
             let limit = model.size_bytes.unwrap_or(MAX_MODEL);
             let host = self.fetched((model.sha256, limit), &format!("{path}/models/{}", model.sha256))?;
@@ -181,7 +209,7 @@ impl HttpDispatch {
         models.iter().map(file).collect()
     }
 
-    /// Forgets the models of a task.
+    /// Forgets what a task needs.
     pub(super) fn task_ended(&self, lease: &str) {
         self.needed_by_tasks.lock().unwrap_or_else(PoisonError::into_inner).remove(lease);
     }
@@ -254,9 +282,16 @@ impl Dispatch for HttpDispatch {
     }
 
     fn archive(&self, shard: &Assignment) -> Result<ArchiveFile, SessionError> {
-        let AssignedPolicy::Archive { sha256, .. } = &shard.policy else {
+        let AssignedPolicy::Archive { sha256, runtime, .. } = &shard.policy else {
             return Err(SessionError::internal("the policy has no archive"));
         };
+        if let Some(version) = runtime {
+            let mut needed = self.needed.lock().unwrap_or_else(PoisonError::into_inner);
+            needed.entry(shard.fence).or_default().insert(version.sha256);
+            drop(needed);
+            let lease = self.lease(shard.fence).map_err(outage)?;
+            self.provide_runtime(version, &format!("/leases/{lease}"))?;
+        }
         self.cached(shard.fence, (*sha256, MAX_ARCHIVE), "policy").map(ArchiveFile::at)
     }
 
@@ -295,14 +330,15 @@ impl Dispatch for HttpDispatch {
 
     fn record(&self, fence: Fence, result: &EpisodeResult) -> Result<RecordOutcome, DispatchError> {
         let leased = LeasedResult { lease: self.lease(fence)?, result: result.clone() };
-        let request = ResultsRequest { results: vec![leased] };
-        let answer: ResultsAnswer = self.checked(self.client.report("/results", &request))?;
-        Ok(match answer.outcomes.first() {
-            Some(ResultOutcome::New { left_in_shard, left_in_job }) => {
-                RecordOutcome::New { left_in_shard: *left_in_shard, left_in_job: *left_in_job }
-            }
-            Some(ResultOutcome::Duplicate) => RecordOutcome::Duplicate,
-            Some(ResultOutcome::Fenced) | None => RecordOutcome::Fenced,
+        let request = |results: &[LeasedResult]| {
+            let request = ResultsRequest { results: results.to_vec() };
+            let answer: ResultsAnswer = self.client.report("/results", &request)?;
+            Ok(answer.outcomes)
+        };
+        Ok(match self.checked(self.results.send(leased, request))? {
+            ResultOutcome::New { left_in_shard, left_in_job } => RecordOutcome::New { left_in_shard, left_in_job },
+            ResultOutcome::Duplicate => RecordOutcome::Duplicate,
+            ResultOutcome::Fenced => RecordOutcome::Fenced,
         })
     }
 

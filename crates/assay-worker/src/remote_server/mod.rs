@@ -11,6 +11,8 @@ mod inputs;
 mod leases;
 mod remote_renderer;
 mod remote_worker;
+mod result_batches;
+mod runtimes;
 #[cfg(test)]
 mod swarm;
 mod task_leases;

@@ -167,6 +167,7 @@ impl TaskRunner {
                 if let Err(error) = intake(&zip, &unpacked, &IntakeLimits::accepted()) {
                     return Ok(Err(ErrorChain(&error).to_string()));
                 }
+                self.dispatch.task_runtime((path, lease), runtime.as_ref())?;
                 let models = self.dispatch.task_models((path, lease), models)?;
                 let home = self.engine.policy_home(&models);
                 Ok(home

@@ -71,6 +71,7 @@ mod tests {
         let registration = WorkerRegistration {
             machine: fingerprint(),
             runtimes: Vec::new(),
+            fetches_runtimes: false,
             lanes: 1,
             cameras: true,
             renders,

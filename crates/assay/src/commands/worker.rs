@@ -56,7 +56,7 @@ pub(crate) struct WorkerArgs {
     /// Labels that jobs can demand: room=b2,gpu=none
     #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = label)]
     labels: Vec<(String, String)>,
-    /// Folder for archives, models and scenarios; one worker uses it at a time [default: ~/.cache/assay/worker]
+    /// Folder for archives, models, scenarios, runtimes; one worker uses it at a time [default: ~/.cache/assay/worker]
     #[arg(long, value_name = "DIR", env = "ASSAY_WORKER_CACHE")]
     cache: Option<PathBuf>,
     /// Size of the cache in bytes; what running episodes need may exceed it
@@ -114,7 +114,8 @@ fn options(arguments: &WorkerArgs, token: Secret) -> Result<RemoteWorkerOptions,
         folder.ok_or_else(|| Failure::Usage(anyhow!("there is no home folder; choose a folder with --cache")))?;
     let cache = InputCache::open(&folder, arguments.cache_bytes).or_usage()?;
     let scenarios = ScenarioFiles::folder(&folder.join(SCENARIOS)).context("the cache of scenarios").or_internal()?;
-    let installation = machine::installation()?;
+    let mut installation = machine::installation()?;
+    installation.added_runtimes.push(InputCache::runtimes(&folder));
     let guard = AddressGuard::new(arguments.policy_networks.iter().map(|network| network.0).collect());
     let engine = machine::engine(&installation, arguments.lanes, arguments.isolation.accepted())?;
     let engine = engine.guarded_by(guard).or_internal()?.with_versions(scenarios.clone());
@@ -133,6 +134,7 @@ fn registration(arguments: &WorkerArgs, engine: &Engine) -> WorkerRegistration {
     WorkerRegistration {
         machine: engine.fingerprint().clone(),
         runtimes: engine.runtimes().list().iter().map(|runtime| runtime.manifest.version().sha256).collect(),
+        fetches_runtimes: true,
         lanes: u32::try_from(engine.lanes()).unwrap_or(u32::MAX),
         cameras: cameras.is_ok(),
         renders: cameras.is_ok(),

@@ -10,9 +10,11 @@ use assay_store::RecordsCopy;
 
 use crate::backup::{BLOBS, BUCKET, MODELS, POLICIES};
 use crate::options::RUNTIMES;
+use crate::service::RuntimePacks;
 
 /// Files and folders that are not copied: those that are migrated otherwise, and those of running servers.
-const LEFT: [&str; 8] = [BLOBS, POLICIES, BUCKET, "assay.lock", "locks", "site", "tasks", "uploads"];
+const LEFT: [&str; 9] =
+    [BLOBS, POLICIES, BUCKET, RuntimePacks::FOLDER, "assay.lock", "locks", "site", "tasks", "uploads"];
 /// Folders whose files never change once they are complete: they are linked if possible.
 const LINKED: [&str; 2] = [MODELS, RUNTIMES];
 /// Suffix of a model that is still being uploaded.

@@ -1,16 +1,18 @@
 //! Checks of submitted policies before they are queued.
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use assay_api::{CheckedPolicy, CheckedServer, IntakeFailure, PolicyIntake};
-use assay_model::RuntimeCard;
+use assay_model::{PackedRuntime, RuntimeCard, Sha256Digest};
 use assay_policy::remote::ServerEndpoint;
 use assay_policy::{IntakeLimits, check_archive};
 use assay_store::ModelFiles;
 use assay_worker::Engine;
 
 use super::preflights::{NOT_RUN, models_can_run, refused, runtime};
+use super::runtime_packs::RuntimePacks;
 
 /// Checks archives and addresses of policy servers. Archives are checked by unpacking every entry, since only that
 /// shows whether an entry has the size that it declares.
@@ -19,11 +21,16 @@ pub(super) struct EngineIntake {
     pub(super) engine: Arc<Engine>,
     pub(super) limits: IntakeLimits,
     pub(super) models: ModelFiles,
+    pub(super) packs: RuntimePacks,
 }
 
 impl PolicyIntake for EngineIntake {
     fn runtimes(&self) -> Vec<RuntimeCard> {
         self.engine.runtimes().list().iter().map(|runtime| runtime.manifest.card(runtime.current)).collect()
+    }
+
+    fn packed_runtime(&self, sha256: Sha256Digest) -> io::Result<Option<(PackedRuntime, PathBuf)>> {
+        self.packs.get(self.engine.runtimes(), sha256)
     }
 
     fn check(&self, zip: &Path) -> Result<CheckedPolicy, IntakeFailure> {

@@ -13,6 +13,7 @@ mod publisher;
 mod rendering_signer;
 pub(crate) mod replayer;
 mod run;
+mod runtime_packs;
 pub(crate) mod service_records;
 mod shutdown;
 mod startup;
@@ -23,5 +24,6 @@ mod webhook_sender;
 mod worker_tasks;
 
 pub(crate) use run::run;
+pub(crate) use runtime_packs::RuntimePacks;
 pub(crate) use shutdown::stop_signal;
 pub(crate) use trial::{EngineTrial, try_engines};

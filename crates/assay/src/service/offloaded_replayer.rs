@@ -7,6 +7,7 @@ use assay_api::{ReplayFailure, Replayer};
 use assay_model::lane::files;
 use assay_model::{AssignedEpisode, AssignedPolicy, EpisodeResult, Fingerprint, TaskAnswer, WorkerTask};
 use assay_report::ReplayReport;
+use assay_scenario::Budget;
 use assay_store::{JobRecord, seeds_of_job};
 use assay_worker::{Cancel, Engine};
 use async_trait::async_trait;
@@ -47,7 +48,11 @@ impl Replayer for OffloadedReplayer {
             answer
         });
         let answer = work.await.map_err(|e| ReplayFailure::Broken(e.into()))?;
-        report(answer, (&job, &self.local.engine), &episode)
+        match answer {
+            // As without workers.
+            Err(NoAnswer::WorkersFailed) => self.local.replay(job, episode).await,
+            answer => report(answer, (&job, &self.local.engine), &episode),
+        }
     }
 }
 
@@ -64,6 +69,8 @@ impl OffloadedReplayer {
                 |machine: &Fingerprint| recorded.differences(&engine.fingerprint_of(machine, header)).is_empty();
             self.tasks.fleet.task_machines().iter().find(|machine| is_same(machine)).map(Fingerprint::digest)
         });
+        let scenario = engine.scenario(&header.scenario, header.scenario_digest);
+        let memory_mib = scenario.map_or(*Budget::MEMORY_MIB.end(), |scenario| scenario.budget.memory_mib);
         let task = |machine| WorkerTask::Replay {
             job_id: header.job_id,
             account: job.account.clone(),
@@ -74,9 +81,11 @@ impl OffloadedReplayer {
             is_arena: header.arena.is_some(),
             result: Box::new(episode.clone()),
             machine,
+            labels: header.labels.clone(),
+            memory_mib,
         };
-        let same = ran_on.map(|machine| task(Some(machine))).filter(|task| self.tasks.fleet.can_do(task));
-        same.or_else(|| Some(task(None)).filter(|task| self.tasks.fleet.can_do(task)))
+        let same = ran_on.map(|machine| task(Some(machine))).filter(|task| self.tasks.fleet.can_do(task, &[]));
+        same.or_else(|| Some(task(None)).filter(|task| self.tasks.fleet.can_do(task, &[])))
     }
 }
 

@@ -46,7 +46,8 @@ impl Preflights for EnginePreflights {
         let scenario = self.engine.scenario(&request.scenario, request.scenario_digest);
         let scenario = scenario.map_err(|e| internal(&e))?;
         if self.engine.lanes() == 0 {
-            return self.run_elsewhere(request);
+            let memory_mib = request.archive.as_ref().map_or(0, |_| scenario.budget.memory_mib);
+            return self.run_elsewhere(request, memory_mib);
         }
         let work = self.engine.scratch("preflight").map_err(IntakeFailure::Broken)?;
         let (policy, policy_sha256, models) = self.policy(request, &work.path().join("policy"))?;
@@ -67,7 +68,7 @@ impl Preflights for EnginePreflights {
 
 impl EnginePreflights {
     /// Lets a worker on another host run the policy.
-    fn run_elsewhere(&self, request: &PreflightRequest) -> Result<Preflight, PreflightFailure> {
+    fn run_elsewhere(&self, request: &PreflightRequest, memory_mib: u32) -> Result<Preflight, PreflightFailure> {
         let work = self.engine.scratch("preflight").map_err(IntakeFailure::Broken)?;
         let (server, archive) = (work.path().join("server"), request.archive.clone().unwrap_or_default());
         let (policy, input) = match (&request.server, &request.archive) {
@@ -100,13 +101,14 @@ impl EnginePreflights {
             scenario_digest: request.scenario_digest,
             policy,
             policy_name: request.policy_name.clone(),
+            memory_mib,
         };
         match self.tasks.run(&task, &[input], TASK_LIMIT, &self.stopping) {
             Ok(TaskAnswer::Tried { preflight }) => Ok(*preflight),
             Ok(_) => Err(PreflightFailure::Broken("a worker answered another task".to_owned())),
             Err(NoAnswer::Unavailable(message)) => Err(PreflightFailure::Unavailable(message)),
             Err(NoAnswer::Cancelled) => Err(PreflightFailure::Stopping),
-            Err(NoAnswer::Broken(message)) => Err(PreflightFailure::Broken(message)),
+            Err(error @ NoAnswer::WorkersFailed) => Err(PreflightFailure::Unavailable(error.to_string())),
             Err(NoAnswer::Io(error)) => Err(IntakeFailure::Broken(error).into()),
         }
     }

@@ -82,6 +82,7 @@ impl EnginePublisher {
             Ok(TaskAnswer::Busy) => Err(DraftFailure::Busy),
             Ok(_) => Err(DraftFailure::Broken("a worker answered another task".to_owned())),
             Err(NoAnswer::Unavailable(message)) => Err(DraftFailure::Unavailable(message)),
+            Err(error @ NoAnswer::WorkersFailed) => Err(DraftFailure::Unavailable(error.to_string())),
             Err(error) => Err(broken(&error)),
         }
     }

@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::installed_versions;
+use super::runtime_packs::RuntimePacks;
 use super::service_records::ServiceRecords;
 use super::shutdown::{announce_stop, drain, stop_signal, stopped};
 use super::startup::{create_first_key, data_folder, raise_file_limit, warn_of_weak_isolation};
@@ -62,6 +63,7 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
     })?;
     if is_alone {
         state.tasks.sweep().context("the folder of tasks")?;
+        RuntimePacks::of(&data).sweep().context("the folder of packed runtimes")?;
         state.blobs.remove_unfinished().context("the folder of incoming evidence")?;
     }
     opened.share_folder(&data)?;

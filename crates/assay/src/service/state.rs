@@ -31,6 +31,7 @@ use super::preflights::EnginePreflights;
 use super::publisher::EnginePublisher;
 use super::rendering_signer::KeyringSigner;
 use super::replayer::LocalReplayer;
+use super::runtime_packs::RuntimePacks;
 use super::webhook_sender::GuardedSender;
 use super::worker_tasks::WorkerTasks;
 use crate::settings::Settings;
@@ -124,7 +125,12 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
         queue: Arc::new(WakingQueue::new(Arc::new(LocalQueue::new()), worker_fleet.clone())),
         worker_fleet,
         catalog: Arc::new(StaticCatalog::from(engine.library())),
-        intake: Arc::new(EngineIntake { engine: Arc::clone(engine), limits, models: model_files.clone() }),
+        intake: Arc::new(EngineIntake {
+            engine: Arc::clone(engine),
+            limits,
+            models: model_files.clone(),
+            packs: RuntimePacks::of(data),
+        }),
         preflights: Arc::new(preflights),
         preflight_slots: AccountSlots::preflights(site.clone()),
         publisher: Arc::new(EnginePublisher { engine: Arc::clone(engine), tasks }),

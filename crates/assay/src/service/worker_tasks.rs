@@ -28,6 +28,12 @@ pub(crate) struct WorkerTasks {
     pub(super) fleet: WorkerFleet,
 }
 
+/// The message for a client at whose task each worker failed that may do it.
+const WORKERS_FAILED: &str = "a worker of this server failed at this, and there is no other that can do it; the operator \
+                              finds the cause in the server's log";
+/// Maximum number of workers that try a task.
+const MAX_WORKERS: usize = 3;
+
 /// The reason why a task has no answer.
 #[derive(Debug)]
 pub(super) enum NoAnswer {
@@ -35,8 +41,8 @@ pub(super) enum NoAnswer {
     Unavailable(String),
     /// The client is gone, or the service stops.
     Cancelled,
-    /// The worker failed.
-    Broken(String),
+    /// Workers failed, for reasons in the log, and there is no other.
+    WorkersFailed,
     /// A file of the task cannot be read or written.
     Io(io::Error),
 }
@@ -46,7 +52,7 @@ impl fmt::Display for NoAnswer {
         match self {
             Self::Unavailable(message) => f.write_str(message),
             Self::Cancelled => f.write_str("cancelled"),
-            Self::Broken(message) => write!(f, "a worker failed: {message}"),
+            Self::WorkersFailed => f.write_str(WORKERS_FAILED),
             Self::Io(_) => f.write_str("could not read or write the files of a task"),
         }
     }
@@ -56,7 +62,7 @@ impl Error for NoAnswer {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Io(error) => Some(error),
-            Self::Unavailable(_) | Self::Cancelled | Self::Broken(_) => None,
+            Self::Unavailable(_) | Self::Cancelled | Self::WorkersFailed => None,
         }
     }
 }
@@ -79,7 +85,7 @@ impl Drop for RemovedOnDrop<'_> {
 }
 
 impl WorkerTasks {
-    /// Lets a worker do a task, and waits for its answer. A worker that dies is replaced.
+    /// Lets a worker do a task, and waits for its answer. A worker that dies or fails is replaced.
     ///
     /// # Errors
     /// [`NoAnswer`].
@@ -90,7 +96,7 @@ impl WorkerTasks {
         limit: Duration,
         cancel: &Cancel,
     ) -> Result<TaskAnswer, NoAnswer> {
-        if !self.fleet.can_do(task) {
+        if !self.fleet.can_do(task, &[]) {
             return Err(NoAnswer::Unavailable(NO_WORKER.to_owned()));
         }
         let (id, until) = (new_id(), Instant::now() + limit);
@@ -100,11 +106,11 @@ impl WorkerTasks {
         let mut lease: Option<(TaskFence, SystemTime, Instant)> = None;
         loop {
             match self.tasks.state(id)? {
-                TaskState::Done(text) => {
-                    return match serde_json::from_slice(&text).map_err(io::Error::other)? {
-                        TaskAnswer::Broken { message } => Err(NoAnswer::Broken(message)),
-                        answer => Ok(answer),
-                    };
+                TaskState::Done { fence, answer } => {
+                    match serde_json::from_slice(&answer).map_err(io::Error::other)? {
+                        TaskAnswer::Broken { .. } => self.try_another(task, fence)?,
+                        answer => return Ok(answer),
+                    }
                 }
                 TaskState::Leased { fence, renewed } => match lease {
                     Some((held, at, seen)) if (held, at) == (fence, renewed) => {
@@ -127,6 +133,17 @@ impl WorkerTasks {
                 return Err(NoAnswer::Unavailable(message));
             }
             thread::sleep(TICK);
+        }
+    }
+}
+
+impl WorkerTasks {
+    /// Leaves a task to a worker that did not fail at it.
+    fn try_another(&self, task: &WorkerTask, failed: TaskFence) -> Result<(), NoAnswer> {
+        let failed = self.tasks.leave_to_others(failed)?;
+        match failed.len() < MAX_WORKERS && self.fleet.can_do(task, &failed) {
+            true => Ok(()),
+            false => Err(NoAnswer::WorkersFailed),
         }
     }
 }

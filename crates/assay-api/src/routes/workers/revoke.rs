@@ -35,6 +35,7 @@ pub(crate) async fn revoke_worker(app: &App, caller: &Caller, name: &str) -> Res
     let removal = app.records.revoke_worker(&name, app.clock.now()).await?;
     let removal = removal.ok_or_else(|| ApiError::not_found("worker"))?;
     tracing::info!(key.id = %caller.key.id, worker = %name, requeued = removal.requeued.len(), "revoked a worker");
+    app.give_back_tasks(&name);
     app.worker_fleet.wake_all();
     for work in removal.requeued {
         app.queue.publish(work).await;

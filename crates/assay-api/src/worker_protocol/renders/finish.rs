@@ -3,11 +3,7 @@
 
 use std::path::Path;
 
-use assay_model::lane::RenderPart;
-use assay_model::{
-    Artifact, JobId, MAX_RENDERED_HEAD_BYTES, RenderedFileList, Sha256Digest, Sha256Writer, episode_share,
-    plain_complaint, sanitise,
-};
+use assay_model::{Artifact, JobId, MAX_RENDERED_HEAD_BYTES, RenderedFileList, Sha256Digest, episode_share, sanitise};
 use assay_store::{RenderClaim, SignedDocument};
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -15,9 +11,9 @@ use axum::http::StatusCode;
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use tempfile::TempDir;
-use tokio::io::AsyncWriteExt;
 
 use super::super::lease::lost;
+use super::body::{BodyFault, RenderedBody};
 use super::lease::HeldRender;
 use crate::RemoteRendering;
 use crate::blob_error::blob_error;
@@ -102,98 +98,4 @@ async fn receive(app: &App, claim: &RenderClaim, body: Body, folder: &Path) -> R
         BodyFault::Body(message) => ApiError::new(ErrorCode::Unprocessable, message),
         BodyFault::Disk(error) => disk_error(app, &error),
     })
-}
-
-/// The reason why a body was not received.
-enum BodyFault {
-    Body(String),
-    Disk(std::io::Error),
-}
-
-impl From<std::io::Error> for BodyFault {
-    fn from(error: std::io::Error) -> Self {
-        Self::Disk(error)
-    }
-}
-
-/// A body as far as it was received.
-#[derive(Default)]
-struct RenderedBody {
-    /// The first line, until it is complete.
-    head: Vec<u8>,
-    listed: Option<RenderedFileList>,
-    /// Index of the file that is being received.
-    index: usize,
-    open: Option<(tokio::fs::File, Sha256Writer, u64)>,
-}
-
-impl RenderedBody {
-    async fn add(&mut self, mut piece: &[u8], (part, folder): (RenderPart, &Path)) -> Result<(), BodyFault> {
-        if self.listed.is_none() {
-            let Some(end) = piece.iter().position(|byte| *byte == b'\n') else {
-                self.head.extend_from_slice(piece);
-                return if self.head.len() > MAX_RENDERED_HEAD_BYTES {
-                    Err(BodyFault::Body("the list of files is too long".to_owned()))
-                } else {
-                    Ok(())
-                };
-            };
-            self.head.extend_from_slice(&piece[..end]);
-            self.listed = Some(listed(&self.head, part)?);
-            piece = &piece[end + 1..];
-        }
-        while !piece.is_empty() {
-            let Some(file) = self.listed.as_ref().and_then(|listed| listed.files.get(self.index)) else {
-                return Err(BodyFault::Body("the body is longer than the listed files".to_owned()));
-            };
-            let (name, size) = (file.name.clone(), file.size_bytes);
-            let (target, hash, left) = match &mut self.open {
-                Some(open) => open,
-                none => {
-                    let target = tokio::fs::File::create_new(folder.join(name)).await?;
-                    none.insert((target, Sha256Writer::default(), size))
-                }
-            };
-            let count = usize::try_from(*left).unwrap_or(usize::MAX).min(piece.len());
-            hash.update(&piece[..count]);
-            target.write_all(&piece[..count]).await?;
-            *left -= count as u64;
-            piece = &piece[count..];
-            if *left == 0 {
-                self.close().await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Ends the file that is being received.
-    async fn close(&mut self) -> Result<(), BodyFault> {
-        let Some((mut target, hash, _)) = self.open.take() else { return Ok(()) };
-        target.flush().await?;
-        let file = self.listed.as_ref().and_then(|listed| listed.files.get(self.index));
-        let received = hash.finish();
-        match file {
-            Some(file) if file.sha256 == received => self.index += 1,
-            _ => return Err(BodyFault::Body(format!("the SHA-256 of a file is {received}, not the listed one"))),
-        }
-        Ok(())
-    }
-
-    async fn end(self) -> Result<RenderedFileList, BodyFault> {
-        match self.listed {
-            Some(listed) if self.open.is_none() && self.index == listed.files.len() => Ok(listed),
-            _ => Err(BodyFault::Body("the body ends before the listed files".to_owned())),
-        }
-    }
-}
-
-/// Parses the first line of the body.
-fn listed(head: &[u8], part: RenderPart) -> Result<RenderedFileList, BodyFault> {
-    let listed: RenderedFileList = serde_json::from_slice(head)
-        .map_err(|error| BodyFault::Body(format!("the list of files: {}", plain_complaint(&error.to_string()))))?;
-    let found: Vec<&str> = listed.files.iter().map(|file| file.name.as_str()).collect();
-    if (!found.is_empty() && !part.is_made_of(&found)) || listed.files.iter().any(|file| file.size_bytes == 0) {
-        return Err(BodyFault::Body(format!("the files of this part are {}", part.files().join(", "))));
-    }
-    Ok(listed)
 }

@@ -1,6 +1,7 @@
 //! `/worker/v1/renders`: logs and videos of recorded episodes, which workers on other hosts render with the lowest
 //! priority. No verdict depends on them: what a worker sends is signed under its name, and not checked further.
 
+mod body;
 mod claim;
 mod finish;
 mod give_back;
@@ -11,6 +12,8 @@ use axum::Router;
 use axum::routing::{get, post};
 
 use crate::state::App;
+#[cfg(feature = "fuzzing")]
+pub(super) use body::rendered_files;
 pub(super) use lease::{RENDER_LEASE, render_fence};
 
 /// Returns the routes.

@@ -26,7 +26,11 @@ pub(super) async fn handle(State(app): State<App>, held: HeldTask, request: Requ
         other => other,
     };
     let text = serde_json::to_vec(&answer).map_err(|error| ApiError::internal("the answer to a task", &error))?;
-    tracing::info!(task.id = %held.fence.id, worker = %held.worker.name, "task answered");
+    let (id, worker) = (held.fence.id, &held.worker.name);
+    match &answer {
+        TaskAnswer::Broken { message } => tracing::error!(task.id = %id, %worker, message, "a worker failed at a task"),
+        _ => tracing::info!(task.id = %id, %worker, "task answered"),
+    }
     match app.tasks.finish(held.fence, &text).map_err(|error| disk_error(&app, &error))? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(lost()),

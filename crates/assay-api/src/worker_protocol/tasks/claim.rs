@@ -45,7 +45,7 @@ pub(super) async fn handle(
 }
 
 fn next(app: &App, worker: &WorkerRecord) -> Result<Option<LeasedTask>, ApiError> {
-    let Some(able) = TaskWorker::of(worker) else { return Ok(None) };
+    let Some(able) = TaskWorker::of(worker, &app.worker_fleet) else { return Ok(None) };
     let failed = |error| disk_error(app, &error);
     for id in app.tasks.queued().map_err(failed)? {
         let Some(text) = app.tasks.request(id).map_err(failed)? else { continue };
@@ -53,7 +53,7 @@ fn next(app: &App, worker: &WorkerRecord) -> Result<Option<LeasedTask>, ApiError
         if !able.can_do(&task) {
             continue;
         }
-        if let Some(fence) = app.tasks.claim(id).map_err(failed)? {
+        if let Some(fence) = app.tasks.claim(id, &worker.name).map_err(failed)? {
             tracing::info!(task.id = %id, worker = %worker.name, "task claimed");
             return Ok(Some(LeasedTask { lease: task_lease(app, worker, fence), task }));
         }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use assay_model::{AssignedPolicy, ScenarioFile, ScenarioListing, ServerCall};
+use assay_model::{AssignedPolicy, PackedRuntime, ScenarioFile, ScenarioListing, ServerCall};
 use axum::extract::{Path, State};
 use axum::response::Response;
 
 use super::super::inputs::{digest, files_in, scenario_files, send, send_model};
+use super::super::runtimes::{packed_runtime, send_runtime};
 use super::lease::HeldTask;
 use crate::disk::disk_error;
 use crate::http::{ApiError, Json};
@@ -28,6 +29,20 @@ pub(super) async fn server(State(app): State<App>, held: HeldTask) -> Result<Jso
     let read = tokio::fs::read(app.tasks.input(held.fence.id, "server")).await;
     let text = read.map_err(|_| ApiError::not_found("policy server to call"))?;
     serde_json::from_slice(&text).map(Json).map_err(|error| ApiError::internal("a policy server", &error))
+}
+
+/// `GET .../runtime`: the policy's runtime, as a file that can be fetched.
+pub(super) async fn runtime(State(app): State<App>, held: HeldTask) -> Result<Json<PackedRuntime>, ApiError> {
+    packed_runtime(&app, held.task.runtime()).await.map(|(packed, _)| Json(packed))
+}
+
+/// `GET .../runtime/{sha256}`: that file.
+pub(super) async fn runtime_file(
+    State(app): State<App>,
+    held: HeldTask,
+    Path(values): Path<BTreeMap<String, String>>,
+) -> Result<Response, ApiError> {
+    send_runtime(&app, held.task.runtime(), digest(&values)?).await
 }
 
 /// `GET .../models/{sha256}`: a model that the policy declares.

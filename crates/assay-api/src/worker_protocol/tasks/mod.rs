@@ -18,6 +18,8 @@ pub(super) fn routes() -> Router<App> {
         .route("/tasks/claim", post(claim::handle))
         .route("/tasks/{lease}/policy", get(inputs::policy))
         .route("/tasks/{lease}/recording", get(inputs::recording))
+        .route("/tasks/{lease}/runtime", get(inputs::runtime))
+        .route("/tasks/{lease}/runtime/{sha256}", get(inputs::runtime_file))
         .route("/tasks/{lease}/server", get(inputs::server))
         .route("/tasks/{lease}/models/{sha256}", get(inputs::model))
         .route("/tasks/{lease}/scenario", get(inputs::scenario))

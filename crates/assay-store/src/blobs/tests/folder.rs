@@ -184,3 +184,38 @@ async fn many_ranges_of_a_packed_artifact_share_one_copy() {
     blobs.erase(job(1)).await.unwrap();
     assert!(matches!(blobs.read(job(1), hash, 0..1).await, Err(BlobError::Missing)), "no copy outlives the artifact");
 }
+
+#[tokio::test]
+async fn a_trace_is_unpacked_once_for_its_check_and_its_audit() {
+    let data = tempfile::tempdir().unwrap();
+    let blobs = Blobs::folder(data.path()).unwrap();
+    let folder = blobs.incoming().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    let stored = async |content: &str| {
+        let sha256 = Sha256Digest::of(content);
+        fs::write(place("plain"), content).unwrap();
+        let form = Blobs::packed_form(&place("plain")).unwrap().unwrap();
+        fs::write(place(&sha256.to_string()), form).unwrap();
+        blobs.put_packed(job(1), sha256, &place(&sha256.to_string()), 1 << 20).await.unwrap();
+        sha256
+    };
+    let copied = async |sha256, name: &str| {
+        let copied = blobs.copy_trace_to(job(1), sha256, &place(name)).await;
+        copied.map(|()| fs::read_to_string(place(name)).unwrap())
+    };
+    let trace = format!("PAR1{}", "0.5, ".repeat(9_000));
+    let sha256 = stored(&trace).await;
+    // What is stored can't be unpacked any more, so what is read was unpacked before.
+    let [_, packed] = Blobs::relative_paths(job(1), sha256);
+    let mut damaged = fs::read(data.path().join(&packed)).unwrap();
+    damaged[crate::pack::HEAD_BYTES..].fill(0);
+    fs::write(data.path().join(&packed), damaged).unwrap();
+    assert_eq!(copied(sha256, "first").await.unwrap(), trace);
+    assert!(matches!(copied(sha256, "second").await, Err(BlobError::Damaged(_))), "it is kept no longer");
+
+    let other = stored(&format!("[{}]", "0.5, ".repeat(9_000))).await;
+    assert!(copied(other, "other").await.unwrap().starts_with('['), "other files are read as they are stored");
+    let removed = stored(&format!("PAR1{}", "0.6, ".repeat(9_000))).await;
+    blobs.remove(job(1), removed).await.unwrap();
+    assert!(matches!(copied(removed, "removed").await, Err(BlobError::Missing)));
+}

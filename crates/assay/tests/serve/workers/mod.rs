@@ -10,5 +10,6 @@ mod jobs;
 mod leaving;
 mod lies;
 mod renders;
+mod runtimes;
 mod tasks;
 mod unconfirmed;

@@ -45,7 +45,7 @@ fn failure(run: &HonestRun) -> Value {
 /// An invented note about a violation of a critical clause.
 fn violation() -> Value {
     json!({ "note": { "note": "violated", "episode": 0, "violation": {
-        "clause": "keep_in", "level": "critical", "start_s": 1.0, "end_s": 1.002, "value": 9.0, "limit": 2.4, "unit": "m",
+        "clause": "keep_in", "level": "critical", "start_s": 1.0, "end_s": 1.002, "value": 9.0, "limit": 1.0, "unit": "m",
         "robustness": -6.6, "involved": [],
     } } })
 }
