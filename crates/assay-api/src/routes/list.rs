@@ -149,6 +149,7 @@ pages {
     get("/ui/scenarios/{id}", ui::scenario::handle);
     get("/ui/scenarios/{id}/policy.py", ui::scenario::starter);
     get("/ui/scenarios/{id}/cheats", ui::cheats::handle);
+    get("/ui/scenarios/{id}/clips/{file}", ui::clips::handle);
     get("/ui/scenarios/{id}/delete", ui::community::ask);
     post("/ui/scenarios/{id}/delete", ui::community::delete);
     get("/ui/community", ui::community::handle);

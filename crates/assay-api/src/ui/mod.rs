@@ -11,6 +11,7 @@ mod assets;
 mod board_line;
 pub(crate) mod cancel;
 pub(crate) mod cheats;
+pub(crate) mod clips;
 pub(crate) mod collections;
 pub(crate) mod community;
 pub(crate) mod docs;
