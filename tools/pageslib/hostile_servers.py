@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import msgpack
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
 
 from .hostile_text import text
@@ -41,14 +42,16 @@ def _websocket(connection: ServerConnection) -> None:
     """openpi: hostile metadata, then what the path names instead of actions."""
     metadata = {text("KEY"): text("METADATA"), "action_space": text("SPACE"), "n_external_cameras": 0}
     connection.send(msgpack.packb(metadata))
-    for _ in connection:
-        match connection.request.path:
-            case "/keys":
-                connection.send(msgpack.packb({text("ANSWERKEY"): [[0.0]]}))
-            case "/bye":
-                connection.close(1011, text("BYE"))
-            case _:
-                connection.send(f"Traceback:\n  {text('TRACEBACK')}\n")
+    with contextlib.suppress(ConnectionClosed):
+        for message in connection:
+            is_reset = msgpack.unpackb(message).get("endpoint") == "reset"
+            match connection.request.path:
+                case "/keys":
+                    connection.send("reset successful" if is_reset else msgpack.packb({text("ANSWERKEY"): [[0.0]]}))
+                case "/bye":
+                    connection.close(1011, text("BYE"))
+                case _:
+                    connection.send(f"Traceback:\n  {text('TRACEBACK')}\n")
 
 
 @contextlib.contextmanager
