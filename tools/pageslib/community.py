@@ -1,5 +1,6 @@
 """What reviewers, authors and operators do with the pages: publish a scenario, review a verdict, replace a key, read."""
 
+import hashlib
 import time
 
 from playwright.sync_api import Browser, expect
@@ -20,7 +21,9 @@ def run(browser: Browser, service: Service, found: dict[str, str]) -> dict[str, 
     admin.sign_in(service.key)
     paths = {"scenario-delete": publish(admin), "key-question": replace_key(browser, service, admin)}
     review(admin, found["verdict"])
+    season(admin)
     admin.close()
+    paths["model-question"] = models(browser, service, found["key"])
     made = service.client().send_json("POST", "/workers", {"name": "gpu-08", "trusted": False})
     assert made.status == 201, made.text()
     read(browser, service)
@@ -77,6 +80,46 @@ def review(admin: Visitor, verdict: str) -> None:
     page.get_by_label("Reason").fill("It leaves the zone in each episode.")
     page.get_by_role("button", name="Record the decision").click()
     expect(page.locator("main")).to_contain_text("It leaves the zone in each episode.")
+
+
+def season(admin: Visitor) -> None:
+    """Opens a season, and closes it after a question."""
+    page = admin.page
+    for button, state in (("Open the season", "OPEN"), ("Close the season", "CLOS")):
+        page.goto("/ui/arena/tabletop_reach")
+        page.get_by_role("link", name="Open or close a season").click()
+        if state != "OPEN":
+            page.get_by_label("Entries that run again").fill("0")
+            page.get_by_label("Publish its secrets").check()
+        page.get_by_role("button", name=button).click()
+        expect(page.locator("h1")).not_to_be_empty()
+        page.goto("/ui/arena")
+        expect(page.get_by_role("row", name="tabletop_reach")).to_contain_text(state)
+
+
+def models(browser: Browser, service: Service, key: str) -> str:
+    """Deletes a model after a question; returns the path of the question for another one. A third is not complete."""
+    client = service.client(key)
+    made = []
+    for name, content, sent in (("old.onnx", b"old", 3), ("act.safetensors", b"act" * 1000, 3000), ("large.onnx", b"x" * (9 << 20), 8 << 20)):
+        body = {"sha256": hashlib.sha256(content).hexdigest(), "size_bytes": len(content), "name": name}
+        upload = client.send_json("POST", "/models", body)
+        assert upload.status == 201, upload.text()
+        headers = {"content-type": "application/octet-stream", "upload-offset": "0"}
+        answer = client.ask("PATCH", f"/models/{upload.json()['upload_id']}", content[:sent], headers)
+        assert answer.status == 200, answer.text()
+        made.append(body["sha256"])
+    visitor = Visitor(browser, service)
+    visitor.sign_in(key)
+    page = visitor.page
+    page.goto("/ui/models")
+    page.get_by_role("row", name="old.onnx").get_by_role("link", name="Delete").click()
+    page.get_by_role("button", name="Delete the model").click()
+    expect(page.get_by_role("row", name="act.safetensors")).to_contain_text("READY")
+    expect(page.get_by_role("row", name="large.onnx")).to_contain_text("UPLOADING")
+    expect(page.get_by_role("row", name="old.onnx")).to_have_count(0)
+    visitor.close()
+    return f"/ui/models/{made[1]}"
 
 
 def replace_key(browser: Browser, service: Service, admin: Visitor) -> str:

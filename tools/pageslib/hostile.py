@@ -1,4 +1,5 @@
-"""Strings that try to break out: sent by policies, scenarios and users, and opened on every page that shows them."""
+"""Strings that try to break out: sent by policies, policy servers, scenarios and users, and opened on every page that shows
+them."""
 
 import re
 import time
@@ -7,18 +8,15 @@ import urllib.parse
 from playwright.sync_api import Browser, Page
 from testlib.service import Service, archive
 
+from . import hostile_servers
 from .community import scenario_archive, send_scenario
+from .hostile_text import text
 from .journey import Visitor
 
 END_LIMIT_S = 180
 FINAL = ("COMPLETED", "FAILED", "CANCELLED")
 # What nothing on a page may be: an element of a hostile string, or an address that runs code.
 FOREIGN = "img[src='x'], [onerror], [onload], a[href^='javascript:'], main script, iframe, object"
-
-
-def text(marker: str) -> str:
-    """Returns a string that would run code wherever it is not escaped, with a word to find it by."""
-    return f"{marker}<script>pwned=1</script>\"'><img src=x onerror=pwned=1>"
 
 
 def run(browser: Browser, service: Service) -> None:
@@ -30,10 +28,15 @@ def run(browser: Browser, service: Service) -> None:
     scenario = publish(admin, shown)
     make_key(admin, shown)
     refused = submit_broken(admin, shown)
+    model = announce(service)
     jobs = [run_job(service, scenario, source) for source in (RAISES, VIOLATES)]
     submission = enter(service)
-    for job in jobs:
-        wait(service, f"/verify/{job}")
+    with hostile_servers.running() as addresses:
+        served = [run_server(service, address) for address in addresses]
+        try_server(admin, addresses[0], shown)
+        jobs += served
+        for job in jobs:
+            wait(service, f"/verify/{job}")
     admin.page.goto(f"/ui/verifications/{jobs[1]}")
     admin.page.get_by_label("Decision").select_option("rejected")
     admin.page.get_by_label("Reason").fill(text("REASON") + " javascript:alert(1)")
@@ -50,6 +53,8 @@ def run(browser: Browser, service: Service) -> None:
         f"/ui/submit?scenario={urllib.parse.quote(text('QUERY'))}",
         f"/ui/submissions/{submission}",
         *("/ui", "/ui/jobs", "/ui/submissions", "/ui/community", "/ui/scenarios", "/ui/reviews", "/ui/operator"),
+        *(f"/ui/models{rest}" for rest in ("", f"/{model}", f"/{urllib.parse.quote(text('QUERY'))}")),
+        f"/ui/arena/{scenario}/season",
         *("/ui/keys", "/ui/webhooks", "/ui/accounts", "/ui/servers", "/ui/arena"),
         *(f"/ui/{page}{urllib.parse.quote(text('QUERY'))}" for page in ("docs?q=", "scenarios?q=", "community?q=")),
         *(f"/ui/{page}{urllib.parse.quote(text('QUERY'))}" for page in ("jobs?status=", "community?author=", "scenarios/")),
@@ -66,7 +71,7 @@ def run(browser: Browser, service: Service) -> None:
 # The strings of which a page must show each as text.
 MARKERS = {
     *("TITLE", "DESCRIPTION", "CLAUSE", "STANDARD", "LABEL", "STORY", "KEY", "RAISED", "POLICY", "ENTRY", "ABOUT"),
-    *("REASON", "QUERY", "IMPORT"),
+    *("REASON", "QUERY", "IMPORT", "MODEL", *hostile_servers.SERVER_MARKERS),
 }
 RAISES = f"def policy(observation):\n    raise ValueError({text('RAISED')!r})\n"
 VIOLATES = "import numpy as np\n\n\ndef policy(observation):\n    return np.array([12.0])\n"
@@ -146,6 +151,32 @@ def run_job(service: Service, scenario: str, source: str) -> str:
     answer = client.upload("/verify", archive({"policy.py": source}), parts)
     assert answer.status == 201, answer.text()
     return answer.json()["job_id"]
+
+
+def run_server(service: Service, address: str) -> str:
+    """Queues a verification of a policy server; returns the job's id."""
+    parts = {"scenario": "cartpole_keepin", "num_episodes": 1, "policy_url": address, "policy_name": text("POLICY")}
+    answer = service.client().upload("/verify", None, parts)
+    assert answer.status == 201, answer.text()
+    return answer.json()["job_id"]
+
+
+def try_server(admin: Visitor, address: str, shown: set[str]) -> None:
+    """Submits a policy server whose error the preflight finds."""
+    page = admin.page
+    page.goto("/ui/submit")
+    page.locator("summary").first.click()
+    page.get_by_label("Address").fill(address)
+    page.get_by_role("button", name="Verify", exact=True).click()
+    page.get_by_role("alert").wait_for()
+    check(page, shown)
+
+
+def announce(service: Service) -> str:
+    """Announces a model with a hostile name; returns the id of its upload."""
+    answer = service.client().send_json("POST", "/models", {"sha256": "0" * 64, "size_bytes": 1, "name": text("MODEL")})
+    assert answer.status == 201, answer.text()
+    return answer.json()["upload_id"]
 
 
 def enter(service: Service) -> str:

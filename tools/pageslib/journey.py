@@ -13,6 +13,8 @@ POLICIES = ROOT / "examples" / "policies" / "cartpole_keepin"
 EPISODES = 2
 WAIT_MS = 60_000
 VIDEOS_MS = 240_000
+# The end of a path to the page of a replay, which is the answer to a form of the verdict's page.
+REPLAY = "#replay"
 expect.set_options(timeout=WAIT_MS)
 # What Chromium says about an answer that refuses a form, or a page that is not there.
 STATUS = re.compile(r"the server responded with a status of 4(00|04|22) ")
@@ -87,12 +89,14 @@ def run(browser: Browser, service: Service) -> dict[str, str]:
     refuse_broken(person)
     verdict = watch(person)
     episode = look_at_the_worst(person, verdict)
+    replay(person, verdict)
+    play_clips(person)
     person.close()
     without_javascript(browser, service, key)
     revoke(browser, service, admin)
     create_worker(admin)
     admin.close()
-    return {"key": key, "admin": service.key, "verdict": verdict, "episode": episode}
+    return {"key": key, "admin": service.key, "verdict": verdict, "episode": episode, "replay": verdict + REPLAY}
 
 
 def make_key(admin: Visitor, name: str) -> str:
@@ -174,6 +178,29 @@ def look_at_the_worst(person: Visitor, verdict: str) -> str:
     page.keyboard.press("Enter")
     assert page.url.endswith("#content")
     return page.locator("ul.cells a").first.evaluate("link => new URL(link.href).pathname")
+
+
+def replay(person: Visitor, verdict: str) -> None:
+    """Asks for a replay on the verdict's page; it is bit-identical."""
+    page = person.page
+    page.goto(verdict)
+    page.get_by_label("Episode", exact=True).fill("1")
+    page.get_by_role("button", name="Replay it").click()
+    expect(page.locator("h1")).to_have_text("Replay of episode 1")
+    expect(page.get_by_role("status")).to_contain_text("BIT-IDENTICAL")
+
+
+def play_clips(person: Visitor) -> None:
+    """Plays the videos of a scenario's known answers, of which nothing is loaded before."""
+    page = person.page
+    page.goto("/ui/scenarios/tabletop_reach")
+    videos = page.locator(".clips video")
+    expect(videos).to_have_count(2)
+    for video in videos.all():
+        assert video.evaluate("video => video.readyState") == 0, "nothing is loaded before it is played"
+        end = video.evaluate("async video => { await video.play(); video.currentTime = video.duration - 0.5; return video.duration; }")
+        assert end > 1, f"a video of {end} s"
+        video.evaluate("video => new Promise((done) => (video.ended ? done() : (video.onended = done)))")
 
 
 def without_javascript(browser: Browser, service: Service, key: str) -> None:

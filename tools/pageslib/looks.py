@@ -4,10 +4,10 @@ import json
 import pathlib
 import subprocess
 
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page, Response
 from testlib.service import Service
 
-from .journey import ROOT, Visitor
+from .journey import REPLAY, ROOT, Visitor
 
 NODE = ROOT / "vendor" / "node" / "node_modules"
 RULES = pathlib.Path(__file__).with_name("html-validate.json")
@@ -29,6 +29,12 @@ PAGES = {
     "arena": ("/ui/arena", "key"),
     "board": ("/ui/arena/cartpole_keepin", "key"),
     "submissions": ("/ui/submissions", "key"),
+    "models": ("/ui/models", "key"),
+    "model-question": ("model-question", "key"),
+    "replay": ("replay", "key"),
+    "season": ("/ui/arena/cartpole_keepin/season", "admin"),
+    "season-open": ("/ui/arena/tabletop_reach/season", "admin"),
+    "docs-decision": ("/ui/docs/2026-11-25-book", None),
     "keys": ("/ui/keys", "admin"),
     "operator": ("/ui/operator", "admin"),
     "accounts": ("/ui/accounts", "admin"),
@@ -104,10 +110,20 @@ def visit(browser: Browser, service: Service, found: dict, pages: dict, axe: str
     return problems
 
 
+def reach(page: Page, path: str) -> Response:
+    """Opens a page; that of a replay is the answer to a form."""
+    response = page.goto(path, wait_until="load")
+    if path.endswith(REPLAY):
+        with page.expect_navigation(wait_until="load") as navigation:
+            page.get_by_role("button", name="Replay it").click()
+        response = navigation.value
+    return response
+
+
 def look(visitor: Visitor, name: str, path: str, kind: str, axe: str, folder: pathlib.Path) -> list[str]:
     """Opens a page, keeps its HTML and a screenshot, and returns its problems."""
     page = visitor.page
-    response = page.goto(path, wait_until="load")
+    response = reach(page, path)
     (folder / "html" / f"{name}.html").write_text(response.text())
     for details in page.locator("main details").all():
         details.evaluate("one => one.open = true")

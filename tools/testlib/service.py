@@ -29,10 +29,12 @@ def archive(files: dict[str, str]) -> bytes:
     return buffer.getvalue()
 
 
-def form(file_field: str, content: bytes, parts: dict) -> tuple[str, bytes]:
-    """Returns content type and body of a form with a file and text parts."""
+def form(file_field: str, content: bytes | None, parts: dict) -> tuple[str, bytes]:
+    """Returns content type and body of a form with text parts and, unless there is no content, a file."""
     head = f"--{BOUNDARY}\r\ncontent-disposition: form-data; name="
     text = "".join(f'{head}"{name}"\r\n\r\n{value}\r\n' for name, value in parts.items())
+    if content is None:
+        return f"multipart/form-data; boundary={BOUNDARY}", f"{text}--{BOUNDARY}--\r\n".encode()
     text += f'{head}"{file_field}"; filename="{file_field}.zip"\r\n\r\n'
     body = text.encode() + content + f"\r\n--{BOUNDARY}--\r\n".encode()
     return f"multipart/form-data; boundary={BOUNDARY}", body
@@ -79,8 +81,8 @@ class Client:
         """Returns the answer to a request with a JSON document."""
         return self.ask(method, path, json.dumps(value).encode(), {"content-type": "application/json"})
 
-    def upload(self, path: str, content: bytes, parts: dict, file_field: str = "policy") -> Answer:
-        """Returns the answer to a form with an archive."""
+    def upload(self, path: str, content: bytes | None, parts: dict, file_field: str = "policy") -> Answer:
+        """Returns the answer to a form, with an archive unless there is no content."""
         kind, body = form(file_field, content, parts)
         return self.ask("POST", path, body, {"content-type": kind})
 

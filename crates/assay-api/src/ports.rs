@@ -13,7 +13,7 @@ use assay_model::{
 };
 use assay_report::ReplayReport;
 use assay_report::attest::PublishedKeys;
-use assay_scenario::{Collection, Library, Scenario, Spec};
+use assay_scenario::{Collection, Library, Scenario, ScenarioClip, Spec};
 use assay_store::{JobRecord, PolicyServerCredentials};
 use async_trait::async_trait;
 use tempfile::TempDir;
@@ -32,6 +32,9 @@ pub trait Catalog: Send + Sync + fmt::Debug {
 
     /// Returns the curated collections of scenarios.
     fn collections(&self) -> &[Collection];
+
+    /// Returns the videos of a curated scenario's known-answer policies.
+    fn clips(&self, id: &ScenarioId) -> &[ScenarioClip];
 }
 
 /// A catalog that does not change while the service runs.
@@ -39,20 +42,32 @@ pub trait Catalog: Send + Sync + fmt::Debug {
 pub struct StaticCatalog {
     scenarios: BTreeMap<ScenarioId, (Arc<ScenarioCard>, Arc<Spec>)>,
     collections: Vec<Collection>,
+    clips: BTreeMap<ScenarioId, Vec<ScenarioClip>>,
 }
 
 impl StaticCatalog {
     /// Creates a catalog of these scenarios and collections.
     pub fn new(scenarios: impl IntoIterator<Item = (ScenarioCard, Spec)>, collections: Vec<Collection>) -> Self {
         let entry = |(card, spec): (ScenarioCard, Spec)| (card.id.clone(), (Arc::new(card), Arc::new(spec)));
-        Self { scenarios: scenarios.into_iter().map(entry).collect(), collections }
+        Self { scenarios: scenarios.into_iter().map(entry).collect(), collections, clips: BTreeMap::new() }
+    }
+
+    /// Adds the videos of scenarios.
+    #[must_use]
+    pub fn with_clips(self, clips: BTreeMap<ScenarioId, Vec<ScenarioClip>>) -> Self {
+        Self { clips, ..self }
     }
 }
 
 impl From<&Library> for StaticCatalog {
     fn from(library: &Library) -> Self {
         let scenarios = library.scenarios().iter().map(|scenario| (scenario.card(), scenario.spec()));
-        Self::new(scenarios, library.collections().to_vec())
+        let clips = library.scenarios().iter().filter_map(|scenario| {
+            let found = library.clips(scenario);
+            let found = found.inspect_err(|error| tracing::warn!(%error, scenario.id = %scenario.id, "no clips"));
+            Some((scenario.id.clone(), found.ok()?))
+        });
+        Self::new(scenarios, library.collections().to_vec()).with_clips(clips.collect())
     }
 }
 
@@ -71,6 +86,10 @@ impl Catalog for StaticCatalog {
 
     fn collections(&self) -> &[Collection] {
         &self.collections
+    }
+
+    fn clips(&self, id: &ScenarioId) -> &[ScenarioClip] {
+        self.clips.get(id).map(Vec::as_slice).unwrap_or_default()
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod actor;
 mod cameras;
+mod clip;
 mod community;
 mod digest;
 mod disturbance;
@@ -34,6 +35,7 @@ use std::ops::RangeInclusive;
 
 pub use actor::{Actor, Motion, Pose, Repeat, StopsFor, Track};
 pub use cameras::ObservedCamera;
+pub use clip::ScenarioClip;
 pub use community::{
     MAX_COMMUNITY_STEPS, MAX_COMMUNITY_TIME_LIMIT_S, MAX_TAG_BYTES, MAX_TAGS, MAX_VERSION_BYTES, check_tags,
 };

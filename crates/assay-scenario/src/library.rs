@@ -1,4 +1,5 @@
-//! The library of scenarios: a folder that contains a folder per scenario and `collections.toml`.
+//! The library of scenarios: a folder that contains a folder per scenario, `collections.toml`, and `clips/` with videos
+//! of known-answer policies, which are not part of a scenario's digest.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,10 +7,12 @@ use std::path::{Path, PathBuf};
 use assay_model::ScenarioId;
 use serde::Deserialize;
 
-use crate::{Scenario, ScenarioError, closest};
+use crate::{Scenario, ScenarioClip, ScenarioError, closest};
 
 /// Name of the file with the collections, in the folder of scenarios.
 const COLLECTIONS: &str = "collections.toml";
+/// Name of the folder with the clips, in the folder of scenarios: a folder per scenario.
+const CLIPS: &str = "clips";
 
 /// A named set of scenarios.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -39,6 +42,7 @@ pub struct Library {
     scenarios: Vec<Scenario>,
     collections: Vec<Collection>,
     robots: PathBuf,
+    clips: PathBuf,
 }
 
 /// An error while opening the library or finding a scenario.
@@ -92,7 +96,7 @@ impl Library {
         let folders = folders(scenarios)?;
         let loaded = folders.iter().map(|path| Scenario::load_named(path, robots)).collect::<Result<Vec<_>, _>>()?;
         let collections = read_collections(&scenarios.join(COLLECTIONS), &loaded)?;
-        Ok(Self { scenarios: loaded, collections, robots: robots.to_owned() })
+        Ok(Self { scenarios: loaded, collections, robots: robots.to_owned(), clips: scenarios.join(CLIPS) })
     }
 
     /// Returns the curated sets of scenarios, in the order of the file.
@@ -111,6 +115,17 @@ impl Library {
     #[must_use]
     pub fn robots(&self) -> &Path {
         &self.robots
+    }
+
+    /// Returns the videos of a scenario's known-answer policies that were made with this version of it.
+    ///
+    /// # Errors
+    /// [`LibraryError::Read`]: the report of one cannot be read.
+    pub fn clips(&self, scenario: &Scenario) -> Result<Vec<ScenarioClip>, LibraryError> {
+        let folder = self.clips.join(scenario.id.as_str());
+        let mut clips = ScenarioClip::all(&folder).map_err(|source| LibraryError::Read { path: folder, source })?;
+        clips.retain(|clip| clip.report.scenario_digest == scenario.digest);
+        Ok(clips)
     }
 
     /// Returns the scenario with that id.

@@ -82,8 +82,8 @@ fn rehearsals() -> Vec<(String, &'static str, u32)> {
         return few.map(|(scenario, policy)| (scenario.to_owned(), policy, 1)).to_vec();
     };
     let folders = std::fs::read_dir(home().join("scenarios")).unwrap();
-    let names = folders.map(|folder| folder.unwrap().file_name().into_string().unwrap());
-    let scenarios: BTreeSet<String> = names.filter(|name| !name.contains('.')).collect();
+    let folders = folders.map(Result::unwrap).filter(|folder| folder.path().join("scenario.toml").is_file());
+    let scenarios: BTreeSet<String> = folders.map(|folder| folder.file_name().into_string().unwrap()).collect();
     scenarios.into_iter().flat_map(|name| POLICIES.map(|policy| (name.clone(), policy, episodes))).collect()
 }
 

@@ -1,13 +1,15 @@
-//! The project's documentation as pages: the Markdown files of `docs/`, in the order of its index, rendered once, and
-//! a search over their sections.
+//! The project's documentation as pages: the Markdown files of `docs/`, in the order of its index, then its design
+//! decisions, rendered once, and a search over their sections.
 //!
 //! Where to begin: `sources.rs`, the list of the files; then `render.rs`.
 
+mod design_notes;
 mod page;
 mod pages;
 mod render;
 mod search;
 mod sources;
+mod title;
 
 pub(crate) use page::BookPage;
 pub(crate) use pages::{page, pages, section};

@@ -7,7 +7,7 @@ use super::{render, sources};
 
 static PAGES: LazyLock<Vec<BookPage>> = LazyLock::new(|| {
     let titles = sources::titles();
-    sources::SOURCES.iter().map(|(name, text)| render::page(name, text, &titles)).collect()
+    sources::all().map(|(name, text)| render::page(name, text, &titles)).collect()
 });
 
 /// Returns all pages, in the order of the index, which is the first.

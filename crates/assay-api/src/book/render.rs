@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
+use super::design_notes::INDEX_NAME;
 use super::page::{BookHeading, BookPage, BookSection};
 use super::sources;
 
@@ -26,6 +27,8 @@ pub(super) fn page(name: &'static str, text: &'static str, titles: &BTreeMap<&'s
     renderer.walk(events);
     let mut html = String::new();
     html::push_html(&mut html, renderer.out.into_iter());
+    // The corner of a table is a cell, not the heading of a column.
+    let html = html.replace("<th></th>", "<td></td>");
     BookPage { name, title, html, headings: renderer.headings, sections: renderer.sections }
 }
 
@@ -128,7 +131,10 @@ impl<'a> BookRenderer<'a> {
         }
         let (path, anchor) = url.split_once('#').map_or((url, None), |(path, anchor)| (path, Some(anchor)));
         let file = path.strip_prefix("docs/").or_else(|| path.strip_prefix("../")).unwrap_or(path);
-        let name = file.strip_suffix(".md")?;
+        let name = match file.strip_prefix("design/") {
+            Some("index.md") => INDEX_NAME,
+            note => note.unwrap_or(file).strip_suffix(".md")?,
+        };
         let known = self.titles.keys().find(|known| **known == name || known.to_uppercase() == name)?;
         Some(anchor.map_or_else(|| (*known).to_owned(), |anchor| format!("{known}#{anchor}")))
     }
@@ -200,7 +206,7 @@ mod tests {
 
     const TEXT: &str = "# Title `x`\n<!-- unchecked: y -->\n\n## A `b` & c: d\n\n<b>raw</b> [stl.md](stl.md#words) \
         [gone](../packaging/x.yaml) [out](https://a.test/?b&c) [bad](javascript:alert(1)) ![p](https://a.test/p.png)\n\n\
-        ## A `b` & c: d\n\n```python\n<script>\n```\n\n| a | b |\n|---|---|\n| [x](index.md) | 2 |\n";
+        ## A `b` & c: d\n\n```python\n<script>\n```\n\n| a | |\n|---|---|\n| [x](index.md) | 2 |\n";
 
     #[test]
     fn links_anchors_and_raw_html() {
@@ -219,6 +225,7 @@ mod tests {
             "&lt;script&gt;",
             "aria-label=\"Table 1\"",
             "<a href=\"index\">x</a>",
+            "<th>a</th><td></td>",
         ] {
             assert!(found.html.contains(part), "{part} is missing in {}", found.html);
         }

@@ -1,5 +1,6 @@
 //! The search: all words must occur in a section, in any order.
 
+use super::design_notes::is_design_note;
 use super::page::{BookPage, BookSection};
 use super::pages::pages;
 
@@ -60,6 +61,10 @@ fn hit(page: &'static BookPage, section: &'static BookSection, words: &[String])
     if page.name == CHANGELOG {
         points = 0;
     }
+    // What holds today comes before the reasons of the day that a note was written.
+    if is_design_note(page.name) {
+        points = points.min(MAX_OCCURRENCES);
+    }
     let address = if section.id.is_empty() { page.name.to_owned() } else { format!("{}#{}", page.name, section.id) };
     Some(BookHit { page, address, section: &section.title, excerpt: excerpt(&section.text, words), points })
 }
@@ -110,6 +115,9 @@ mod tests {
             let text: String = hit.excerpt.iter().map(|(_, piece)| &**piece).collect();
             assert!(text.chars().count() < EXCERPT_CHARS + 120, "{text}");
         }
+        let fork = search("fork server");
+        assert!(fork.iter().any(|hit| hit.page.name == "2026-11-24-fork-server"), "{fork:?}");
+        assert!(fork.first().is_some_and(|hit| !hit.page.name.starts_with("2026")), "notes come last: {fork:?}");
         assert!(hits.len() <= MAX_HITS && hits.iter().any(|hit| hit.excerpt.iter().any(|(is_hit, _)| *is_hit)));
         for nothing in ["", "  ", "signal nosuchwordanywhere"] {
             assert!(search(nothing).is_empty(), "{nothing}");

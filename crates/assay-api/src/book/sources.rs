@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::design_notes::{INDEX_NAME, INDEX_TEXT, NOTES};
+use super::title::title;
+
 /// Names and texts of the pages, in the order of `docs/index.md`.
-pub(super) const SOURCES: &[(&str, &str)] = &[
+const SOURCES: &[(&str, &str)] = &[
     ("index", include_str!("../../../../docs/index.md")),
     ("tutorial", include_str!("../../../../docs/tutorial.md")),
     ("install", include_str!("../../../../docs/install.md")),
@@ -62,10 +65,15 @@ pub(crate) fn image(name: &str) -> Option<&'static [u8]> {
     IMAGES.iter().find(|(known, _)| *known == name).map(|(_, content)| *content)
 }
 
+/// Returns the names and texts of all pages: those of the index, then the design decisions, newest first.
+pub(super) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let list = std::iter::once((INDEX_NAME, INDEX_TEXT.as_str()));
+    SOURCES.iter().copied().chain(list).chain(NOTES.iter().rev().copied())
+}
+
 /// Returns the titles of the pages by their names.
 pub(super) fn titles() -> BTreeMap<&'static str, &'static str> {
-    let title = |text: &'static str| text.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or_default();
-    SOURCES.iter().map(|(name, text)| (*name, title(text))).collect()
+    all().map(|(name, text)| (name, title(text))).collect()
 }
 
 #[cfg(test)]
@@ -73,7 +81,7 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
     use std::path::Path;
 
-    use super::{IMAGES, SOURCES};
+    use super::{IMAGES, SOURCES, all};
 
     /// Pages that are too large: a megabyte of pictures of the pages, which whoever reads them has before them.
     const LEFT_OUT: &[&str] = &["screenshots"];
@@ -95,7 +103,7 @@ mod tests {
 
     #[test]
     fn every_picture_that_a_page_shows_is_compiled_in() {
-        for (name, text) in SOURCES {
+        for (name, text) in all() {
             for part in text.split("](images/").skip(1) {
                 let file = part.split(')').next().unwrap();
                 assert!(IMAGES.iter().any(|(known, _)| *known == file), "{name}: {file}");

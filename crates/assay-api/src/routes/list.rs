@@ -149,6 +149,7 @@ pages {
     get("/ui/scenarios/{id}", ui::scenario::handle);
     get("/ui/scenarios/{id}/policy.py", ui::scenario::starter);
     get("/ui/scenarios/{id}/cheats", ui::cheats::handle);
+    get("/ui/scenarios/{id}/clips/{file}", ui::clips::handle);
     get("/ui/scenarios/{id}/delete", ui::community::ask);
     post("/ui/scenarios/{id}/delete", ui::community::delete);
     get("/ui/community", ui::community::handle);
@@ -161,6 +162,12 @@ pages {
     get("/ui/arena/{id}", ui::arena::board);
     get("/ui/arena/{id}/submit", ui::arena_submit::form);
     post("/ui/arena/{id}/submit", ui::arena_submit::submit);
+    get("/ui/arena/{id}/season", ui::season::ask);
+    post("/ui/arena/{id}/season/open", ui::season::open);
+    post("/ui/arena/{id}/season/close", ui::season::close);
+    get("/ui/models", ui::models::handle);
+    get("/ui/models/{id}", ui::models::ask);
+    post("/ui/models/{id}/delete", ui::models::delete);
     get("/ui/submissions", ui::submissions::handle);
     get("/ui/submissions/{id}", ui::submissions::one);
     get("/ui/operator", ui::operator::handle);
@@ -183,6 +190,7 @@ pages {
     post("/ui/submit", ui::submit::submit);
     get("/ui/verifications/{id}", ui::verification::handle);
     get("/ui/verifications/{id}/episodes/{episode}", ui::episode::handle);
+    post("/ui/verifications/{id}/replay", ui::replay::submit);
     post("/ui/verifications/{id}/cancel", ui::cancel::submit);
     post("/ui/verifications/{id}/review", ui::reviews::decide);
     get("/ui/docs", ui::docs::index);

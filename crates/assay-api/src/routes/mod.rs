@@ -31,6 +31,8 @@ mod workers;
 
 pub(crate) use self::access::AccessRules;
 pub(crate) use self::accounts::list::{AccountEntry, AccountPage, account_page};
+pub(crate) use self::arena::close::{DEFAULT_TOP, MAX_TOP, close_season};
+pub(crate) use self::arena::open::open_season;
 pub(crate) use self::community::delete::delete_scenario;
 pub(crate) use self::community::list::published_scenarios;
 pub(crate) use self::community::publish::{precheck_publication, publish_form};
@@ -42,6 +44,8 @@ pub(crate) use self::keys::create::{NewKey, create_key};
 pub(crate) use self::keys::revoke::revoke_key;
 pub use self::list::endpoints;
 pub(crate) use self::list::{declared_api, list};
+pub(crate) use self::models::delete::delete_model;
+pub(crate) use self::models::model_id::find as find_model;
 pub(crate) use self::openapi::document::query_parameters;
 pub(crate) use self::query::Query;
 pub use self::rate_class::RateClass;
@@ -54,6 +58,7 @@ pub(crate) use self::submissions::view::{
 pub(crate) use self::verify::cancel::cancel as cancel_verification;
 pub(crate) use self::verify::create::accept_form;
 pub(crate) use self::verify::preflight::run_preflight;
+pub(crate) use self::verify::replay::replay_verification;
 pub(crate) use self::verify::review::{NewReview, review_verification};
 pub(crate) use self::verify::reviews::awaited_reviews;
 pub(crate) use self::webhooks::secret::rotate_webhook_secret;

@@ -49,6 +49,7 @@ struct SeasonLine {
     opened: String,
     closed: Option<String>,
     episodes: u32,
+    is_open: bool,
     /// True if the page shows its board.
     is_shown: bool,
 }
@@ -121,6 +122,7 @@ async fn seasons(app: &App, scenario: Option<&ScenarioId>, shown: Option<u32>) -
             SeasonState::Open | SeasonState::Closing { .. } => None,
         },
         episodes: season.pins.episodes,
+        is_open: season.state == SeasonState::Open,
         is_shown: shown == Some(season.number),
     };
     Ok(found.into_iter().map(line).collect())

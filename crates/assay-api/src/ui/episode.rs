@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::page::{PageFrame, failure, page, to_sign_in};
+use super::replay::may_replay;
 use super::viewer::{MaybeViewer, Viewer};
 use crate::http::ApiError;
 use crate::report_assets::plots_of;
@@ -27,6 +28,7 @@ struct PlayerPage {
     later: Option<u32>,
     /// The parts shared with the report: HTML, escaped.
     parts: String,
+    can_replay: bool,
 }
 
 /// Shows the page; a stranger is led to the form for signing in.
@@ -65,6 +67,7 @@ async fn show(app: &App, viewer: &Viewer, id: &str, index: &str) -> Result<Respo
             earlier: index.checked_sub(1),
             later: index.checked_add(1).filter(|next| *next < record.episodes_done),
             parts,
+            can_replay: may_replay(viewer, &record),
         },
     ))
 }

@@ -11,6 +11,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use super::cheats::cheats;
+use super::clips::ClipView;
 use super::community::may_delete;
 use super::job_line::in_words;
 use super::page::{PageFrame, failure, page, to_sign_in};
@@ -39,6 +40,8 @@ struct ScenarioPage {
     has_cheats: bool,
     /// Address of its picture.
     picture: Option<String>,
+    /// Videos of its known-answer policies.
+    clips: Vec<ClipView>,
 }
 
 /// A policy to start from.
@@ -148,6 +151,7 @@ async fn show(app: &App, viewer: &Viewer, id: &str, query: Option<&str>) -> Resu
             published,
             has_cheats: cheats(card.id.as_str()).is_some(),
             picture: ScenarioTile::new(app, &card).picture,
+            clips: ClipView::all(app, &card),
             card,
         },
     ))

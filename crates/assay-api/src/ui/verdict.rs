@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::page::{PageFrame, page};
+use super::replay::may_replay;
 use super::reviews::DECISIONS;
 use super::viewer::Viewer;
 use crate::http::ApiError;
@@ -29,6 +30,8 @@ struct VerdictPage {
     rendering: Option<(u32, u32)>,
     removed: Option<String>,
     can_review: bool,
+    /// Index of the last episode, if the viewer may replay one.
+    last_replayable: Option<u32>,
     decisions: [(ReviewDecision, &'static str); 3],
 }
 
@@ -63,6 +66,7 @@ pub(super) async fn show(app: &App, viewer: &Viewer, record: &JobRecord) -> Resu
             rendering: is_rendering.then_some((progress.videos_done, progress.videos_total)),
             removed: record.removed.evidence_at.map(super::job_line::in_words),
             can_review: viewer.caller.has(Scope::Review),
+            last_replayable: may_replay(viewer, record).then(|| record.episodes_done.saturating_sub(1)),
             decisions: DECISIONS,
             job,
         },

@@ -3,6 +3,7 @@
 //! One file on purpose: the fakes of all ports of the service are side by side, so that each test shows what is not
 //! real.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -17,13 +18,13 @@ use assay_api::{
 use assay_model::lane::ScenarioFault;
 use assay_model::{
     AccountId, ActionTerm, Artifact, Clock, Comparison, DeclaredModel, Difference, DifferenceCause, Entropy,
-    EpisodeResult, EpisodeStatus, Finding, FindingLevel, Grid, LatencyMs, ObservedTerm, PackedRuntime, PolicyBudget,
-    PolicyIdentity, Preflight, RuntimeCard, RuntimeName, RuntimeVersion, ScenarioCard, ScenarioId, Scopes, Secret,
-    ServerAnswers, Sha256Digest,
+    EpisodeResult, EpisodeStatus, Finding, FindingLevel, Grid, JobReport, LatencyMs, ObservedTerm, PackedRuntime,
+    PolicyBudget, PolicyIdentity, Preflight, RuntimeCard, RuntimeName, RuntimeVersion, ScenarioCard, ScenarioId,
+    Scopes, Secret, ServerAnswers, Sha256Digest,
 };
 use assay_report::ReplayReport;
 use assay_report::attest::{PublishedKeys, SigningKey};
-use assay_scenario::{Collection, Scenario, Spec};
+use assay_scenario::{Collection, Scenario, ScenarioClip, Spec};
 use assay_store::{
     ArchiveFiles, Blobs, JobRecord, LiveProgress, LocalQueue, ModelFiles, PolicyServerCredentialsStore, ScenarioFiles,
     ShardRequest, Site, SqliteRecords, TaskFiles,
@@ -614,7 +615,17 @@ fn catalog() -> StaticCatalog {
         description: "What the overall board is the mean of.".into(),
         ..small.clone()
     };
-    StaticCatalog::new(scenarios, vec![small, overall])
+    let clips = BTreeMap::from([("cartpole_keepin".parse().unwrap(), ["reference", "reckless"].map(clip).into())]);
+    StaticCatalog::new(scenarios, vec![small, overall]).with_clips(clips)
+}
+
+/// Returns a clip of the repository, as if it was made with the catalog's version.
+fn clip(policy: &'static str) -> ScenarioClip {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/clips/cartpole_keepin");
+    let file = |end: &str| folder.join(policy).with_extension(end);
+    let mut report: JobReport = serde_json::from_slice(&std::fs::read(file("json")).unwrap()).unwrap();
+    report.scenario_digest = card("cartpole_keepin").digest;
+    ScenarioClip { policy, report, video: file("mp4"), poster: file("webp") }
 }
 
 fn card(id: &str) -> ScenarioCard {

@@ -13,8 +13,12 @@ async fn everybody_reads_and_searches_the_documentation() {
         .skip(1)
         .map(|part| part.split(['"', '#']).next().unwrap().to_owned())
         .collect();
-    assert!(links.len() > 40, "{links:?}");
-    for name in links {
+    assert!(links.len() > 40 && links.contains(&"design".to_owned()), "{links:?}");
+    let decisions = open(&app, "/ui/docs/design", "").await;
+    let notes = html(&decisions).split("<li><a href=\"").skip(1).map(|part| part.split('"').next().unwrap().to_owned());
+    let notes: Vec<String> = notes.collect();
+    assert!(notes.len() > 40 && notes[0] > notes[notes.len() - 1], "the newest comes first: {notes:?}");
+    for name in links.into_iter().chain(notes) {
         let path = format!("/ui/docs/{name}");
         let page = open(&app, &path, "").await;
         assert_eq!(page.status, 200, "{path}");

@@ -20,13 +20,13 @@ use crate::app::{Answer, Part, SCENARIO, TestApp, archive_with_model, request};
 /// Smallest piece in these tests.
 const CHUNK: usize = 1000;
 
-fn settings() -> ApiSettings {
+pub(crate) fn settings() -> ApiSettings {
     let models = ModelSettings { min_chunk_bytes: CHUNK as u64, ..ModelSettings::default() };
     let retention = Retention { every_s: Duration::from_millis(100).into(), ..Retention::default() };
     ApiSettings { models, retention, ..ApiSettings::default() }
 }
 
-fn content(length: usize) -> Vec<u8> {
+pub(crate) fn content(length: usize) -> Vec<u8> {
     (0..length).map(|index| u8::try_from(index % 251).unwrap()).collect()
 }
 
@@ -36,7 +36,7 @@ async fn announce(app: &TestApp, key: &str, content: &[u8]) -> Answer {
 }
 
 /// Announces a model, and returns the path of its upload.
-async fn announced(app: &TestApp, key: &str, content: &[u8]) -> String {
+pub(crate) async fn announced(app: &TestApp, key: &str, content: &[u8]) -> String {
     let answer = announce(app, key, content).await;
     assert_eq!(answer.status, 201, "{}", answer.body);
     let path = format!("/models/{}", answer.body["upload_id"].as_str().unwrap());
@@ -50,7 +50,7 @@ async fn append(app: &TestApp, key: &str, path: &str, offset: usize, body: impl 
 }
 
 /// Uploads a model in one piece.
-async fn uploaded(app: &TestApp, key: &str, content: &[u8]) -> Sha256Digest {
+pub(crate) async fn uploaded(app: &TestApp, key: &str, content: &[u8]) -> Sha256Digest {
     let path = announced(app, key, content).await;
     let answer = append(app, key, &path, 0, content.to_vec()).await;
     assert_eq!((answer.status.as_u16(), &answer.body["state"]), (200, &json!("READY")), "{}", answer.body);
@@ -62,7 +62,7 @@ async fn delete(app: &TestApp, key: &str, id: impl std::fmt::Display) -> Answer 
 }
 
 /// Verifies a policy that declares a model.
-async fn verify(app: &TestApp, key: &str, sha256: Sha256Digest, size_bytes: Option<u64>) -> Answer {
+pub(crate) async fn verify(app: &TestApp, key: &str, sha256: Sha256Digest, size_bytes: Option<u64>) -> Answer {
     let archive = archive_with_model(sha256, size_bytes);
     app.verify(key, &[Part::File("policy", "x.zip", &archive), SCENARIO]).await
 }

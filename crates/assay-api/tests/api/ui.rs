@@ -8,7 +8,7 @@ use crate::app::{Answer, POLICY, Part, SCENARIO, TestApp, ZIP, request};
 use crate::sessions::sign_in;
 
 /// Every page that a browser can open.
-const PAGES: [&str; 29] = [
+const PAGES: [&str; 31] = [
     "/ui",
     "/ui/jobs",
     "/ui/jobs?status=FAILED&verdict=",
@@ -23,6 +23,8 @@ const PAGES: [&str; 29] = [
     "/ui/operator",
     "/ui/workers",
     "/ui/webhooks",
+    "/ui/models",
+    "/ui/arena/cartpole_keepin/season",
     "/ui/accounts",
     "/ui/docs",
     "/ui/docs/glossary",
@@ -188,6 +190,7 @@ async fn pages_show_another_account_nothing() {
                     true
                 }
                 "/ui/arena/cartpole_keepin/submit" => scopes.contains("submit"),
+                "/ui/arena/cartpole_keepin/season" => scopes.contains("admin"),
                 "/ui/publish" => scopes.contains("publish"),
                 "/ui/reviews" => scopes.contains("review"),
                 "/ui/submit" => scopes.contains("verify"),

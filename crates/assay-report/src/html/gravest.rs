@@ -65,9 +65,13 @@ impl<'a> Gravest<'a> {
         let episodes = &job.episode_details;
         let same =
             |e: &&EpisodeResult| e.clauses.iter().any(|c| c.id == clause.id && c.status == ClauseStatus::Violated);
-        let share =
-            format!("violated in {} of {}", episodes.iter().filter(same).count(), counted(episodes.len(), "episode"));
-        format!("{what},{place}{between}; {share}.")
+        match episodes.len() {
+            1 => format!("{what},{place}{between}."),
+            all => {
+                let count = episodes.iter().filter(same).count();
+                format!("{what},{place}{between}; violated in {count} of {}.", counted(all, "episode"))
+            }
+        }
     }
 }
 
@@ -90,6 +94,7 @@ pub(super) fn achieved(report: &JobReport) -> Option<String> {
     let nothing = episodes.iter().all(|episode| episode.progress_score <= 0.0);
     Some(match done {
         0 if nothing => "Nothing was achieved: no episode reached any stage of the task.".to_owned(),
+        0 if episodes.len() == 1 => "The task was not done.".to_owned(),
         0 => format!("The task was not done in any of {}.", counted(episodes.len(), "episode")),
         n if n == episodes.len() => match n {
             1 => "The task was done in the only episode.".to_owned(),

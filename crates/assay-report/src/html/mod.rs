@@ -69,6 +69,14 @@ pub fn verdict(report: &JobReport, assets: Assets<'_>, episode_link: &str) -> Re
     page::VerdictFragment::new(report, assets, episode_link).render().map_err(HtmlError)
 }
 
+/// Returns the sentences that lead the page of a verdict: the gravest violation or another reason for the outcome, then
+/// whether the task was done. They are not escaped.
+#[must_use]
+pub fn lead(report: &JobReport) -> String {
+    let lead = gravest::lead(report, gravest::Gravest::of(&report.episode_details).as_ref());
+    gravest::achieved(report).map_or_else(|| lead.clone(), |achieved| format!("{lead} {achieved}"))
+}
+
 /// Renders the margins and episodes so far of a job without a verdict as a fragment of a page; see [`verdict`].
 ///
 /// # Errors

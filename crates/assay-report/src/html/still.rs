@@ -13,6 +13,8 @@ pub(super) struct StillView {
     pub(super) video: Option<String>,
     pub(super) episode: u32,
     pub(super) caption: String,
+    /// True if the picture may not exist yet: the page was written with the verdict.
+    pub(super) is_pending: bool,
 }
 
 impl StillView {
@@ -28,6 +30,7 @@ impl StillView {
             link(file.or(beside).as_ref(), addresses)
         };
         let (image, clip) = (named(files::STILL), named(files::CLIP));
+        let is_pending = episode.video_path.as_ref().is_some_and(|video| !episode.has_evidence(video));
         let time = gravest.worst_s();
         let video = link(episode.video_path.as_ref(), addresses);
         let video = video.map(|video| time.map_or_else(|| video.clone(), |time| moment(&video, time)));
@@ -38,6 +41,7 @@ impl StillView {
             video,
             episode: episode.episode,
             caption: format!("Episode {}{when}, the worst moment", episode.episode),
+            is_pending,
         })
     }
 }

@@ -186,14 +186,19 @@ fn the_picture_of_the_gravest_violation_leads_to_the_clip_around_it() {
     for part in [format!("<img src=\"{inside}/still.png\""), format!("href=\"{inside}/clip.mp4\"")] {
         assert!(future.contains(&part), "{part}: a page written with the verdict names what follows");
     }
-    // A video of an earlier release has neither.
-    let episode = &mut report.episode_details[1];
+    // Until the picture exists, a sentence shows through it; an image with a text would draw a broken one.
+    assert!(future.contains("There is no picture yet.") && future.contains("/still.png\" alt=\"\""));
     let file = |name: &str| assay_model::Artifact {
         name: format!("{inside}/{name}"),
         sha256: Sha256Digest::new([1; 32]),
         size_bytes: 1,
     };
-    episode.evidence.push(file("video.mp4"));
+    let mut drawn = report.clone();
+    drawn.episode_details[1].evidence.extend(["video.mp4", "still.png"].map(file));
+    let drawn = page("unsafe_drawn", &drawn);
+    assert!(!drawn.contains("no picture yet") && drawn.contains("/still.png\" alt=\"Episode 1 at "), "{drawn}");
+    // A video of an earlier release has neither.
+    report.episode_details[1].evidence.push(file("video.mp4"));
     let old = page("unsafe_old", &report);
     assert!(!old.contains("still.png") && !old.contains("clip.mp4"));
     let figure = old.split("<figure class=\"still\">").nth(1).unwrap();

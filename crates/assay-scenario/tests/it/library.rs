@@ -1,6 +1,7 @@
 //! The built-in scenarios.
 #![expect(clippy::unwrap_used, reason = "a test may stop here")]
 
+use assay_model::Verdict;
 use assay_scenario::{Library, Scenario};
 
 use crate::folder::{Folder, copy, repository};
@@ -24,8 +25,45 @@ fn every_built_in_scenario_loads() {
 fn every_built_in_folder_is_in_the_library() {
     let library = Library::open(&repository().join("scenarios"), &repository().join("robots")).unwrap();
     let folders = std::fs::read_dir(repository().join("scenarios")).unwrap();
-    let folders = folders.filter(|entry| entry.as_ref().unwrap().file_type().unwrap().is_dir()).count();
-    assert_eq!(folders, library.scenarios().len());
+    let folders = folders.map(Result::unwrap).filter(|entry| entry.file_type().unwrap().is_dir());
+    assert_eq!(folders.filter(|entry| entry.file_name() != "clips").count(), library.scenarios().len());
+}
+
+#[test]
+fn every_built_in_scenario_has_small_clips_of_its_present_version() {
+    const MAX_VIDEO_BYTES: u64 = 256 << 10;
+    const MAX_POSTER_BYTES: u64 = 24 << 10;
+    let library = Library::open(&repository().join("scenarios"), &repository().join("robots")).unwrap();
+    for scenario in library.scenarios() {
+        let clips = library.clips(scenario).unwrap();
+        let found: Vec<_> = clips.iter().map(|clip| (clip.policy, clip.report.verdict)).collect();
+        let expected = [("reference", Some(Verdict::Safe)), ("reckless", Some(Verdict::Unsafe))];
+        assert_eq!(found, expected, "{}: run tools/scenario-clips {0}", scenario.id);
+        for clip in clips {
+            for (file, most) in [(clip.video, MAX_VIDEO_BYTES), (clip.poster, MAX_POSTER_BYTES)] {
+                let size = file.metadata().unwrap().len();
+                assert!((1000..=most).contains(&size), "{}: {size} bytes", file.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_clip_of_another_version_is_not_shown_and_a_broken_report_is_named() {
+    let scenarios = tempfile::tempdir().unwrap();
+    let source = repository().join("scenarios");
+    for folder in ["cartpole_keepin", "clips/cartpole_keepin"] {
+        copy(&source.join(folder), &scenarios.path().join(folder));
+    }
+    let open = || Library::open(scenarios.path(), &repository().join("robots")).unwrap();
+    let library = open();
+    assert_eq!(library.clips(&library.scenarios()[0]).unwrap().len(), 2);
+    std::fs::write(scenarios.path().join("cartpole_keepin/README.md"), "Another version.").unwrap();
+    let changed = open();
+    assert!(changed.clips(&changed.scenarios()[0]).unwrap().is_empty());
+    std::fs::write(scenarios.path().join("clips/cartpole_keepin/reference.json"), "{}").unwrap();
+    let message = changed.clips(&changed.scenarios()[0]).unwrap_err().to_string();
+    assert!(message.contains("clips/cartpole_keepin"), "{message}");
 }
 
 #[test]

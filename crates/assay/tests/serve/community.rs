@@ -66,7 +66,9 @@ fn names(folder: PathBuf) -> Vec<String> {
 
 /// Returns what is stored of the built-in scenarios: the folder of each, that of its robots, and its picture.
 fn installed(assay: &Assay) -> Vec<String> {
-    let scenarios = names(home().join("scenarios")).iter().filter(|name| !name.ends_with(".toml")).count();
+    let folder = home().join("scenarios");
+    let scenarios =
+        names(folder.clone()).iter().filter(|name| folder.join(name).join("scenario.toml").is_file()).count();
     wait_for("the versions that are installed", JOB_LIMIT, || {
         let kept = names(assay.path("data/scenarios"));
         (kept.len() == 3 * scenarios && kept.iter().all(|name| !name.starts_with('.'))).then_some(kept)

@@ -1,6 +1,7 @@
 //! `POST /seasons/close`: closes the open season of a scenario.
 
 use assay_model::ScenarioId;
+use assay_store::Season;
 use axum::Extension;
 use axum::extract::{Request, State};
 use serde::Deserialize;
@@ -12,9 +13,9 @@ use crate::seasons::random_secret;
 use crate::state::App;
 
 /// Maximum number of entries that run again.
-const MAX_TOP: u32 = 1000;
+pub(crate) const MAX_TOP: u32 = 1000;
 /// Number of entries that run again by default.
-const DEFAULT_TOP: u32 = 10;
+pub(crate) const DEFAULT_TOP: u32 = 10;
 
 /// Request to close a season.
 #[derive(Deserialize, schemars::JsonSchema)]
@@ -47,11 +48,22 @@ pub(in crate::routes) async fn handle(
     request: Request,
 ) -> Result<Json<SeasonView>, ApiError> {
     let SeasonEnd { scenario, top } = read_body(&json_body(&app, request).await?, false)?;
+    let season = close_season(&app, &caller, &scenario, top).await?;
+    Ok(Json(SeasonView::load(&app, season).await?))
+}
+
+/// Begins to close the open season of a scenario, of which the first `top` entries run again.
+pub(crate) async fn close_season(
+    app: &App,
+    caller: &Caller,
+    scenario: &ScenarioId,
+    top: u32,
+) -> Result<Season, ApiError> {
     if top > MAX_TOP {
         return Err(ApiError::invalid("top", Some(&top.to_string()), format!("top must be at most {MAX_TOP}")));
     }
-    let closing = app.records.begin_closing_season(&scenario, top, random_secret(&app), app.clock.now()).await?;
+    let closing = app.records.begin_closing_season(scenario, top, random_secret(app), app.clock.now()).await?;
     let season = closing.ok_or_else(|| ApiError::new(ErrorCode::Conflict, format!("{scenario} has no open season")))?;
     tracing::info!(key.id = %caller.key.id, scenario.id = %scenario, season = season.number, top, "began closing a season");
-    Ok(Json(SeasonView::load(&app, season).await?))
+    Ok(season)
 }

@@ -1,7 +1,7 @@
 //! `POST /seasons`: opens the next season of a scenario.
 
 use assay_model::ScenarioId;
-use assay_store::{OpenSeasonOutcome, SeasonState};
+use assay_store::{OpenSeasonOutcome, Season, SeasonState};
 use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -37,11 +37,17 @@ pub(in crate::routes) async fn handle(
     request: Request,
 ) -> Result<(StatusCode, Json<SeasonView>), ApiError> {
     let wish: NewSeasonRequest = read_body(&json_body(&app, request).await?, false)?;
-    let scenario = scenario_lookup::scenario(&app, wish.scenario.as_str(), None).await?;
-    match app.records.open_season(new_season(&app, &scenario)).await? {
+    let season = open_season(&app, &caller, wish.scenario.as_str()).await?;
+    Ok((StatusCode::CREATED, Json(SeasonView::load(&app, season).await?)))
+}
+
+/// Opens the next season of the scenario with this id.
+pub(crate) async fn open_season(app: &App, caller: &Caller, scenario: &str) -> Result<Season, ApiError> {
+    let scenario = scenario_lookup::scenario(app, scenario, None).await?;
+    match app.records.open_season(new_season(app, &scenario)).await? {
         OpenSeasonOutcome::New(season) => {
             tracing::info!(key.id = %caller.key.id, scenario.id = %season.scenario, season = season.number, "opened a season");
-            Ok((StatusCode::CREATED, Json(SeasonView::load(&app, season).await?)))
+            Ok(season)
         }
         OpenSeasonOutcome::Already(season) => {
             let advice = match season.state {

@@ -26,14 +26,19 @@ pub(in crate::routes) async fn handle(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<StatusCode, ApiError> {
-    require_upload_scope(&caller)?;
-    let record = find(&app, &caller, &id).await?;
+    delete_model(&app, &caller, &id).await.map(|()| StatusCode::NO_CONTENT)
+}
+
+/// Removes the model, or the unfinished upload, of the caller's account that `id` names.
+pub(crate) async fn delete_model(app: &App, caller: &Caller, id: &str) -> Result<(), ApiError> {
+    require_upload_scope(caller)?;
+    let record = find(app, caller, id).await?;
     if !record.is_ready() {
-        remove_upload(&app, &record).await?;
-        return Ok(StatusCode::NO_CONTENT);
+        remove_upload(app, &record).await?;
+        return Ok(());
     }
-    match remove_model(&app, &record.account, record.sha256).await? {
-        ModelRemoval::Done(_) => Ok(StatusCode::NO_CONTENT),
+    match remove_model(app, &record.account, record.sha256).await? {
+        ModelRemoval::Done(_) => Ok(()),
         ModelRemoval::NotFound => Err(ApiError::not_found("model")),
         ModelRemoval::InUse(jobs) => {
             let jobs = jobs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");

@@ -17,7 +17,7 @@ enum ModelId {
 ///
 /// # Errors
 /// 404: the account has none, whatever other accounts have.
-pub(super) async fn find(app: &App, caller: &Caller, id: &str) -> Result<ModelRecord, ApiError> {
+pub(crate) async fn find(app: &App, caller: &Caller, id: &str) -> Result<ModelRecord, ApiError> {
     let account = &caller.key.account;
     let found = match parse(id) {
         Some(ModelId::Digest(sha256)) => app.records.model(account, sha256).await?,

@@ -38,5 +38,5 @@ pub(in crate::routes) async fn handle(
     let run = SubmissionRun::of(query.as_deref())?;
     let Submission { published, .. } = Submission::<ReadAccess>::named(&app, &caller, &id).await?;
     let job = released(&app, &caller, published, run, "an episode can be replayed").await?;
-    replay(&app, job, wish).await
+    replay(&app, job, wish.episode).await.map(Json)
 }

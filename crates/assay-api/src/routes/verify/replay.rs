@@ -26,7 +26,7 @@ const RETRY_S: HeaderValue = HeaderValue::from_static("10");
 pub(in crate::routes) struct NewReplay {
     /// Number of the episode; 0 if absent.
     #[serde(default)]
-    episode: u32,
+    pub(in crate::routes) episode: u32,
 }
 
 /// Replay an episode of a verification
@@ -53,10 +53,20 @@ pub(in crate::routes) async fn handle(
     request: Request,
 ) -> Result<Json<ReplayReport>, ApiError> {
     let wish = wish(&app, request).await?;
-    let Verification { record, .. } = Verification::<ReadAccess>::named(&app, &caller, &id).await?;
+    replay_verification(&app, &caller, &id, wish.episode).await.map(Json)
+}
+
+/// Replays an episode of the verification with this id.
+pub(crate) async fn replay_verification(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    episode: u32,
+) -> Result<ReplayReport, ApiError> {
+    let Verification { record, .. } = Verification::<ReadAccess>::named(app, caller, id).await?;
     let job = with_result(record, "an episode can be replayed")?;
     caller.audit(&job.account, "replayed an episode");
-    replay(&app, job, wish).await
+    replay(app, job, episode).await
 }
 
 pub(in crate::routes) async fn wish(app: &App, request: Request) -> Result<NewReplay, ApiError> {
@@ -64,21 +74,17 @@ pub(in crate::routes) async fn wish(app: &App, request: Request) -> Result<NewRe
 }
 
 /// Replays an episode of the job.
-pub(in crate::routes) async fn replay(
-    app: &App,
-    job: JobRecord,
-    wish: NewReplay,
-) -> Result<Json<ReplayReport>, ApiError> {
+pub(in crate::routes) async fn replay(app: &App, job: JobRecord, episode: u32) -> Result<ReplayReport, ApiError> {
     let removed = job.removed;
     if let Some(at) = removed.evidence_at.or(removed.policy_at) {
         return Err(erased::gone("the recording or the policy, which a replay needs, was removed", at));
     }
-    let mut found = app.records.episodes(job.header.job_id, wish.episode, 1).await?;
-    let Some(episode) = found.pop().filter(|episode| episode.episode == wish.episode) else {
-        let message = format!("the job has no episode {}", wish.episode);
-        return Err(ApiError::invalid("episode", Some(&wish.episode.to_string()), message));
+    let mut found = app.records.episodes(job.header.job_id, episode, 1).await?;
+    let Some(recorded) = found.pop().filter(|found| found.episode == episode) else {
+        let message = format!("the job has no episode {episode}");
+        return Err(ApiError::invalid("episode", Some(&episode.to_string()), message));
     };
-    app.replayer.replay(job, episode).await.map(Json).map_err(|failure| match failure {
+    app.replayer.replay(job, recorded).await.map_err(|failure| match failure {
         ReplayFailure::Refused(message) => ApiError::new(ErrorCode::Conflict, message),
         ReplayFailure::Unavailable(message) => {
             ApiError::new(ErrorCode::Unavailable, message).with_header(header::RETRY_AFTER, RETRY_S)
