@@ -5,11 +5,11 @@
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, pidfd_send_signal};
 
 use crate::memory_watch::MemoryWatch;
 use crate::output::OutputDrain;
+use crate::wait::wait_readable;
 use crate::{Activity, Exit, ExitReason, clocks, priority};
 
 /// Time for bubblewrap to report that the program was killed, before it is killed too.
@@ -213,21 +213,6 @@ impl Drop for Child {
     fn drop(&mut self) {
         if self.exit.is_none() {
             self.kill();
-        }
-    }
-}
-
-/// Waits until `fd` is readable (a pidfd: its process has ended).
-pub(crate) fn wait_readable(fd: &impl std::os::fd::AsFd, limit: Duration) -> bool {
-    // A limit beyond the clock's range means no limit.
-    let end = Instant::now().checked_add(limit);
-    loop {
-        let left = end.and_then(|end| Timespec::try_from(end.saturating_duration_since(Instant::now())).ok());
-        let mut fds = [PollFd::new(fd, PollFlags::IN)];
-        match poll(&mut fds, left.as_ref()) {
-            Ok(ready) => return ready > 0,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return false,
         }
     }
 }

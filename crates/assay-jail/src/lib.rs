@@ -39,6 +39,7 @@ mod spec;
 mod stage;
 mod strongest;
 mod user;
+mod wait;
 mod without_namespaces;
 
 pub use child::Child;

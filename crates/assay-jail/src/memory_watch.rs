@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, pidfd_send_signal};
 
-use crate::child::wait_readable;
 use crate::clocks;
+use crate::wait::wait_readable;
 
 /// Time between two readings; a process can write about half a GiB in it.
 const INTERVAL: Duration = Duration::from_millis(25);

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::bwrap::{Descriptors, arguments};
-use crate::child::wait_readable;
 use crate::child_setup::{ChildSetup, connect};
 use crate::memory_file::memory_file;
 use crate::orphans::{kill_children, own_name};
 use crate::output::OutputDrain;
 use crate::priority::prefer_oom_kill;
 use crate::spawn_error::io;
+use crate::wait::wait_readable;
 use crate::{Child, Jail, JailSpec, SpawnError, ruleset};
 
 /// Maximum time for bubblewrap, which takes 5 ms.

@@ -17,11 +17,11 @@ use std::time::{Duration, Instant};
 use assay_model::ErrorChain;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
-use crate::child::wait_readable;
 use crate::memory_file::memory_file;
 use crate::output::OutputDrain;
 use crate::priority::prefer_oom_kill;
 use crate::spawn_error::io;
+use crate::wait::wait_readable;
 use crate::{Bind, Child, Exit, Jail, JailSpec, Profile, SpawnError, ruleset};
 
 /// Environment variable with the descriptors that the program needs: its socket, `/proc`, and a policy's two filters.
