@@ -128,7 +128,7 @@ pub fn unpack_runtime(
             if !stays_inside(path, Path::new(&target)) {
                 return Err(outside());
             }
-            links.push((to.join(path), target));
+            links.push((path.to_owned(), target));
         } else {
             let mode = if entry.unix_mode().unwrap_or_default() & 0o100 == 0 { 0o644 } else { 0o755 };
             let place = to.join(path);
@@ -143,9 +143,15 @@ pub fn unpack_runtime(
         }
     }
     // After all files: none is written through a link.
-    for (place, target) in links {
-        folders(place.parent().unwrap_or(to))?;
-        symlink(target, place)?;
+    let root = to.canonicalize()?;
+    for (path, target) in links {
+        let folder = root.join(path.parent().unwrap_or(Path::new("")));
+        folders(&folder)?;
+        // In a folder that is a link, it would lead elsewhere than its path says.
+        if folder.canonicalize()? != folder {
+            return Err(PackedRuntimeError::Outside(path.display().to_string()));
+        }
+        symlink(target, root.join(path))?;
     }
     let (runtime, found) = (InstalledRuntime::read(to)?, runtime_digest(to)?);
     let expected = version.sha256;
@@ -272,6 +278,14 @@ mod tests {
             let refused = unpack_runtime(&packed, &folder.path().join("runtime"), &version);
             assert!(matches!(refused, Err(PackedRuntimeError::Outside(_))), "{name} {target:?}: {refused:?}");
         }
+        let packed = folder.path().join("packed");
+        let mut zip = ZipWriter::new(File::create(&packed).unwrap());
+        zip.add_directory("near", options).unwrap();
+        zip.add_symlink("a/folder", "../near", options).unwrap();
+        zip.add_symlink("a/folder/link", "../../out", options).unwrap();
+        zip.finish().unwrap();
+        let refused = unpack_runtime(&packed, &folder.path().join("runtime"), &version);
+        assert!(matches!(refused, Err(PackedRuntimeError::Outside(_))), "through a link: {refused:?}");
         assert!(stays_inside(Path::new("a/b/link"), Path::new("../../c")));
         let found: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(found.len(), 2, "{found:?}");
