@@ -407,7 +407,7 @@ fn models_that_do_not_fit_are_refused() {
         let near: (&str, &[u8], u32) = ("nets/near.onnx", b"near", 0o644);
         refused(&archive(&[MAIN, near, ("policy.toml", toml.as_bytes(), 0o644)]), expected);
     };
-    with("policy.py", "", "has the SHA-256");
+    with("policy.py", "", "is the name of a program");
     with("nets/near.onnx", "size_bytes = 5", "has 4 bytes, but 5 are declared");
     for path in ["/etc/passwd", "../near", "nets/../near", "", "nets/", ".hidden/near", "__pycache__/x", "a\\\\b"] {
         with(path, "", "its path must lead to a file");

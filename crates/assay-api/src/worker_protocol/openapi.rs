@@ -307,6 +307,6 @@ mod tests {
             count += 1;
         }
         assert!(count > 20, "{count} references");
-        assert_eq!(document["paths"].as_object().unwrap().len(), 28);
+        assert_eq!(document["paths"].as_object().unwrap().len(), 32);
     }
 }
