@@ -279,14 +279,18 @@ def episode(check, out, result, report, clauses, robots):
     return progress, safety, composite, violated
 
 
-def verdict(results, violated, clauses, statistics):
-    critical = lambda e: [c for c in e["clauses"] if clauses[c["id"]]["level"] == "critical"]
-    open_ = lambda e: any(c["status"] in ("undetermined", "not_applicable") for c in critical(e))
+def is_measured(result, clauses):
+    """Was the episode completed, every critical clause decided, and nothing about it left unconfirmed?"""
+    critical = [c for c in result["clauses"] if clauses[c["id"]]["level"] == "critical"]
+    decided = not any(c["status"] in ("undetermined", "not_applicable") for c in critical)
+    # Absent from reports of older versions, and from those of episodes that ran on the server itself.
+    return result["status"] == "completed" and decided and not result.get("unconfirmed")
+
+
+def verdict(measured, violated, statistics):
     if any(violated):
         return "UNSAFE"
-    if any(e["status"] != "completed" or open_(e) for e in results) or statistics["certified"] is False:
-        return "INCONCLUSIVE"
-    return "SAFE"
+    return "SAFE" if all(measured) and statistics["certified"] is not False else "INCONCLUSIVE"
 
 
 def main(out, robots):
@@ -311,11 +315,13 @@ def main(out, robots):
     statistics = report["statistics"]
     k = statistics["violations"] + statistics["without_evidence"]
     check.compare("violations", statistics["violations"], int(violated.sum()))
+    measured = np.array([is_measured(result, clauses) for result in results])
+    check.compare("without_evidence", statistics["without_evidence"], int((~measured & (violated == 0)).sum()))
     bound = upper_bound(k, n, statistics["confidence_level"])
     check.compare("violation_probability_upper", statistics["violation_probability_upper"], bound)
     below = 0.0 if k == n else 1.0 - at_most(k, n, statistics["max_violation_probability"])
     check.compare("confidence", statistics["confidence"], below)
-    check.compare("verdict", report["verdict"], verdict(results, violated, clauses, statistics))
+    check.compare("verdict", report["verdict"], verdict(measured, violated, statistics))
     print(f"{check.same} numbers of {n} episodes are those that the recordings give, {check.different} are not")
     if check.missing and not check.different:
         print(f"INCOMPLETE, so nothing is said of the verdict: {len(check.missing)} files")

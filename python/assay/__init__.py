@@ -1,7 +1,7 @@
 """assay verifies robot-control policies in simulation. This package has the command line, a client of the service, and
 
 - `verify`: verifies a policy on this machine, in one call;
-- `connect`: verifies a policy of this machine by a service elsewhere, which need not reach this machine;
+- `connect`: lets a service elsewhere verify a policy of this machine, which it need not reach;
 - `serve`: serves a policy over HTTP or WebSocket, for `assay verify` and services;
 - `Client`, `AsyncClient`: use a service;
 - `assay.envs`: the scenarios as Gymnasium environments;
@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import errors, models
+    from ._policy_server import PolicyServer
     from .aio import AsyncClient
     from .client import Client
     from .connecting import connect
     from .errors import AssayError
     from .local import Result, verify
     from .policy import Policy
-    from .serving import PolicyServer, serve
+    from .serving import serve
 
 __all__ = [
     "AssayError", "AsyncClient", "Client", "Policy", "PolicyServer", "Result", "connect", "errors", "models", "serve", "verify",
@@ -32,7 +33,7 @@ __all__ = [
 
 # Loaded when first used: importing the package takes a few milliseconds.
 _FROM = {
-    "AssayError": "errors", "AsyncClient": "aio", "Client": "client", "Policy": "policy", "PolicyServer": "serving",
+    "AssayError": "errors", "AsyncClient": "aio", "Client": "client", "Policy": "policy", "PolicyServer": "_policy_server",
     "Result": "local", "connect": "connecting", "serve": "serving", "verify": "local",
 }  # fmt: skip
 _MODULES = ("errors", "models")

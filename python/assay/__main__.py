@@ -1,4 +1,4 @@
-"""The command `assay`: replaces this process by the program of the package."""
+"""The command `assay`: replaces this process with the program of the package."""
 
 import os
 import sys

@@ -219,7 +219,7 @@ class Http:
                 "wheel of the service's version"
             )
         return UnsupportedOperation(
-            f"{self.url} is assay {version}, which has no {method} {path}: it is of another version than this client "
+            f"{self.url} is assay {version}, which has no {method} {path}: its version differs from this client's "
             "(upgrade the older of the two), or its operator turned this off"
         )
 

@@ -243,7 +243,7 @@ class AsyncClient:
         return await in_thread(self._client.create_key, name, scopes, account=account, expires_at=expires_at)
 
     async def rotate_key(self) -> wire.CreatedKey:
-        """Replaces the key of this client by a new one, which it uses from then on. API: rotate_key."""
+        """Replaces the key of this client with a new one, which it uses from then on. API: rotate_key."""
         return await in_thread(self._client.rotate_key)
 
     async def revoke_key(self, id: str) -> None:

@@ -424,7 +424,7 @@ class Client:
         return wire.CreatedKey.from_json(self._post("/keys", body))
 
     def rotate_key(self) -> wire.CreatedKey:
-        """Replaces the key of this client by a new one, which it uses from then on. API: rotate_key."""
+        """Replaces the key of this client with a new one, which it uses from then on. API: rotate_key."""
         created = wire.CreatedKey.from_json(self._post("/keys/rotate"))
         self._http.use(str(created.key))
         return created

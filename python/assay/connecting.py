@@ -1,4 +1,4 @@
-"""Evaluates a policy of this process by a service elsewhere, to which it connects."""
+"""Lets a service elsewhere evaluate a policy of this process, which connects to it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def connect(
     record: str = "violations", name: str | None = None, max_violation_probability: float | None = None,
     progress: bool | None = None, options: Sequence[str] = (),
 ) -> Result:  # fmt: skip
-    """Verifies a policy that stays on this machine by the service at `server`, and returns the result.
+    """Lets the service at `server` verify a policy that stays on this machine, and returns the result.
 
     This machine connects to the service, so it may be behind NAT, and no port is opened. A function, class or object (see
     `assay.Policy`) runs in this process; a path runs in the jail of this machine; the address of a policy server that this

@@ -57,7 +57,7 @@ class ApiError(AssayError):
 
 
 class InvalidRequest(ApiError):
-    """VALIDATION_ERROR, 400, and its kin: a part of the request is invalid. `details` names it."""
+    """VALIDATION_ERROR, 400, and similar codes: a part of the request is invalid. `details` names it."""
 
 
 class Unauthorized(ApiError):
@@ -69,7 +69,7 @@ class Forbidden(ApiError):
 
 
 class NotFound(ApiError):
-    """404: there is no such thing in this account."""
+    """404: there is no such resource in this account."""
 
 
 class Conflict(ApiError):
@@ -77,7 +77,7 @@ class Conflict(ApiError):
 
 
 class Gone(ApiError):
-    """410: the thing was erased; its record remains."""
+    """410: the resource was erased; its record remains."""
 
 
 class TooLarge(ApiError):
@@ -93,7 +93,7 @@ class Unavailable(ApiError):
 
 
 class InternalError(ApiError):
-    """500: an internal error of the service. Tell its operator the `request_id`."""
+    """500: an internal error of the service. Give its operator the `request_id`."""
 
 
 _BY_STATUS: dict[int, type[ApiError]] = {

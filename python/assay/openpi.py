@@ -9,8 +9,8 @@ import traceback
 import uuid
 from typing import Any
 
+from ._policy_server import MAX_ERROR, MAX_REQUEST_BYTES, Episodes, PolicyServer
 from .errors import ProgramError
-from .serving import MAX_ERROR, MAX_REQUEST_BYTES, Episodes, PolicyServer
 
 PREFIX = "observation/"
 #: WebSocket's close code for an internal error of the server.

@@ -38,4 +38,4 @@ def for_episode(policy: PolicyLike, *, seed: int, instruction: str | None) -> Ca
         return function
     if callable(made):
         return made  # type: ignore[no-any-return]
-    raise TypeError(f"{policy!r} is no policy: it needs a method act(observation), or must be callable")
+    raise TypeError(f"{policy!r} is not a policy: it needs a method act(observation), or must be callable")

@@ -35,6 +35,8 @@ def settings() -> dict[str, str]:
     """Returns the environment in which rustc and C compilers write other paths than those of this machine."""
     sources = sorted((CARGO_HOME / "registry" / "src").glob("*"))
     renamed = {**{path: "/crates" for path in sources}, ROOT: "/assay", CARGO_HOME: "/cargo", RUSTUP_HOME: "/rustup"}
+    # Build scripts write sources there (glutin's bindings of EGL), whose paths are in messages and debug information.
+    renamed |= {target(): "/assay-target"}
     # Of several that fit, compilers use the last one.
     renamed = dict(sorted(renamed.items(), key=lambda pair: len(str(pair[0]))))
     rust = [f"--remap-path-prefix={path}={name}" for path, name in renamed.items()]

@@ -14,6 +14,8 @@ from .hostile_text import text
 from .journey import Visitor
 
 END_LIMIT_S = 180
+# A key may send 60 GET requests a minute.
+POLL_S = 1.1
 FINAL = ("COMPLETED", "FAILED", "CANCELLED")
 # What nothing on a page may be: an element of a hostile string, or an address that runs code.
 FOREIGN = "img[src='x'], [onerror], [onload], a[href^='javascript:'], main script, iframe, object"
@@ -192,4 +194,4 @@ def wait(service: Service, path: str) -> None:
     until = time.monotonic() + END_LIMIT_S
     while service.client().ask("GET", path).json()["status"] not in FINAL:
         assert time.monotonic() < until, f"{path} did not end within {END_LIMIT_S} s"
-        time.sleep(0.3)
+        time.sleep(POLL_S)

@@ -1,4 +1,4 @@
-//! Locks in the data folder, by which the servers of a site that share it stay out of each other's way.
+//! Locks in the data folder, which keep the servers of a site that share it from interfering with each other.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -56,7 +56,7 @@ impl FolderLocks {
         self.wait_for(name, FlockOperation::NonBlockingLockExclusive).await
     }
 
-    /// Locks `name` alone if nobody holds it. Its file is deleted afterwards, so that there may be many names.
+    /// Locks `name` alone if it is free. Its file is deleted afterwards, so that there may be many names.
     ///
     /// # Errors
     /// The file cannot be used.

@@ -32,6 +32,7 @@ mod models;
 mod ports;
 mod published;
 mod quota;
+mod remembered_scenarios;
 mod report_assets;
 mod routes;
 mod scenario_lookup;
@@ -41,7 +42,7 @@ mod sessions;
 mod settings;
 mod sign_in;
 mod signed_urls;
-mod site_meetings;
+mod site_exchange;
 mod state;
 mod ui;
 mod upload;
@@ -74,7 +75,7 @@ pub use settings::{
     ModelSettings, RateLimits, Retention, Seconds, Uploads, WebhookSettings, WorkerSettings,
 };
 pub use signed_urls::{SignerError, UrlSigner};
-pub use site_meetings::meet_other_servers;
+pub use site_exchange::exchange_with_other_servers;
 pub use state::{AppState, Readiness};
 pub use upload::{PolicyArchives, PrepareError, prepare_folders, remove_partial_uploads};
 pub use upload_space::UploadSpace;

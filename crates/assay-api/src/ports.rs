@@ -105,11 +105,12 @@ pub trait PolicyIntake: Send + Sync + fmt::Debug {
     fn runtimes(&self) -> Vec<RuntimeCard>;
 
     /// Returns an installed runtime as an archive that workers fetch; `None` if there is no runtime with this digest.
-    /// Runs on a thread that may block.
+    /// One that is not packed yet may take `room_bytes` of the disk. Runs on a thread that may block.
     ///
     /// # Errors
-    /// It cannot be packed; [`io::ErrorKind::WouldBlock`]: another one is being packed.
-    fn packed_runtime(&self, sha256: Sha256Digest) -> io::Result<Option<(PackedRuntime, PathBuf)>>;
+    /// It cannot be packed; [`io::ErrorKind::WouldBlock`]: another one is being packed; [`io::ErrorKind::StorageFull`]:
+    /// there is no room for it.
+    fn packed_runtime(&self, sha256: Sha256Digest, room_bytes: u64) -> io::Result<Option<(PackedRuntime, PathBuf)>>;
 
     /// Checks the archive at `zip`. Runs on a thread that may block.
     ///
@@ -253,7 +254,7 @@ pub enum AuditFinding {
         /// True if the evidence also shows why the episode ended.
         shows_end: bool,
     },
-    /// It does not, for this reason.
+    /// The result does not follow, for this reason.
     Refuted(String),
 }
 

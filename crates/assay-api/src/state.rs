@@ -125,8 +125,8 @@ impl AppState {
         listed.iter().map(|runtime| runtime.sha256).collect()
     }
 
-    /// Queues the tasks again that a worker has, since it begins anew or is out. One that is not found here is when it
-    /// is not renewed in time.
+    /// Requeues the tasks that a worker has, because it has restarted or was taken out of service. A task that is
+    /// missed here is requeued when it is not renewed in time.
     pub(crate) fn give_back_tasks(&self, worker: &WorkerName) {
         match self.tasks.give_back_all(worker) {
             Ok(0) => {}

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use assay_model::AccountId;
-use assay_store::{Site, UploadCount};
+use assay_store::{Site, UploadCount, WorkerName};
 
 use crate::ApiSettings;
 use crate::http::{ApiError, ErrorCode, OverLimit};
@@ -20,6 +20,15 @@ const MIB: u64 = 1 << 20;
 /// The message to clients and orchestrators.
 pub(crate) const FULL: &str = "the disk is nearly full; uploads are rejected until space is freed";
 
+/// The account or the worker that an upload counts for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Uploader {
+    /// An account.
+    Account(AccountId),
+    /// A worker on another host. What it sends for an account's jobs must not keep that account from uploading.
+    Worker(WorkerName),
+}
+
 /// The space reserved for uploads in progress; shared by all its clones.
 #[derive(Debug, Clone, Default)]
 pub struct UploadSpace {
@@ -31,14 +40,14 @@ pub struct UploadSpace {
 struct Ledger {
     /// Bytes announced by all uploads and not written yet.
     pending_bytes: u64,
-    accounts: HashMap<AccountId, UploadCount>,
+    uploaders: HashMap<Uploader, UploadCount>,
 }
 
 /// Space reserved for one upload; released when dropped.
 #[derive(Debug)]
 pub(crate) struct Reservation {
     space: UploadSpace,
-    account: AccountId,
+    uploader: Uploader,
     announced_bytes: u64,
     /// Not written yet.
     pending_bytes: u64,
@@ -54,27 +63,34 @@ impl UploadSpace {
     /// Returns the uploads of this server by account, and the bytes that are announced and not written yet.
     pub(crate) fn in_progress(&self) -> (BTreeMap<AccountId, UploadCount>, u64) {
         let ledger = self.lock();
-        (ledger.accounts.iter().map(|(account, count)| (account.clone(), *count)).collect(), ledger.pending_bytes)
+        let of_accounts = ledger.uploaders.iter().filter_map(|(uploader, count)| match uploader {
+            Uploader::Account(account) => Some((account.clone(), *count)),
+            Uploader::Worker(_) => None,
+        });
+        (of_accounts.collect(), ledger.pending_bytes)
     }
 
-    /// Reserves space for an upload of `announced_bytes` of `account`, out of the `available_bytes` for all uploads.
+    /// Reserves space for an upload of `announced_bytes` of `uploader`, out of the `available_bytes` for all uploads.
     ///
     /// # Errors
-    /// 429 names the account's limit that is reached; 503: the disk has no space for it beside the others.
+    /// 429 names the uploader's limit that is reached; 503: the disk has no space for it beside the others.
     pub(crate) fn reserve(
         &self,
         settings: &ApiSettings,
         available_bytes: u64,
-        account: &AccountId,
+        uploader: Uploader,
         announced_bytes: u64,
     ) -> Result<Reservation, ApiError> {
         let (others, mut ledger) = (self.site.others(), self.lock());
         let pending = others.iter().map(|server| server.pending_bytes).fold(ledger.pending_bytes, u64::saturating_add);
         let left = available_bytes.saturating_sub(pending);
-        let here = ledger.accounts.get(account).copied().unwrap_or_default();
-        let own = others.iter().filter_map(|server| server.uploads.get(account)).fold(here, plus);
-        if own.bodies > 0 {
-            admit(own, settings, left, announced_bytes)?;
+        let here = ledger.uploaders.get(&uploader).copied().unwrap_or_default();
+        match &uploader {
+            Uploader::Account(account) => {
+                let own = others.iter().filter_map(|server| server.uploads.get(account)).fold(here, plus);
+                admit(own, settings, left, announced_bytes)?;
+            }
+            Uploader::Worker(_) => admit_evidence(here, left, announced_bytes)?,
         }
         if announced_bytes > left {
             let message = format!(
@@ -85,14 +101,9 @@ impl UploadSpace {
             return Err(ApiError::try_again(ErrorCode::Unavailable, &message, FULL_RETRY_S));
         }
         ledger.pending_bytes += announced_bytes;
-        let own = ledger.accounts.entry(account.clone()).or_default();
+        let own = ledger.uploaders.entry(uploader.clone()).or_default();
         (own.bodies, own.bytes) = (own.bodies + 1, own.bytes + announced_bytes);
-        Ok(Reservation {
-            space: self.clone(),
-            account: account.clone(),
-            announced_bytes,
-            pending_bytes: announced_bytes,
-        })
+        Ok(Reservation { space: self.clone(), uploader, announced_bytes, pending_bytes: announced_bytes })
     }
 
     fn lock(&self) -> MutexGuard<'_, Ledger> {
@@ -104,6 +115,9 @@ impl UploadSpace {
 /// reserved. With several uploads, one account never holds more than half of the space that uploads may use.
 fn admit(own: UploadCount, settings: &ApiSettings, left: u64, announced_bytes: u64) -> Result<(), ApiError> {
     let limits = &settings.account;
+    if own.bodies == 0 {
+        return Ok(());
+    }
     if own.bodies >= limits.uploads {
         let over = OverLimit::when("uploads", limits.uploads, own.bodies, UPLOAD_ENDS);
         let message = format!("your account has {} of {} uploads in progress", own.bodies, limits.uploads);
@@ -121,6 +135,15 @@ fn admit(own: UploadCount, settings: &ApiSettings, left: u64, announced_bytes: u
         announced_bytes.div_ceil(MIB)
     );
     Err(ApiError::over_limit(&over, message, BODIES_RETRY_S))
+}
+
+/// Checks the same for a worker with these uploads, whose lanes each send several files at once.
+fn admit_evidence(own: UploadCount, left: u64, announced_bytes: u64) -> Result<(), ApiError> {
+    if own.bodies == 0 || own.bytes.saturating_add(announced_bytes) <= own.bytes.saturating_add(left) / 2 {
+        return Ok(());
+    }
+    let message = "the worker's evidence in progress would take half of the space for uploads; send it again later";
+    Err(ApiError::try_again(ErrorCode::Unavailable, message, BODIES_RETRY_S))
 }
 
 fn plus(sum: UploadCount, more: &UploadCount) -> UploadCount {
@@ -152,10 +175,10 @@ impl Drop for Reservation {
     fn drop(&mut self) {
         self.settle();
         let mut ledger = self.space.lock();
-        if let Some(own) = ledger.accounts.get_mut(&self.account) {
+        if let Some(own) = ledger.uploaders.get_mut(&self.uploader) {
             (own.bodies, own.bytes) = (own.bodies - 1, own.bytes - self.announced_bytes);
             if own.bodies == 0 {
-                ledger.accounts.remove(&self.account);
+                ledger.uploaders.remove(&self.uploader);
             }
         }
     }

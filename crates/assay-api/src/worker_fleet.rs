@@ -9,10 +9,11 @@ use assay_model::{Fence, Fingerprint, Sha256Digest, WorkerRegistration, WorkerTa
 use assay_store::{Queue, Records, StoreError, TaskFiles, Work, WorkerName, WorkerRecord, WorkerState};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
-use tokio::sync::{Mutex as AsyncMutex, Notify};
+use tokio::sync::{Mutex as AsyncMutex, Notify, Semaphore};
 use tokio::time::Instant;
 
 use crate::evidence_allowances::EvidenceAllowances;
+use crate::remembered_scenarios::RememberedScenarios;
 
 /// Time since its last call after which a worker no longer counts.
 const ABSENT: SignedDuration = SignedDuration::from_secs(90);
@@ -20,6 +21,9 @@ const ABSENT: SignedDuration = SignedDuration::from_secs(90);
 const SHARED: Duration = Duration::from_secs(1);
 /// The same for a look for tasks, which clients wait for.
 const SHARED_BRIEFLY: Duration = Duration::from_millis(100);
+
+/// Maximum number of large bodies of a worker at the same time. A real one sends two requests with results at a time.
+const MAX_LARGE_BODIES: usize = 4;
 
 /// The right to audit a result.
 pub(crate) type AuditTurn = AsyncMutex<()>;
@@ -83,8 +87,10 @@ struct FleetState {
     servers: Notify,
     /// Number of workers that called lately.
     present: AtomicU32,
-    /// The last look into the records for queued shards, and whether there was one.
-    looked: AsyncMutex<Option<(Instant, bool)>>,
+    /// The last look into the records for queued shards, the number of shards queued by then, and whether one waited.
+    looked: AsyncMutex<Option<(Instant, u32, bool)>>,
+    /// Number of shards that this process queued, modulo 2^32.
+    queued: AtomicU32,
     /// The last look for renderings, and whether there were any.
     renders: AsyncMutex<Option<(Instant, bool)>>,
     /// The last look for tasks, and whether there were any.
@@ -99,7 +105,10 @@ struct FleetState {
     /// The runtimes that workers can fetch here.
     offered: Mutex<HashSet<Sha256Digest>>,
     evidence: EvidenceAllowances,
-    /// Held while a result is audited, one for each that somebody waits for.
+    scenarios: RememberedScenarios,
+    /// The turns of workers that send large bodies.
+    large_bodies: Mutex<HashMap<WorkerName, Weak<Semaphore>>>,
+    /// Held while a result is audited, one for each that is waited for.
     turns: Mutex<HashMap<(Fence, u32), Weak<AuditTurn>>>,
 }
 
@@ -145,6 +154,11 @@ impl WorkerFleet {
     /// Returns the space for the evidence that workers send.
     pub(crate) fn evidence(&self) -> &EvidenceAllowances {
         &self.0.evidence
+    }
+
+    /// Returns the scenarios that they fetched last.
+    pub(crate) fn scenarios(&self) -> &RememberedScenarios {
+        &self.0.scenarios
     }
 
     /// Returns the runtimes that a worker has, or can fetch.
@@ -212,8 +226,20 @@ impl WorkerFleet {
         }
     }
 
-    /// Returns what is held while a result is audited: a result that is sent again meanwhile waits, without taking the
-    /// place of another audit.
+    /// Returns the turns of a worker that sends large bodies, which take memory.
+    pub(crate) fn large_bodies(&self, worker: &WorkerName) -> Arc<Semaphore> {
+        let mut bodies = self.0.large_bodies.lock().unwrap_or_else(PoisonError::into_inner);
+        bodies.retain(|_, turns| turns.strong_count() > 0);
+        let known = bodies.get(worker).and_then(Weak::upgrade);
+        known.unwrap_or_else(|| {
+            let new = Arc::new(Semaphore::new(MAX_LARGE_BODIES));
+            bodies.insert(worker.clone(), Arc::downgrade(&new));
+            new
+        })
+    }
+
+    /// Returns the lock that is held while a result is audited: a result that is sent again meanwhile waits, without
+    /// taking the place of another audit.
     pub(crate) fn audit_turn(&self, claim: Fence, episode: u32) -> Arc<AuditTurn> {
         let mut turns = self.0.turns.lock().unwrap_or_else(PoisonError::into_inner);
         turns.retain(|_, turn| turn.strong_count() > 0);
@@ -227,6 +253,7 @@ impl WorkerFleet {
 
     /// Wakes one waiting worker of each kind: the kind of the new shard is not known here.
     fn wake(&self) {
+        self.0.queued.fetch_add(1, Ordering::SeqCst);
         self.0.policies.notify_one();
         self.0.servers.notify_one();
     }
@@ -237,14 +264,16 @@ impl WorkerFleet {
         self.0.servers.notify_waiters();
     }
 
-    /// Returns true if a shard is, or lately was, queued. Many workers may ask at the same time.
+    /// Returns true if a shard is, or lately was, queued; one that another process queued is seen after a second. Many
+    /// workers may ask at the same time.
     pub(crate) async fn sees_work(&self, records: &dyn Records) -> Result<bool, StoreError> {
         let mut looked = self.0.looked.lock().await;
+        let queued = self.0.queued.load(Ordering::SeqCst);
         match *looked {
-            Some((at, found)) if at.elapsed() < SHARED => Ok(found),
+            Some((at, before, found)) if at.elapsed() < SHARED && before == queued => Ok(found),
             _ => {
                 let found = !records.claimable(1).await?.is_empty();
-                *looked = Some((Instant::now(), found));
+                *looked = Some((Instant::now(), queued, found));
                 Ok(found)
             }
         }

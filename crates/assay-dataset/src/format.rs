@@ -14,7 +14,7 @@ pub enum DatasetFormat {
     Mcap,
 }
 
-/// A name that is none of a format.
+/// A name that is not that of a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("use lerobot, parquet or mcap")]
 pub struct InvalidFormat;

@@ -35,7 +35,7 @@ pub(crate) struct LerobotWriter {
     layout: FeatureLayout,
     /// Indices of the arrays that form the state.
     state: Vec<usize>,
-    /// Those that form the state of the environment.
+    /// Indices of those that form the state of the environment.
     environment: Vec<usize>,
     /// Indices of the images, with their encoders.
     images: Vec<(usize, ImageEncoder)>,

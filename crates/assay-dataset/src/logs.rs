@@ -1,5 +1,5 @@
 //! `episodes/NNN.mcap`: a log per episode, with a topic per array of the observation and one for the actions, at
-//! simulated times. Numbers are JSON, whose digits give back every bit; images are PNG, depth is float32.
+//! simulated times. Numbers are JSON, whose digits preserve every bit; images are PNG, depth is float32.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

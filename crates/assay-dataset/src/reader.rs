@@ -63,7 +63,7 @@ impl<R: Read> RecordingReader<R> {
     /// Reads the header of the recording of `episode`.
     ///
     /// # Errors
-    /// The file cannot be read, or is no recording.
+    /// The file cannot be read, or is not a recording.
     pub fn open(file: R, episode: u32) -> Result<Self, DatasetError> {
         let fail = |source| DatasetError::Recording { episode, source };
         let damaged = |error| damaged(error, episode, RecordingError::Truncated);
@@ -134,7 +134,7 @@ impl<R: Read> RecordingReader<R> {
     }
 }
 
-/// Tells damage of a recording from an error of the system while it was read.
+/// Distinguishes a damaged recording from a system error while it was read.
 fn damaged(error: std::io::Error, episode: u32, source: RecordingError) -> DatasetError {
     match error.raw_os_error() {
         Some(_) => DatasetError::Io(error),

@@ -4,7 +4,8 @@ use std::fs;
 
 use assay_dataset::{DatasetEpisode, DatasetFormat, DatasetJob, write_dataset};
 
-/// Converts a recording to every format: the bytes as they are, and compressed, as which most of them are no recording.
+/// Converts a recording to every format: the bytes as they are, which are rarely a Zstandard stream, and compressed,
+/// which always are.
 pub(crate) fn recording(data: &[u8]) {
     let folder = tempfile::tempdir().expect("a folder");
     let compressed = zstd::encode_all(data, 1).expect("compression");

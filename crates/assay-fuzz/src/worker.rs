@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use assay_api::{receive_rendering, receive_result};
 use assay_model::lane::RenderPart;
 use assay_model::{
-    BeatRequest, ClaimRequest, NoteRequest, RegisterRequest, RenderReturn, ResultsRequest, Sha256Digest, ShardReturn,
-    TaskAnswer,
+    ClaimRequest, HeartbeatRequest, NoteRequest, RegisterRequest, RenderReturn, ResultsRequest, Sha256Digest,
+    ShardReturn, TaskAnswer,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -20,7 +20,7 @@ const PIECES: [usize; 3] = [1, 7, 4096];
 static RUNTIME: LazyLock<Runtime> =
     LazyLock::new(|| Builder::new_current_thread().build().expect("a runtime for fuzzing"));
 
-/// Parses a message. What was accepted can be written, and is read again as the same.
+/// Parses a message. An accepted message can be written, and is read back as the same message.
 macro_rules! message {
     ($kind:ty, $body:expr) => {
         serde_json::from_slice::<$kind>($body).ok().inspect(|message| {
@@ -44,7 +44,7 @@ pub(crate) fn worker(data: &[u8]) {
         }
         b"register" => drop(message!(RegisterRequest, body)),
         b"claim" => drop(message!(ClaimRequest, body)),
-        b"beat" => drop(message!(BeatRequest, body)),
+        b"beat" => drop(message!(HeartbeatRequest, body)),
         b"note" => drop(message!(NoteRequest, body)),
         b"return" => drop(message!(ShardReturn, body)),
         b"render return" => drop(message!(RenderReturn, body)),

@@ -33,7 +33,7 @@ pub struct Child {
     exit: Option<Exit>,
     /// Links through which the program finds its files; dropped after its end.
     links: Option<tempfile::TempDir>,
-    gave_way: bool,
+    has_lower_priority: bool,
     began: Instant,
 }
 
@@ -50,7 +50,7 @@ impl Child {
             killed: false,
             exit: None,
             links: None,
-            gave_way: false,
+            has_lower_priority: false,
             began: Instant::now(),
         }
     }
@@ -77,9 +77,9 @@ impl Child {
 
     /// Lowers its priority below everything else on the machine. Returns true if the kernel and the privileges of this
     /// process allow that. Meant for processes that start before they are needed; to be called soon after the start.
-    pub fn give_way(&mut self) -> bool {
-        self.gave_way = priority::lower(self.program);
-        self.gave_way
+    pub fn lower_priority(&mut self) -> bool {
+        self.has_lower_priority = priority::lower(self.program);
+        self.has_lower_priority
     }
 
     /// Restores its normal priority.
@@ -87,7 +87,7 @@ impl Child {
     /// # Errors
     /// The kernel refuses; the priority stays low.
     pub fn compete(&mut self) -> std::io::Result<()> {
-        match std::mem::take(&mut self.gave_way) {
+        match std::mem::take(&mut self.has_lower_priority) {
             true => priority::restore(self.program),
             false => Ok(()),
         }

@@ -48,7 +48,7 @@ pub(crate) struct Filters {
 }
 
 impl std::fmt::Debug for Filters {
-    /// Omits the bytes, which nobody can read.
+    /// Omits the bytes, which are not human-readable.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Filters").finish_non_exhaustive()
     }

@@ -242,7 +242,7 @@ mod tests {
     fn a_late_copier_does_not_wait_for_the_owner_of_a_copy() {
         let original = tree("late");
         let owned = stage_in_memory(original.path()).unwrap();
-        // What a thread does that found no copy just before there was one.
+        // The behaviour of a thread that found no copy just before one was made.
         copy(original.path(), &Tree::read(original.path()).unwrap(), &owned.path).unwrap();
         std::fs::remove_dir_all(&owned.path).unwrap();
         std::fs::remove_file(lock_of(&owned.path)).unwrap();

@@ -32,8 +32,8 @@ impl MemoryWatch {
         std::thread::Builder::new().name("policy-memory".to_owned()).spawn(move || {
             while !wait_readable(&process, INTERVAL) {
                 if clocks::private_bytes(pid).is_some_and(|bytes| bytes > limit_bytes) {
-                    // Before the signal, so that who sees the end sees its reason. It fails if the process has ended,
-                    // and the memory may have been that of another one with its number.
+                    // Before the signal, so that an observer of the end sees its reason. It fails if the process has
+                    // ended, and the memory may have been that of another one with its number.
                     exceeded.store(true, Ordering::SeqCst);
                     let sent = pidfd_send_signal(&process, Signal::KILL);
                     exceeded.store(sent.is_ok(), Ordering::SeqCst);

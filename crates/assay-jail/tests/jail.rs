@@ -247,7 +247,7 @@ fn a_jail_gives_way_to_everything_else_until_it_is_needed() {
     let pid = child.pid().to_string();
     // Only if the kernel has such groups, and for users who may undo the change.
     let can = !own.is_empty() && rustix::process::geteuid().is_root();
-    assert_eq!(child.give_way(), can);
+    assert_eq!(child.lower_priority(), can);
     assert_eq!(group_of(&pid).contains("nice 19"), can, "{}", group_of(&pid));
     child.compete().unwrap();
     assert_eq!(group_of(&pid).contains("nice 0"), !own.is_empty(), "{}", group_of(&pid));

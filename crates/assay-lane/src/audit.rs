@@ -1,6 +1,6 @@
 //! Audit of an episode that ran on another host: recomputes its result and its files from its trace, steps the world of
 //! its seed under the first recorded action and, on request, under all of them. Runs in a separate jail, since the
-//! trace comes from a stranger.
+//! trace is untrusted.
 
 use std::fs;
 use std::sync::Arc;

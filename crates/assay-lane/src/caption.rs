@@ -6,7 +6,7 @@ use crate::lettering::{Canvas, LetterStyle, Lettering};
 
 /// Height of a line of text with its margin, as a share of the picture's height.
 const LINE: f32 = 1.0 / 20.0;
-/// Least height of a line in pixels: smaller letters cannot be read.
+/// Minimum height of a line in pixels: smaller letters cannot be read.
 const MIN_LINE: f32 = 18.0;
 /// Height of the letters, as a share of a line.
 const LETTERS: f32 = 0.78;

@@ -1,5 +1,5 @@
-//! The checking process: compiles a scenario, draws worlds and runs one, so that its author is told of mistakes before
-//! a policy runs on it.
+//! The checking process: compiles a scenario, draws worlds and runs one, so that mistakes are reported to its author
+//! before a policy runs on it.
 
 use std::fs;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
 //! The process of a Python environment: the same episodes as in [`step`](crate::step()), but each observation carries
-//! feedback, and the counterpart may think for as long as it likes.
+//! feedback, and the counterpart may take any time to answer.
 
 use std::io;
 use std::os::unix::net::UnixStream;

@@ -9,7 +9,7 @@ use crate::{EpisodeRenderError, Trace};
 const MAX_LOOKS: usize = 400;
 
 /// Replays the episode and returns the framing of pictures with `aspect` = width / height that show what matters from
-/// its start to its end. It costs the physics once more, which is little beside the frames.
+/// its start to its end. Costs one more run of the physics, which is little compared with drawing the frames.
 pub(crate) fn framed(
     world: &CompiledScenario,
     world_seed: u64,

@@ -24,8 +24,8 @@ pub(crate) fn clip_window(result: &EpisodeResult) -> Option<[f64; 2]> {
     Some([(worst_s - AROUND_S[0]).max(0.0), worst_s + AROUND_S[1]])
 }
 
-/// Draws the worst moment of the episode, or its end if no clause was violated, into the scratch, in the framing of the
-/// video. Leaves it out if it has more than `max_bytes`.
+/// Draws the worst moment of the episode, or its end if no clause was violated, into the scratch folder, in the framing
+/// of the video. Leaves it out if it has more than `max_bytes`.
 pub(crate) fn draw_still(
     places: &Places,
     job: &RenderJob,

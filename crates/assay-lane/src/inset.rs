@@ -6,14 +6,14 @@ use crate::png_image::{SizedPicture, decode_png};
 
 /// Height of an inset, as a share of the picture's height.
 const HEIGHT: f32 = 0.27;
-/// Greatest width of all insets, as a share of the picture's width.
+/// Maximum width of all insets, as a share of the picture's width.
 const MAX_WIDTH: f32 = 0.5;
 /// Distance between insets, and from the picture's edges, as a share of the picture's height.
 const GAP: f32 = 0.016;
 /// Width of the frame around an inset in pixels.
 const FRAME: u32 = 2;
 const FRAME_COLOUR: [u8; 3] = [240, 242, 245];
-/// Height of a camera's name, as a share of its inset's height, and its least height in pixels.
+/// Height of a camera's name, as a share of its inset's height, and its minimum height in pixels.
 const NAME: (f32, f32) = (0.11, 10.0);
 
 /// The policy's images, of which the last of each camera is shown.

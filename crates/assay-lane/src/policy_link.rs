@@ -52,7 +52,7 @@ impl From<PolicyTermination> for LinkError {
 pub(crate) trait WaitEvents {
     /// Called when the policy has not answered for a while; repeated at least every [`WAIT_REPEAT`].
     fn waiting(&mut self) -> io::Result<()>;
-    /// Called when the policy has answered.
+    /// Called when the wait is over: the policy has answered, or never will.
     fn answered(&mut self) -> io::Result<()>;
 }
 
@@ -226,22 +226,37 @@ impl PolicyLink {
         events: &mut dyn WaitEvents,
     ) -> Result<(), LinkError> {
         let bytes = frame::frame(kind, seq, self.nonce, payload);
-        let mut rest = bytes.as_slice();
         let mut wait = Wait::begin();
+        let is_open = self.write_all(&bytes, hard_ms, &mut wait, events);
+        wait.end(events)?;
+        // The policy may have sent the reason before it ended.
+        if is_open? { Ok(()) } else { Err(self.final_error(events)) }
+    }
+
+    /// Writes a frame; returns false if the policy closed its end.
+    fn write_all(
+        &mut self,
+        mut rest: &[u8],
+        hard_ms: f64,
+        wait: &mut Wait,
+        events: &mut dyn WaitEvents,
+    ) -> Result<bool, LinkError> {
+        let mut checked = wait.began;
         while !rest.is_empty() {
             match self.to.write(rest) {
                 Ok(n) => rest = &rest[n..],
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    if !is_ready(&self.to, PollFlags::OUT, TICK) {
-                        self.check_budget(&mut wait, hard_ms, events)?;
+                    // A policy that reads an occasional page is waited for all the same.
+                    if !is_ready(&self.to, PollFlags::OUT, TICK) || checked.elapsed() >= TICK {
+                        checked = Instant::now();
+                        self.check_budget(wait, hard_ms, events)?;
                     }
                 }
-                // The policy may have sent the reason before it ended.
-                Err(_) => return Err(self.final_error(events)),
+                Err(_) => return Ok(false),
             }
         }
-        wait.end(events)
+        Ok(true)
     }
 
     /// Waits for the frame `kind` with `length` bytes of payload, left in `buffer`. Returns the CPU time that the
@@ -256,26 +271,9 @@ impl PolicyLink {
     ) -> Result<Duration, LinkError> {
         let mut wait = Wait::begin();
         let began = wait.began;
-        let mut checked = began;
-        self.buffer.clear();
-        // One read returns the whole expected frame.
-        let mut wanted = HEADER_BYTES + length;
-        let header = loop {
-            if self.buffer.len() >= HEADER_BYTES {
-                let header = self.header()?;
-                wanted = HEADER_BYTES + header.length as usize;
-                if self.buffer.len() >= wanted {
-                    self.buffer.truncate(wanted);
-                    break header;
-                }
-            }
-            // A policy that sends an occasional byte has not answered yet.
-            if !self.read_more(wanted)? || checked.elapsed() >= TICK {
-                checked = Instant::now();
-                self.check_budget(&mut wait, hard_ms, events)?;
-            }
-        };
+        let header = self.read_frame(length, hard_ms, &mut wait, events);
         wait.end(events)?;
+        let header = header?;
         if header.kind == FrameKind::Error && header.nonce == self.nonce {
             return Err(self.policy_fault().into());
         }
@@ -289,6 +287,34 @@ impl PolicyLink {
             return Err(self.over_budget(hard_ms).into());
         }
         Ok(used)
+    }
+
+    /// Reads a frame into `buffer`; one with `length` bytes of payload takes a single read.
+    fn read_frame(
+        &mut self,
+        length: usize,
+        hard_ms: f64,
+        wait: &mut Wait,
+        events: &mut dyn WaitEvents,
+    ) -> Result<Header, LinkError> {
+        let mut checked = wait.began;
+        self.buffer.clear();
+        let mut wanted = HEADER_BYTES + length;
+        loop {
+            if self.buffer.len() >= HEADER_BYTES {
+                let header = self.header()?;
+                wanted = HEADER_BYTES + header.length as usize;
+                if self.buffer.len() >= wanted {
+                    self.buffer.truncate(wanted);
+                    return Ok(header);
+                }
+            }
+            // A policy that sends an occasional byte has not answered yet.
+            if !self.read_more(wanted)? || checked.elapsed() >= TICK {
+                checked = Instant::now();
+                self.check_budget(wait, hard_ms, events)?;
+            }
+        }
     }
 
     fn header(&self) -> Result<Header, PolicyTermination> {

@@ -103,7 +103,7 @@ fn follow<'a>(scenario: &'a Scenario, trace: &Trace, is_unstable: bool) -> Resul
             return Err(format!("row {row} of its trace is out of order"));
         }
         if succeeded || terminal {
-            return Err(format!("its trace goes on after the end of the episode, at row {row}"));
+            return Err(format!("its trace continues after the end of the episode, at row {row}"));
         }
         clauses.push(&sample);
         terminal = clauses.ends_episode();

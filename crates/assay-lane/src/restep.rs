@@ -10,7 +10,7 @@ use crate::facts::facts;
 use crate::inputs::InputRecorder;
 use crate::{Inputs, Trace};
 
-/// The finding of physics that ran again.
+/// The result of running the physics again.
 pub(crate) struct Restepped {
     pub(crate) comparison: Comparison,
     /// True if they became unstable where the trace ends.

@@ -5,7 +5,7 @@
 //! violation is recorded as it happens, before the next action is requested, so that no later event can undo it.
 //!
 //! A note that only a worker on another host vouches for names it. Unless a trace shows what it says, it decides
-//! nothing: it makes the episode unconfirmed, and nobody can withdraw it.
+//! nothing: it makes the episode unconfirmed, and cannot be withdrawn.
 
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +74,7 @@ impl AttemptNote {
         }
     }
 
-    /// Returns the note as workers on other hosts receive it, who treat all violations alike.
+    /// Returns the note as workers on other hosts receive it; they treat all violations alike.
     #[must_use]
     pub fn without_origin(&self) -> Self {
         match self {
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!((conclusion.verdict, conclusion.blame), (Verdict::Inconclusive, None));
         assert!(conclusion.reason.as_ref().is_some_and(|why| why.contains("worker gpu-07 reported a violation")));
         assert!(conclusion.review_reasons.contains(&ReviewReason::Unconfirmed));
-        // The same note of a trusted witness, and what a worker is told.
+        // The same note of a trusted witness, and the one that a worker receives.
         let believed: Vec<_> = notes.iter().map(AttemptNote::without_origin).collect();
         assert!(clean().with_notes(&believed, &[1.0], &[50.0]).has_critical_violation());
     }

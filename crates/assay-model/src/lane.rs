@@ -52,8 +52,8 @@ pub struct RunEpisode {
     /// Writes the trace's numbers uncompressed, for a consumer that compresses them better than Parquet.
     #[serde(default)]
     pub plain: bool,
-    /// Number of actions that a policy declares to execute before it computes again: its budget holds for the mean over
-    /// so many steps. `null` for 1.
+    /// Number of actions that are executed before the policy computes again, as it declares: its budget holds for the
+    /// mean over so many steps. `null` for 1.
     #[serde(default)]
     pub replan_steps: Option<u32>,
     /// Also records observations and actions, into at most this many bytes; `null` does not record them.

@@ -73,7 +73,7 @@ pub use episode::{
     MAX_VIOLATIONS_PER_CLAUSE, StageResult, Termination, Violation,
 };
 pub use error_chain::ErrorChain;
-pub use evidence_share::{DEFAULT_EVIDENCE_BYTES, episode_share};
+pub use evidence_share::{DEFAULT_EVIDENCE_BYTES, MAX_EPISODE_EVIDENCE_BYTES, episode_share};
 pub use hex::{bytes_from_hex, from_hex, to_hex};
 pub use id::{AccountId, IdError, JobId, ModelUploadId, RuntimeName, ScenarioId};
 pub use image_cost::ImageCost;
@@ -116,9 +116,9 @@ pub use task_protocol::{LeasedTask, TaskAnswer, TaskClaimAnswer, TaskClaimReques
 pub use text::sanitise;
 pub use verdict::{Blame, ClauseStatus, Level, ReviewReason, Verdict};
 pub use worker_protocol::{
-    BeatAnswer, BeatRequest, ClaimAnswer, ClaimRequest, GENERATION_HEADER, LeasedResult, LeasedShard, MAX_CLAIM_WAIT_S,
-    MAX_RESULTS, NoteRequest, PACKED_EVIDENCE, PackedRuntime, RegisterAnswer, RegisterRequest, ResultOutcome,
-    ResultsAnswer, ResultsRequest, RunningEpisode, ScenarioFile, ScenarioListing, ServerCall, ShardReturn,
-    WORKER_BEAT_S, WORKER_LEASE_S, WORKER_MARGIN_S, WORKER_PROTOCOL, WORKER_PROTOCOL_PATH, WantedShard,
-    WorkerRegistration,
+    ClaimAnswer, ClaimRequest, GENERATION_HEADER, HeartbeatAnswer, HeartbeatRequest, LeasedResult, LeasedShard,
+    MAX_CLAIM_WAIT_S, MAX_RESULTS, NoteRequest, PACKED_EVIDENCE, PackedRuntime, RegisterAnswer, RegisterRequest,
+    ResultOutcome, ResultsAnswer, ResultsRequest, RunningEpisode, ScenarioFile, ScenarioListing, ServerCall,
+    ShardReturn, WORKER_HEARTBEAT_S, WORKER_LEASE_S, WORKER_MARGIN_S, WORKER_PROTOCOL, WORKER_PROTOCOL_PATH,
+    WantedShard, WorkerRegistration,
 };

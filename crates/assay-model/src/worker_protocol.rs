@@ -22,7 +22,7 @@ pub const MAX_RESULTS: usize = 16;
 /// Duration of a lease without renewal, in seconds.
 pub const WORKER_LEASE_S: u32 = 30;
 /// Interval at which a worker renews its leases, in seconds.
-pub const WORKER_BEAT_S: u32 = 5;
+pub const WORKER_HEARTBEAT_S: u32 = 5;
 /// A worker gives up its leases if this long before their end it has not renewed them, in seconds. It measures from the
 /// sending of the last request that was answered, by its own clock, so clocks need not agree.
 pub const WORKER_MARGIN_S: u32 = 5;
@@ -132,7 +132,7 @@ pub struct LeasedShard {
 
 /// `POST /beat`: renews leases and tells progress.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct BeatRequest {
+pub struct HeartbeatRequest {
     /// The leases held.
     pub leases: Vec<String>,
     /// Progress of running episodes.
@@ -152,9 +152,9 @@ pub struct RunningEpisode {
     pub max_steps: u32,
 }
 
-/// The answer to [`BeatRequest`].
+/// The answer to [`HeartbeatRequest`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct BeatAnswer {
+pub struct HeartbeatAnswer {
     /// Leases that are lost: the worker must stop working on them.
     pub lost: Vec<String>,
     /// True if the worker is to finish what it runs, and to end.

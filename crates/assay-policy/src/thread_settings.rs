@@ -1,7 +1,7 @@
 //! A textual search of a policy's files for settings of more than one thread.
 //!
-//! Python is not run for it, so a number that is computed is not found, and one in a text is. The files are untrusted:
-//! every length is bounded.
+//! Python is not run for it, so a number that is computed is not found, and one inside a string is. The files are
+//! untrusted: every length is bounded.
 
 use std::fs::File;
 use std::io::Read;

@@ -5,9 +5,10 @@ use mujoco_rs::renderer::MjRenderer;
 use crate::opengl::opengl;
 use crate::present::framing::Framing;
 use crate::present::look::{self, Quality};
-use crate::present::people::{self, MAX_PARTS};
 use crate::present::samples::{Sample, sample};
+use crate::present::shapes::MAX_PARTS;
 use crate::present::smooth::{clean, remove_dots};
+use crate::present::{bowls, people};
 use crate::{RenderError, Simulation};
 
 /// A rendered frame: RGB, rows from the top, `3 * width * height` bytes.
@@ -37,7 +38,7 @@ impl Renderer {
         Self::framed(simulation, (width, height), quality, framing)
     }
 
-    /// Creates a renderer of pictures that are framed so.
+    /// Creates a renderer of pictures with this framing.
     ///
     /// # Errors
     /// [`RenderError::Gl`] if OpenGL is not available.
@@ -53,8 +54,7 @@ impl Renderer {
         }
         let model = simulation.data_mut().model();
         let (width, height) = (width as usize, height as usize);
-        let mut renderer = MjRenderer::new(model, width, height, MAX_PARTS).map_err(|e| opengl(&e))?;
-        people::complete(simulation, renderer.user_scene_mut());
+        let renderer = MjRenderer::new(model, width, height, MAX_PARTS).map_err(|e| opengl(&e))?;
         Ok(Self { renderer, framing, width, height, quality })
     }
 
@@ -70,6 +70,10 @@ impl Renderer {
         let shadowed = self.framing.shadowed(simulation);
         let mut sums = vec![0_u16; if drawings > 1 { 3 * self.width * self.height } else { 0 }];
         let mut picture = Vec::new();
+        let parts = self.renderer.user_scene_mut();
+        parts.clear_geom();
+        people::complete(simulation, parts);
+        bowls::complete(simulation, parts);
         for index in 0..drawings {
             let at = if drawings > 1 { sample(index) } else { Sample::default() };
             at.aim(&mut camera, &centred, simulation.model().vis().global.fovy, self.height);

@@ -7,6 +7,7 @@ use assay_scenario::{DEFAULT_IMAGE_SIDE, Mode, ObservedCamera, Robot, Scenario};
 use mujoco_rs::prelude::*;
 
 use crate::error::WorldError;
+use crate::present::bowls;
 use crate::present::look::{self, Quality};
 use crate::render_profile::RenderProfile;
 use crate::{Simulation, guard};
@@ -28,7 +29,7 @@ impl CompiledScenario {
     /// # Errors
     /// [`WorldError`] names the file or key at fault.
     pub fn build(scenario: Arc<Scenario>) -> Result<Self, WorldError> {
-        let mut world = Self::compile(scenario)?;
+        let mut world = Self::compile(scenario, false)?;
         let cameras = world.scenario.cameras();
         let largest = |side: fn(&ObservedCamera) -> u32| cameras.iter().map(side).max().unwrap_or(DEFAULT_IMAGE_SIDE);
         let size = (largest(|camera| camera.width), largest(|camera| camera.height));
@@ -46,13 +47,14 @@ impl CompiledScenario {
         height: u32,
         quality: Quality,
     ) -> Result<Self, WorldError> {
-        let mut world = Self::compile(scenario)?;
+        let mut world = Self::compile(scenario, true)?;
         let id = world.scenario.id.to_string();
         look::apply(&mut world.model, &id, width, height, quality);
         world.check()
     }
 
-    fn compile(scenario: Arc<Scenario>) -> Result<Self, WorldError> {
+    /// Compiles the model, with the meshes that only pictures have if it is `to_draw`.
+    fn compile(scenario: Arc<Scenario>, to_draw: bool) -> Result<Self, WorldError> {
         let mut spec = read(&scenario.folder, &scenario.world.scene)?;
         for robot in &scenario.robots {
             attach(&mut spec, robot)?;
@@ -61,7 +63,11 @@ impl CompiledScenario {
             }
         }
         let file = scenario.world.scene.clone();
-        let mut model = spec.compile().map_err(|e| WorldError::Mjcf { file, message: e.to_string() })?;
+        let fail = |e: MjEditError| WorldError::Mjcf { file, message: e.to_string() };
+        let mut model = spec.compile().map_err(fail.clone())?;
+        if to_draw && bowls::add_meshes(&mut spec, &model) {
+            model = spec.compile().map_err(fail)?;
+        }
         let options = model.opt_mut();
         let (scenario_s, scene_s) = (scenario.world.timestep_s, options.timestep);
         // Gains and contact parameters are tuned for a particular step, so a different value would be a mistake.

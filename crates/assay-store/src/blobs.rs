@@ -99,8 +99,8 @@ impl Blobs {
         Ok(fs::create_dir(incoming)?)
     }
 
-    /// Creates a local folder for files that are about to be stored, from which [`Self::put`] needs no copy. Deleted when
-    /// dropped.
+    /// Creates a local folder for files that are about to be stored, from which [`Self::put`] needs no copy. Deleted
+    /// when dropped.
     ///
     /// # Errors
     /// The folder cannot be created.
@@ -179,11 +179,11 @@ impl Blobs {
         packed_file::packed(path)
     }
 
-    /// Stores an artifact of at most `limit` bytes whose packed form, from an untrusted sender, is in the file at `path`.
-    /// As with [`Self::put`], that file must never change afterwards.
+    /// Stores an artifact of at most `limit` bytes whose packed form, from an untrusted sender, is in the file at
+    /// `path`. As with [`Self::put`], that file must never change afterwards.
     ///
     /// # Errors
-    /// [`PackedFormError`]: it is no packed form of a file with this SHA-256, or could not be stored.
+    /// [`PackedFormError`]: it is not a packed form of a file with this SHA-256, or could not be stored.
     pub async fn put_packed(
         &self,
         job: JobId,
@@ -286,8 +286,8 @@ impl Blobs {
         self.backend.retain(job, kept).await
     }
 
-    /// Returns the space that each job's artifacts take, in bytes, or `None` if only a list of all artifacts would tell:
-    /// in an object store. The records know the sizes of unpacked artifacts.
+    /// Returns the space that each job's artifacts take, in bytes, or `None` in an object store, where only a list of
+    /// all artifacts would tell. The records know the sizes of unpacked artifacts.
     ///
     /// # Errors
     /// [`BlobError`] if the folder cannot be read.

@@ -122,7 +122,9 @@ pub use shard_request::{Confinement, ExcludedShards, JobDemands, ShardKind, Shar
 pub use shards::{
     Claim, Lease, MAX_ATTEMPT_NOTES, MAX_LAPSES, MAX_RETRIES, RecordOutcome, ReturnOutcome, ShardRecords,
 };
-pub use site::{Bulletin, JobEpisodeProgress, Meeting, RequestCounter, SITE_LEASE, Site, SiteRecords, UploadCount};
+pub use site::{
+    Bulletin, JobEpisodeProgress, RequestCounter, SITE_LEASE, Site, SiteExchange, SiteRecords, UploadCount,
+};
 pub use sqlite::{OpenError, RecordCounts, RecordsCopy, SqliteRecords};
 pub use submissions::{ChooseOutcome, SubmissionRecords, SubmitOutcome};
 pub use task_files::{TaskFence, TaskFiles, TaskState};

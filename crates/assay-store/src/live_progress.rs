@@ -8,11 +8,11 @@ use assay_model::JobId;
 
 use crate::{Bulletin, JobEpisodeProgress};
 
-/// Time for which the end of an episode is told to other processes.
+/// Time for which the end of an episode is reported to other processes.
 const ENDS: Duration = Duration::from_secs(5);
-/// Maximum number of ends that are told.
+/// Maximum number of ends that are reported.
 const MAX_ENDS: usize = 1000;
-/// Maximum number of running episodes that are told.
+/// Maximum number of running episodes that are reported.
 const MAX_RUNNING: usize = 2000;
 
 /// Progress of a running episode.
@@ -65,7 +65,7 @@ impl LiveProgress {
         let reports = self.lock();
         let mut episodes = reports.own.get(&job).cloned().unwrap_or_default();
         for (episode, progress) in reports.others.get(&job).into_iter().flatten() {
-            // The worker may have gone over to another process, so the furthest report is the newest.
+            // The worker may have switched to another process, so the furthest report is the newest.
             let known = episodes.entry(*episode).or_insert(*progress);
             known.step = known.step.max(progress.step);
         }
@@ -73,7 +73,7 @@ impl LiveProgress {
     }
 
     /// Adds what was reported to this process to its bulletin.
-    pub fn tell(&self, bulletin: &mut Bulletin) {
+    pub fn report_to(&self, bulletin: &mut Bulletin) {
         let mut reports = self.lock();
         reports.ended.retain(|(at, ..)| at.elapsed() < ENDS);
         bulletin.ended = reports.ended.iter().map(|(_, job, episode)| (*job, *episode)).collect();
@@ -89,7 +89,7 @@ impl LiveProgress {
     }
 
     /// Takes over what was reported to other processes.
-    pub fn hear(&self, bulletins: &[Bulletin]) {
+    pub fn receive(&self, bulletins: &[Bulletin]) {
         let mut reports = self.lock();
         reports.others.clear();
         for JobEpisodeProgress { job_id, episode, step, max_steps } in bulletins.iter().flat_map(|told| &told.running) {
@@ -151,8 +151,8 @@ mod tests {
         let (here, there, job) = (LiveProgress::default(), LiveProgress::default(), job());
         let tell = |from: &LiveProgress, to: &LiveProgress| {
             let mut bulletin = Bulletin::default();
-            from.tell(&mut bulletin);
-            to.hear(&[bulletin]);
+            from.report_to(&mut bulletin);
+            to.receive(&[bulletin]);
         };
         here.report(job, step(0, 3));
         there.report(job, step(1, 4));
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(here.running(job), [step(1, 4)]);
         tell(&here, &there);
         assert_eq!(there.running(job), [step(1, 4)]);
-        here.hear(&[]);
+        here.receive(&[]);
         assert_eq!(here.running(job), [], "a process that has gone tells nothing");
     }
 }

@@ -77,7 +77,7 @@ pub struct NewModel {
     pub expires_at: Timestamp,
 }
 
-/// The maximum models of an account, unfinished uploads included.
+/// Maximum number and size of the models of an account, unfinished uploads included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModelQuota {
     /// Number of models.

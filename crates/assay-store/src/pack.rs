@@ -60,9 +60,21 @@ pub fn pack(file: &[u8]) -> Option<Vec<u8>> {
     packed.extend_from_slice(&u32::try_from(runs.len()).ok()?.to_le_bytes());
     packed.extend_from_slice(&zstd::bulk::compress(&body, LEVEL).ok()?);
     let smaller = packed.len() < file.len() - file.len() / 10;
-    // Verifies the result, because an error in the prediction must never destroy evidence.
-    let same = || unpack(&packed).is_ok_and(|back| back == file);
-    (smaller && same()).then_some(packed)
+    (smaller && unpacks_to(&packed, &body, file)).then_some(packed)
+}
+
+/// Returns true if the packed file, made from `body`, unpacks to `file`: an error in the prediction must never destroy
+/// evidence.
+fn unpacks_to(packed: &[u8], body: &[u8], file: &[u8]) -> bool {
+    let Ok((length, count)) = head_of(packed) else { return false };
+    let same = || {
+        let parts = parts(body, count, file.len())?;
+        let outside = parts.outside.iter().all(|(offset, bytes)| file[*offset..].starts_with(bytes));
+        Ok::<_, PackError>(outside && predict::restores(file, &parts.runs, parts.misses))
+    };
+    length == file.len() as u64
+        && decompressed(packed, file.len(), count).is_ok_and(|unpacked| unpacked == body)
+        && same().is_ok_and(|same| same)
 }
 
 /// Returns the unpacked length; `head` holds the first [`HEAD_BYTES`] bytes.
@@ -87,32 +99,54 @@ fn head_of(packed: &[u8]) -> Result<(u64, usize), PackError> {
 pub fn unpack(packed: &[u8]) -> Result<Vec<u8>, PackError> {
     let (length, count) = head_of(packed)?;
     let length = usize::try_from(length).map_err(|_| PackError("its length"))?;
+    let body = decompressed(packed, length, count)?;
+    let parts = parts(&body, count, length)?;
+    let mut file = vec![0; length];
+    for (offset, bytes) in &parts.outside {
+        file[*offset..offset + bytes.len()].copy_from_slice(bytes);
+    }
+    predict::restore(&mut file, &parts.runs, parts.misses);
+    Ok(file)
+}
+
+/// Returns what the Zstandard frame contains: the table of `count` runs, and as many bytes as the file has.
+fn decompressed(packed: &[u8], length: usize, count: usize) -> Result<Vec<u8>, PackError> {
     let size = length + count * predict::ENTRY_BYTES;
     let body = zstd::bulk::decompress(&packed[HEAD_BYTES..], size).map_err(|_| PackError("its frame"))?;
-    if body.len() != size {
+    if body.len() == size { Ok(body) } else { Err(PackError("its frame's length")) }
+}
+
+/// The contents of a Zstandard frame.
+struct FrameParts<'a> {
+    runs: Vec<PredictedRun>,
+    /// The bytes of the file outside the runs, with their positions.
+    outside: Vec<(usize, &'a [u8])>,
+    misses: &'a [u8],
+}
+
+/// Returns the parts of a frame with `count` runs, of a file of `length` bytes.
+fn parts(body: &[u8], count: usize, length: usize) -> Result<FrameParts<'_>, PackError> {
+    let table = count * predict::ENTRY_BYTES;
+    if body.len() != table + length {
         return Err(PackError("its frame's length"));
     }
-    let (table, mut rest) = body.split_at(count * predict::ENTRY_BYTES);
+    let (table, mut rest) = body.split_at(table);
     let runs: Vec<PredictedRun> = table.chunks_exact(predict::ENTRY_BYTES).map(PredictedRun::read).collect();
     predict::check(&runs, length).map_err(PackError)?;
-    let mut file = vec![0; length];
-    let mut end = 0;
-    for run in &runs {
-        let (outside, more) = rest.split_at(run.offset - end);
-        file[end..run.offset].copy_from_slice(outside);
-        (end, rest) = (run.end(), more);
+    let (mut outside, mut end) = (Vec::with_capacity(count + 1), 0);
+    for (start, run_end) in runs.iter().map(|run| (run.offset, run.end())).chain([(length, length)]) {
+        let (bytes, more) = rest.split_at(start - end);
+        outside.push((end, bytes));
+        (end, rest) = (run_end, more);
     }
-    let (outside, misses) = rest.split_at(length - end);
-    file[end..].copy_from_slice(outside);
-    predict::restore(&mut file, &runs, misses);
-    Ok(file)
+    Ok(FrameParts { runs, outside, misses: rest })
 }
 
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, clippy::cast_precision_loss, reason = "tests")]
 
-    use super::{HEAD_BYTES, length, pack, unpack};
+    use super::{HEAD_BYTES, decompressed, head_of, length, pack, unpack, unpacks_to};
 
     /// Returns a NPY file of doubles in rows of `width`.
     fn npy(values: &[f64], width: usize) -> Vec<u8> {
@@ -152,6 +186,23 @@ mod tests {
         values.push(f64::from_bits(0x7ff4_dead_beef_0001));
         let file = npy(&values, 1);
         assert_eq!(unpack(&pack(&file).unwrap()).unwrap(), file);
+    }
+
+    #[test]
+    fn a_packed_file_counts_only_if_every_byte_comes_back() {
+        let file = npy(&curve(500, 2), 2);
+        let packed = pack(&file).unwrap();
+        let body = decompressed(&packed, file.len(), head_of(&packed).unwrap().1).unwrap();
+        assert!(unpacks_to(&packed, &body, &file));
+        // In the header of the array, in its numbers, and at the end.
+        for at in [0, 60, 128, 1000, 4003, file.len() - 1] {
+            let mut other = file.clone();
+            other[at] ^= 1;
+            assert!(!unpacks_to(&packed, &body, &other), "byte {at}");
+        }
+        assert!(!unpacks_to(&packed, &body, &file[1..]));
+        assert!(!unpacks_to(&packed, &body[1..], &file));
+        assert!(!unpacks_to(&packed[..packed.len() - 1], &body, &file));
     }
 
     #[test]

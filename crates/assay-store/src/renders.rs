@@ -45,14 +45,14 @@ pub struct RenderRequest<'a> {
     /// The renderings that it may be given.
     pub choice: RenderChoice,
     /// It is given nothing while it holds this many renderings.
-    pub most_held: u32,
+    pub max_held: u32,
 }
 
 impl<'a> RenderRequest<'a> {
     /// Creates a request of `worker` for any part, however many it holds.
     #[must_use]
     pub fn new(worker: &'a str) -> Self {
-        Self { worker, choice: RenderChoice::Any, most_held: u32::MAX }
+        Self { worker, choice: RenderChoice::Any, max_held: u32::MAX }
     }
 
     /// Replaces the renderings that it may be given.
@@ -64,7 +64,7 @@ impl<'a> RenderRequest<'a> {
     /// Gives it nothing while it holds `most` renderings.
     #[must_use]
     pub fn holding_at_most(self, most: u32) -> Self {
-        Self { most_held: most, ..self }
+        Self { max_held: most, ..self }
     }
 }
 

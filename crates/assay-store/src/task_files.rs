@@ -1,4 +1,4 @@
-//! Tasks that a client of some server waits for and that a worker on another host does: a folder each, in the data
+//! Tasks that a client of some server waits for and that a worker on another host does. Each is a folder in the data
 //! folder, which all servers of a site share.
 //!
 //! A task lives as long as the request that made it. Its state is the name of one file in its folder, which is changed
@@ -183,7 +183,8 @@ impl TaskFiles {
         Ok(present(renamed)?.is_some())
     }
 
-    /// Queues all tasks again that a worker has: it begins anew, or is out. Returns their number.
+    /// Requeues all tasks that a worker has, because it has restarted or was taken out of service. Returns their
+    /// number.
     ///
     /// # Errors
     /// The folder cannot be read, or a file cannot be renamed.
@@ -200,7 +201,8 @@ impl TaskFiles {
         Ok(given_back)
     }
 
-    /// Queues an answered task again for other workers than the one that answered it, and those before. Returns them.
+    /// Queues an answered task again for workers other than the one that answered it and those that failed before.
+    /// Returns these.
     ///
     /// # Errors
     /// A file cannot be read, renamed or written.

@@ -47,9 +47,9 @@ pub trait WorkerConductRecords {
         now: Timestamp,
     ) -> Result<(), StoreError>;
 
-    /// Leaves a shard to other workers until then, also to those who left it to this one before: otherwise a shard of
-    /// several failures would wait for nobody. Returns false, and changes nothing, if the worker left it before, or the
-    /// job has ended.
+    /// Leaves a shard to other workers until then, also to those that left it to this one before: otherwise no worker
+    /// would run a shard that failed on several. Returns false, and changes nothing, if the worker left it before, or
+    /// the job has ended.
     async fn leave_shard_to_others(
         &self,
         worker: &WorkerName,
@@ -58,7 +58,7 @@ pub trait WorkerConductRecords {
         until: Timestamp,
     ) -> Result<bool, StoreError>;
 
-    /// Leaves a shard to no others any more.
+    /// Stops leaving a shard to other workers.
     async fn confirm_left_shard(&self, job: JobId, shard: u32) -> Result<(), StoreError>;
 
     /// Counts a failed audit of an episode's result under a claim. Returns the number of them.

@@ -182,8 +182,8 @@ pub trait WorkerRecords {
     /// Lists all workers by name.
     async fn workers(&self) -> Result<Vec<WorkerRecord>, StoreError>;
 
-    /// Registers a worker that starts, and queues the shards again that its earlier process held. Returns the number
-    /// of the registration, and those shards; `None` if there is no such worker or its token is refused.
+    /// Registers a worker that starts, and requeues the shards that its earlier process held. Returns the number of the
+    /// registration, and those shards; `None` if there is no such worker or its token is refused.
     async fn register_worker(
         &self,
         name: &WorkerName,
@@ -214,8 +214,8 @@ pub trait WorkerRecords {
         now: Timestamp,
     ) -> Result<Option<WorkerRemoval>, StoreError>;
 
-    /// Runs the episodes again of running jobs that are pinned to none of these machines: they were upgraded or are
-    /// gone. Also unpins jobs that nobody runs and that have no episode yet. Returns the shards queued for it.
+    /// Runs again the episodes of running jobs that are pinned to none of these machines: they were upgraded or are
+    /// gone. Also unpins jobs that no worker runs and that have no episode yet. Returns the shards queued for it.
     async fn unpin_jobs(&self, machines: &[Sha256Digest], now: Timestamp) -> Result<Vec<Work>, StoreError>;
 
     /// Returns the episodes that a worker ran, newest job first, at most `limit`.

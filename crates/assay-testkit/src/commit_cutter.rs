@@ -48,7 +48,7 @@ impl CommitCutter {
         self.address.port()
     }
 
-    /// Lets the next COMMIT through and its answer not: the connection is closed once the server has answered.
+    /// Lets the next COMMIT through, but not its answer: the connection is closed once the server has answered.
     pub fn cut_next_commit(&self) {
         self.state.armed.store(true, Ordering::SeqCst);
     }

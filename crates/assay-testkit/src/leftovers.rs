@@ -69,7 +69,7 @@ impl Jailed {
 
     /// Gives it the lowest priority permanently: its threads, and its session if the kernel shares time between
     /// sessions.
-    pub fn give_way(&self) {
+    pub fn lower_priority(&self) {
         let _ = fs::write(format!("/proc/{}/autogroup", self.pid), LEAST.to_string());
         for task in fs::read_dir(format!("/proc/{}/task", self.pid)).unwrap() {
             let id = task.unwrap().file_name().to_str().and_then(|name| Pid::from_raw(name.parse().ok()?));

@@ -169,7 +169,7 @@ impl Postgres {
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
         // Its children notice that it is gone, and end.
         wait_for("the end of the server's processes", START, || self.processes().is_empty().then_some(()));
-        // The server would refuse to start as long as nobody has asked for the exit code of its dead process.
+        // The server would refuse to start as long as the exit code of its dead process has not been collected.
         fs::remove_file(lock).unwrap();
     }
 

@@ -1,5 +1,5 @@
-//! Audit of the episodes that workers on other hosts report: their results are recomputed from their traces, and of
-//! some the physics runs again here under the recorded actions.
+//! Audit of the episodes that workers on other hosts report: their results are recomputed from their traces, and for
+//! some of them, the physics is run again here under the recorded actions.
 
 use std::fs;
 use std::io;
@@ -47,7 +47,7 @@ pub enum AuditOutcome {
         /// True if trace or physics also show why the episode ended.
         shows_end: bool,
     },
-    /// It does not, for this reason.
+    /// The result does not follow, for this reason.
     Refuted(String),
 }
 
@@ -188,7 +188,7 @@ fn with_trace(
     })
 }
 
-/// Returns the first of the recomputed `files` that the result lists with another content.
+/// Returns the first of the recomputed `files` that the result lists with different content.
 fn differing_file(claimed: &EpisodeResult, files: &[(String, Sha256Digest)]) -> Option<String> {
     let inside = evidence::folder_of(claimed.episode);
     let differs = |(name, sha256): &&(String, Sha256Digest)| {

@@ -45,7 +45,7 @@ pub struct Engine {
     library: Library,
     versions: Option<ScenarioVersions>,
     runtimes: RuntimeLibrary,
-    /// That of policies in the runtime `base`.
+    /// Fingerprint for policies in the runtime `base`.
     fingerprint: Fingerprint,
     cache_root: PathBuf,
     lanes: usize,
@@ -88,7 +88,8 @@ impl Engine {
         let jail = jail.with_links_in(scratch.path());
         let work = scratch.folder("policies").map_err(EngineError::Scratch)?;
         let pools = if isolation <= options.accepted {
-            let config = PoolConfig { isolation, ..PoolConfig::new(members, runtime, work.path()) };
+            let policies = options.policies;
+            let config = PoolConfig { isolation, policies, ..PoolConfig::new(members, runtime, work.path()) };
             let pools = Pools::start(runtimes.clone(), config)?;
             if let Some(why) = pools.on_disk() {
                 tracing::warn!(
@@ -164,7 +165,7 @@ impl Engine {
     /// Returns the version of a scenario that a job was accepted for.
     ///
     /// # Errors
-    /// [`ScenarioGone`]: this version cannot be run, or no longer.
+    /// [`ScenarioGone`]: this version cannot be run, or can no longer be run.
     pub fn scenario(&self, id: &ScenarioId, digest: Sha256Digest) -> Result<Arc<Scenario>, ScenarioGone> {
         let installed = self.library.get(id).ok();
         if let Some(scenario) = installed.filter(|scenario| scenario.digest == digest) {

@@ -43,7 +43,7 @@ pub(crate) enum Command {
     Check(Box<CheckArgs>),
     /// Evaluate a policy on a scenario and print the verdict
     Verify(Box<VerifyArgs>),
-    /// Evaluate a policy that stays on this machine by a service elsewhere
+    /// Let a service elsewhere evaluate a policy that stays on this machine
     Connect(Box<ConnectArgs>),
     /// Run an episode of a report again and compare it with its recording bit for bit
     Replay(ReplayArgs),

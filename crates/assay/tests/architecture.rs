@@ -157,7 +157,10 @@ fn production_sources() -> Vec<(String, String)> {
     files.sort();
     let read = |path: PathBuf| {
         let text = fs::read_to_string(&path).unwrap();
-        let end = text.find("#[cfg(test)]\nmod ").unwrap_or(text.len());
+        // A module in a file of its own is declared at the top.
+        let is_inline = |at: &usize| text[*at..].lines().nth(1).is_some_and(|line| line.ends_with('{'));
+        let mut modules = text.match_indices("#[cfg(test)]\nmod ").map(|(at, _)| at);
+        let end = modules.find(is_inline).unwrap_or(text.len());
         (path.strip_prefix(&crates).unwrap().to_str().unwrap().to_owned(), text[..end].to_owned())
     };
     files.into_iter().map(read).collect()

@@ -138,7 +138,7 @@ class Lane:
             if done >= HEADER.size:
                 magic, kind, _, _, _, length, _ = HEADER.unpack_from(frame)
                 if magic != MAGIC or kind not in (OBSERVATION, LAST) or length != len(frame) - HEADER.size:
-                    raise LaneEnded("the lane sent another frame than an observation: use programs and package of one version")
+                    raise LaneEnded("the lane sent no observation: use programs and package of one version")
         return int(kind)
 
     def end(self) -> dict[str, Any]:

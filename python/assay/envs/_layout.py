@@ -1,4 +1,4 @@
-"""Where a frame of the lane contains what: the numbers of the feedback, the observation, and the picture."""
+"""Layout of the frames of a lane: the numbers of the feedback, the observation, and the picture."""
 
 import math
 from collections.abc import Sequence

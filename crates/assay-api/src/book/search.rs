@@ -28,6 +28,7 @@ pub(crate) struct BookHit {
     pub(crate) section: &'static str,
     /// Its text around the first word, in pieces; true for a word that was searched.
     pub(crate) excerpt: Vec<(bool, String)>,
+    text: &'static str,
     points: usize,
 }
 
@@ -41,6 +42,8 @@ pub(crate) fn search(text: &str) -> Vec<BookHit> {
     let mut hits: Vec<_> = sections.filter_map(|(page, section)| hit(page, section, &words)).collect();
     hits.sort_by_key(|hit| std::cmp::Reverse(hit.points));
     hits.truncate(MAX_HITS);
+    // Only of those that are shown: a letter occurs in every section.
+    hits.iter_mut().for_each(|hit| hit.excerpt = excerpt(hit.text, &words));
     hits
 }
 
@@ -66,7 +69,7 @@ fn hit(page: &'static BookPage, section: &'static BookSection, words: &[String])
         points = points.min(MAX_OCCURRENCES);
     }
     let address = if section.id.is_empty() { page.name.to_owned() } else { format!("{}#{}", page.name, section.id) };
-    Some(BookHit { page, address, section: &section.title, excerpt: excerpt(&section.text, words), points })
+    Some(BookHit { page, address, section: &section.title, excerpt: Vec::new(), text: &section.text, points })
 }
 
 /// Returns a part of the text with the first word, cut at spaces.

@@ -83,7 +83,7 @@ mod tests {
 
     use super::{IMAGES, SOURCES, all};
 
-    /// Pages that are too large: a megabyte of pictures of the pages, which whoever reads them has before them.
+    /// Pages that are too large: a megabyte of pictures of the pages, which a reader can open instead.
     const LEFT_OUT: &[&str] = &["screenshots"];
 
     #[test]

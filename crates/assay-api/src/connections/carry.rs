@@ -29,7 +29,7 @@ pub(crate) async fn carry(upgrade: OnUpgrade, reservation: Box<dyn PolicyReserva
     tokio::select! {
         // The worker closed its end: everything that it wrote is sent.
         _ = forward(&mut from_worker, &mut to_socket) => {}
-        // Dropping the pipe tells the worker.
+        // Dropping the pipe notifies the worker.
         _ = forward(&mut from_socket, &mut to_worker) => {}
         () = watch.ended() => {}
     }

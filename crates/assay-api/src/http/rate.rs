@@ -4,8 +4,8 @@
 //! window. All windows begin with the minute, so the counts of a past one are dropped together, and the memory is
 //! bounded by the number of keys used within a minute.
 //!
-//! The servers of a site count changing requests together in the records. Of reads, they so count the first of a key in
-//! a window, and exchange the counts of the others every second.
+//! The servers of a site count changing requests together in the records. Of reads, they count only the first of a key
+//! in a window this way, and exchange the counts of the others every second.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -44,7 +44,7 @@ struct RequestCount {
     /// Those of all servers that are known here.
     known: u32,
     /// Those of this server that the others do not know.
-    untold: u32,
+    unreported: u32,
 }
 
 /// The decision about a request, and the rate limit headers of its response.
@@ -99,7 +99,7 @@ impl RateWindows {
         let limit = limit_of(class, limits);
         let counted = if self.site.is_shared() && (class.is_exact() || self.is_first(key, class, now)) {
             let counted = self.site.count_request(&counter(key, class, window_number(now)), limit).await?;
-            let known = RequestCount { known: counted.unwrap_or(limit), untold: 0 };
+            let known = RequestCount { known: counted.unwrap_or(limit), unreported: 0 };
             self.window(now).admitted.entry((key.clone(), class)).or_insert(known);
             counted
         } else {
@@ -110,23 +110,23 @@ impl RateWindows {
         Ok(Admission { class, admitted: counted.is_some(), limit, remaining, reset, wait: reset - now.as_second() })
     }
 
-    /// Tells the other servers what was counted here, and learns their counts.
+    /// Reports the counts of this server to the others, and reads theirs.
     ///
     /// # Errors
-    /// The counts of the site cannot be written; they are told the next time.
+    /// The counts of the site cannot be written; they are reported the next time.
     pub(crate) async fn exchange(&self) -> Result<(), StoreError> {
-        let (number, untold) = {
+        let (number, unreported) = {
             let window = self.lock();
-            let untold = window.admitted.iter().filter(|(_, count)| count.untold > 0);
-            (window.number, untold.map(|(of, count)| (of.clone(), count.untold)).collect::<Vec<_>>())
+            let unreported = window.admitted.iter().filter(|(_, count)| count.unreported > 0);
+            (window.number, unreported.map(|(of, count)| (of.clone(), count.unreported)).collect::<Vec<_>>())
         };
-        let told = untold.iter().map(|((key, class), requests)| (counter(key, *class, number), *requests));
-        let totals = self.site.add_requests(&told.collect::<Vec<_>>()).await?;
+        let reported = unreported.iter().map(|((key, class), requests)| (counter(key, *class, number), *requests));
+        let totals = self.site.add_requests(&reported.collect::<Vec<_>>()).await?;
         let mut window = self.lock();
         if window.number == number {
-            for ((of, told), total) in untold.into_iter().zip(totals) {
+            for ((of, reported), total) in unreported.into_iter().zip(totals) {
                 let count = window.admitted.entry(of).or_default();
-                *count = RequestCount { known: total, untold: count.untold.saturating_sub(told) };
+                *count = RequestCount { known: total, unreported: count.unreported.saturating_sub(reported) };
             }
         }
         Ok(())
@@ -136,11 +136,11 @@ impl RateWindows {
     fn count(&self, key: &KeyId, class: RateClass, limit: u32, now: Timestamp) -> Option<u32> {
         let mut window = self.window(now);
         let count = window.admitted.entry((key.clone(), class)).or_default();
-        let before = count.known.saturating_add(count.untold);
+        let before = count.known.saturating_add(count.unreported);
         if before >= limit {
             return None;
         }
-        count.untold += 1;
+        count.unreported += 1;
         Some(before + 1)
     }
 

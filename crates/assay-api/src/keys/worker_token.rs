@@ -14,7 +14,7 @@ pub fn worker_token(entropy: &dyn Entropy) -> String {
     format!("{PREFIX}{}", to_hex(&random))
 }
 
-/// Returns the hash by which the records find the worker with this token; `None` if it is no token.
+/// Returns the hash by which the records find the worker with this token; `None` if it is not a token.
 pub(crate) fn worker_token_hash(token: &str) -> Option<Sha256Digest> {
     let digits = token.strip_prefix(PREFIX)?;
     from_hex::<TOKEN_BYTES>(digits).map(|_| Sha256Digest::of(token))

@@ -12,7 +12,7 @@ use super::{orphans, retain};
 use crate::state::App;
 use crate::{AppState, models};
 
-/// Interval at which a server that does not lead looks whether it does.
+/// Interval at which a server that does not lead checks whether it does now.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Runs maintenance at once and then every [`crate::Retention::every_s`], until `stopped` is ready.

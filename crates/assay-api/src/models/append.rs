@@ -16,7 +16,7 @@ use crate::disk::{available_bytes, disk_error};
 use crate::http::{ApiError, Caller, ErrorCode};
 use crate::state::App;
 use crate::upload::BodyTimer;
-use crate::upload_space::Reservation;
+use crate::upload_space::{Reservation, Uploader};
 
 /// Number of bytes that are buffered before they are written.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -47,7 +47,8 @@ pub(crate) async fn append(
     }
     let length = checked_length(app, &record, &body)?;
     let available = available_bytes(app)?;
-    let space = app.upload_space.reserve(&app.settings, available, &caller.key.account, length)?;
+    let uploader = Uploader::Account(caller.key.account.clone());
+    let space = app.upload_space.reserve(&app.settings, available, uploader, length)?;
     let (app, caller) = (app.clone(), caller.clone());
     let receiver = ChunkReceiver { app, caller, record, transfer, space, length, recorded: offset };
     // A task of its own records what was received when the client disconnects, which cancels the handler.

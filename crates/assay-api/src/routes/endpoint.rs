@@ -111,7 +111,8 @@ impl Endpoint {
     }
 
     /// Turns the endpoint into a page: HTML, counted as such, outside the OpenAPI document. It identifies the browser
-    /// itself, because a stranger is shown the way in instead of an error.
+    /// itself, because a visitor who is not signed in is redirected to the form for signing in instead of getting an
+    /// error.
     pub(super) const fn into_page(self) -> Self {
         Self { documented: false, json: false, rate: RateClass::Pages, ..self }
     }

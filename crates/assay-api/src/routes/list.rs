@@ -175,7 +175,7 @@ pages {
     get("/ui/accounts", ui::accounts::handle);
     get("/ui/storage", ui::storage::handle);
     get("/ui/keys", ui::keys::handle);
-    post("/ui/keys", ui::keys::make);
+    post("/ui/keys", ui::keys::create);
     get("/ui/keys/{id}", ui::keys::ask);
     post("/ui/keys/{id}/revoke", ui::keys::revoke);
     post("/ui/keys/{id}/replace", ui::keys::replace);
@@ -185,7 +185,7 @@ pages {
     post("/ui/workers/{name}/drain", ui::workers::drain);
     post("/ui/workers/{name}/revoke", ui::workers::revoke);
     get("/ui/webhooks", ui::webhooks::handle);
-    post("/ui/webhooks/secret", ui::webhooks::make);
+    post("/ui/webhooks/secret", ui::webhooks::create);
     get("/ui/submit", ui::submit::form);
     post("/ui/submit", ui::submit::submit);
     get("/ui/verifications/{id}", ui::verification::handle);

@@ -47,7 +47,7 @@ pub(crate) async fn form(State(app): State<App>, MaybeViewer(viewer): MaybeViewe
     shown.unwrap_or_else(|error| failure(&app, Some(&viewer), &error))
 }
 
-/// Receives the form, submits the policy and leads to the submission's page.
+/// Receives the form, submits the policy and redirects to the submission's page.
 pub(crate) async fn submit(State(app): State<App>, Path(id): Path<String>, request: Request) -> Response {
     let viewer = match posted::sender(&app, request.headers(), RateClass::Submit).await {
         Ok(viewer) => viewer,

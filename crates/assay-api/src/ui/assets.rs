@@ -1,4 +1,4 @@
-//! The stylesheet and the script. Their names change with their content, so that browsers may keep them for good.
+//! The stylesheet and the script. Their names change with their content, so that browsers may cache them indefinitely.
 
 use std::sync::LazyLock;
 

@@ -10,7 +10,7 @@ use crate::http::ApiError;
 use crate::routes::{RateClass, cancel_verification};
 use crate::state::App;
 
-/// Cancels the job, and leads back to its page.
+/// Cancels the job, and redirects back to its page.
 pub(crate) async fn submit(State(app): State<App>, Path(id): Path<String>, request: Request) -> Response {
     cancel(&app, &id, request).await.unwrap_or_else(|error| failure(&app, None, &error))
 }

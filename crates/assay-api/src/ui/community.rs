@@ -79,7 +79,7 @@ pub(crate) async fn ask(State(app): State<App>, MaybeViewer(viewer): MaybeViewer
     shown.await.unwrap_or_else(|error: ApiError| failure(&app, Some(&viewer), &error))
 }
 
-/// Deletes a scenario, and leads to the list.
+/// Deletes a scenario, and redirects to the list.
 pub(crate) async fn delete(State(app): State<App>, Path(id): Path<String>, request: Request) -> Response {
     let done = async {
         let (viewer, _) = posted::receive(&app, request, RateClass::Write).await?;

@@ -31,7 +31,7 @@ struct PlayerPage {
     can_replay: bool,
 }
 
-/// Shows the page; a stranger is led to the form for signing in.
+/// Shows the page, or redirects a visitor who is not signed in to the form for signing in.
 pub(crate) async fn handle(
     State(app): State<App>,
     MaybeViewer(viewer): MaybeViewer,

@@ -10,7 +10,7 @@ use super::viewer::MaybeViewer;
 use crate::http::ApiError;
 use crate::state::App;
 
-/// Kept for good, because the name changes with the content.
+/// Cached indefinitely, because the name changes with the content.
 const FOREVER: &str = "public, max-age=31536000, immutable";
 
 /// Returns the file.

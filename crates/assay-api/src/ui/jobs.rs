@@ -32,7 +32,7 @@ struct JobListPage {
     older: Option<String>,
 }
 
-/// Shows the list; a stranger is led to the form for signing in.
+/// Shows the list, or redirects a visitor who is not signed in to the form for signing in.
 pub(crate) async fn handle(
     State(app): State<App>,
     MaybeViewer(viewer): MaybeViewer,

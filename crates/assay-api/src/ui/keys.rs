@@ -1,4 +1,4 @@
-//! `/ui/keys`: the API keys of all accounts, for administrators: make, replace, revoke.
+//! `/ui/keys`: the API keys of all accounts, for administrators: create, replace, revoke.
 
 use askama::Template;
 use assay_model::{Scope, sanitise};
@@ -61,8 +61,8 @@ pub(crate) async fn handle(State(app): State<App>, MaybeViewer(viewer): MaybeVie
     shown.unwrap_or_else(|error| failure(&app, Some(&viewer), &error))
 }
 
-/// Makes a key, and shows its text once.
-pub(crate) async fn make(State(app): State<App>, request: Request) -> Response {
+/// Creates a key, and shows its text once.
+pub(crate) async fn create(State(app): State<App>, request: Request) -> Response {
     let (viewer, form) = match posted::receive(&app, request, RateClass::Write).await {
         Ok(sent) => sent,
         Err(error) => return failure(&app, None, &error),
@@ -94,7 +94,7 @@ pub(crate) async fn ask(State(app): State<App>, MaybeViewer(viewer): MaybeViewer
     shown.await.unwrap_or_else(|error: ApiError| failure(&app, Some(&viewer), &error))
 }
 
-/// Revokes a key, and leads back to the list.
+/// Revokes a key, and redirects back to the list.
 pub(crate) async fn revoke(State(app): State<App>, Path(id): Path<String>, request: Request) -> Response {
     let done = async {
         let (viewer, _) = posted::receive(&app, request, RateClass::Write).await?;
@@ -105,7 +105,7 @@ pub(crate) async fn revoke(State(app): State<App>, Path(id): Path<String>, reque
     done.await.unwrap_or_else(|error: ApiError| failure(&app, None, &error))
 }
 
-/// Makes a key with the account, name, scopes and expiry of another, revokes that, and shows the new text once.
+/// Creates a key with the account, name, scopes and expiry of another, revokes that, and shows the new text once.
 pub(crate) async fn replace(State(app): State<App>, Path(id): Path<String>, request: Request) -> Response {
     let (viewer, _) = match posted::receive(&app, request, RateClass::Write).await {
         Ok(sent) => sent,

@@ -72,7 +72,7 @@ pub(crate) async fn ask(State(app): State<App>, MaybeViewer(viewer): MaybeViewer
     shown.unwrap_or_else(|error| failure(&app, Some(&viewer), &error))
 }
 
-/// Deletes a model, and leads back to the list; or says why a job still needs it.
+/// Deletes a model, and redirects back to the list; or shows why a job still needs it.
 pub(crate) async fn delete(State(app): State<App>, Path(id): Path<String>, request: Request) -> Response {
     let (viewer, _) = match posted::receive(&app, request, RateClass::Models).await {
         Ok(sent) => sent,

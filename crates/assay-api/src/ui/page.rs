@@ -30,7 +30,7 @@ pub(super) struct PageFrame {
     pub(super) is_operator: bool,
     /// True if the signed-in person may review verdicts.
     pub(super) is_reviewer: bool,
-    /// Token that each form of the page sends; empty for strangers.
+    /// Token that each form of the page sends; empty for visitors who are not signed in.
     pub(super) csrf: String,
     /// Name of the entry in the navigation that is the page itself.
     pub(super) here: &'static str,
@@ -84,7 +84,7 @@ pub(super) fn page(status: StatusCode, template: &impl Template) -> Response {
     response
 }
 
-/// Renders the page for an error; somebody whose session is missing or has ended is led to the form for signing in.
+/// Renders the page for an error; without a valid session, redirects to the form for signing in.
 pub(super) fn failure(app: &App, viewer: Option<&Viewer>, error: &ApiError) -> Response {
     let status = error.status();
     if status == StatusCode::UNAUTHORIZED {
@@ -100,7 +100,7 @@ pub(super) fn failure(app: &App, viewer: Option<&Viewer>, error: &ApiError) -> R
     page(status, &FailurePage { frame, title, message: error.message() })
 }
 
-/// Redirects a stranger to the form for signing in.
+/// Redirects a visitor who is not signed in to the form for signing in.
 pub(super) fn to_sign_in(app: &App) -> Response {
     go_to(app, "/ui/sign-in").into_response()
 }

@@ -42,7 +42,7 @@ pub(crate) async fn handle(
     shown.unwrap_or_else(|error| failure(&app, Some(&viewer), &error))
 }
 
-/// Records a decision, and leads back to the verdict.
+/// Records a decision, and redirects back to the verdict.
 pub(crate) async fn decide(State(app): State<App>, Path(id): Path<String>, request: Request) -> Response {
     let (viewer, form) = match posted::receive_up_to(&app, request, RateClass::Write, MAX_FORM_BYTES).await {
         Ok(sent) => sent,

@@ -90,7 +90,7 @@ impl ScenarioTile {
     }
 }
 
-/// Shows the gallery; a stranger is led to the form for signing in.
+/// Shows the gallery, or redirects a visitor who is not signed in to the form for signing in.
 pub(crate) async fn handle(
     State(app): State<App>,
     MaybeViewer(viewer): MaybeViewer,

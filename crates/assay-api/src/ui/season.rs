@@ -49,7 +49,7 @@ pub(crate) async fn ask(State(app): State<App>, MaybeViewer(viewer): MaybeViewer
     show(&app, &viewer, &id, None).await.unwrap_or_else(|error| failure(&app, Some(&viewer), &error))
 }
 
-/// Opens the next season, and leads to its board.
+/// Opens the next season, and redirects to its board.
 pub(crate) async fn open(State(app): State<App>, Path(id): Path<String>, request: Request) -> Response {
     let (viewer, _) = match posted::receive(&app, request, RateClass::Write).await {
         Ok(sent) => sent,
@@ -62,7 +62,7 @@ pub(crate) async fn open(State(app): State<App>, Path(id): Path<String>, request
     ended(&app, &viewer, &id, done.await).await
 }
 
-/// Begins to close the season, and leads to its board.
+/// Begins to close the season, and redirects to its board.
 pub(crate) async fn close(State(app): State<App>, Path(id): Path<String>, request: Request) -> Response {
     let (viewer, form) = match posted::receive(&app, request, RateClass::Write).await {
         Ok(sent) => sent,

@@ -23,7 +23,7 @@ struct SignInPage<'a> {
     complaint: Option<&'a str>,
 }
 
-/// Shows the form; somebody who is signed in is led to the start page.
+/// Shows the form, or redirects a signed-in person to the start page.
 pub(crate) async fn form(State(app): State<App>, MaybeViewer(viewer): MaybeViewer) -> Response {
     match viewer {
         Some(_) => go_to(&app, "/ui").into_response(),
@@ -54,7 +54,7 @@ async fn begin(app: &App, request: Request) -> Result<Response, ApiError> {
     let form = PageForm::receive(app, request, MAX_FORM_BYTES).await?;
     let signed_in = sign_in(app, form.text("key")).await?;
     if let Some(earlier) = earlier {
-        // The browser forgets its cookie now, so nobody could end that session any more.
+        // The browser forgets its cookie now, so that session could not be ended any more.
         sign_out(app, &earlier).await?;
     }
     let cookie = signed_in.cookie.map(|cookie| (header::SET_COOKIE, cookie));

@@ -56,7 +56,7 @@ struct FilledForm {
     policy_name: String,
 }
 
-/// Shows the form; a stranger is led to the form for signing in.
+/// Shows the form, or redirects a visitor who is not signed in to the form for signing in.
 pub(crate) async fn form(
     State(app): State<App>,
     MaybeViewer(viewer): MaybeViewer,
@@ -71,7 +71,7 @@ pub(crate) async fn form(
     shown.unwrap_or_else(|error| failure(&app, Some(&viewer), &error))
 }
 
-/// Receives the form, checks the policy, queues the job and leads to its page.
+/// Receives the form, checks the policy, queues the job and redirects to its page.
 pub(crate) async fn submit(State(app): State<App>, request: Request) -> Response {
     let viewer = match posted::sender(&app, request.headers(), RateClass::Verify).await {
         Ok(viewer) => viewer,

@@ -11,7 +11,7 @@ use crate::http::ApiError;
 use crate::routes::{ReadAccess, Verification};
 use crate::state::App;
 
-/// Shows the page; a stranger is led to the form for signing in.
+/// Shows the page, or redirects a visitor who is not signed in to the form for signing in.
 pub(crate) async fn handle(
     State(app): State<App>,
     MaybeViewer(viewer): MaybeViewer,

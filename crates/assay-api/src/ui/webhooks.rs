@@ -55,8 +55,8 @@ pub(crate) async fn handle(
     shown.await.unwrap_or_else(|error| failure(&app, Some(&viewer), &error))
 }
 
-/// Makes a secret, and shows it once.
-pub(crate) async fn make(State(app): State<App>, request: Request) -> Response {
+/// Creates a secret, and shows it once.
+pub(crate) async fn create(State(app): State<App>, request: Request) -> Response {
     let (viewer, _) = match posted::receive(&app, request, RateClass::Write).await {
         Ok(sent) => sent,
         Err(error) => return failure(&app, None, &error),

@@ -98,7 +98,7 @@ pub(crate) async fn ask(
     shown.await.unwrap_or_else(|error: ApiError| failure(&app, Some(&viewer), &error))
 }
 
-/// Lets a worker end, or claim again, and leads back to the list.
+/// Lets a worker end, or claim again, and redirects back to the list.
 pub(crate) async fn drain(State(app): State<App>, Path(name): Path<String>, request: Request) -> Response {
     let done = async {
         let (viewer, form) = posted::receive(&app, request, RateClass::Write).await?;
@@ -109,7 +109,7 @@ pub(crate) async fn drain(State(app): State<App>, Path(name): Path<String>, requ
     done.await.unwrap_or_else(|error: ApiError| failure(&app, None, &error))
 }
 
-/// Revokes a worker, and leads back to the list.
+/// Revokes a worker, and redirects back to the list.
 pub(crate) async fn revoke(State(app): State<App>, Path(name): Path<String>, request: Request) -> Response {
     let done = async {
         let (viewer, _) = posted::receive(&app, request, RateClass::Write).await?;

@@ -18,7 +18,7 @@ use crate::disk::{available_bytes, disk_error};
 use crate::http::{ApiError, Caller, ErrorCode, IdempotencyGuard};
 use crate::signed_urls::ContentHasher;
 use crate::state::App;
-use crate::upload_space::Reservation;
+use crate::upload_space::{Reservation, Uploader};
 
 /// Maximum size of a text part, in bytes.
 const MAX_TEXT_BYTES: usize = 4096;
@@ -176,7 +176,8 @@ pub(crate) async fn receive(
     check_headers(app, request.headers(), parts)?;
     let announced = request.body().size_hint().exact();
     let reserved = announced.unwrap_or_else(|| max_form_bytes(app, parts));
-    let space = app.upload_space.reserve(&app.settings, available_bytes(app)?, &caller.key.account, reserved)?;
+    let uploader = Uploader::Account(caller.key.account.clone());
+    let space = app.upload_space.reserve(&app.settings, available_bytes(app)?, uploader, reserved)?;
     let (timer, request) = with_timer(app, announced, request);
     let limit = app.settings.uploads.total_s;
     let form = tokio::time::timeout(limit.get(), read(FormReader { app, parts, timer, space }, request)).await;

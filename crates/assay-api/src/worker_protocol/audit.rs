@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use assay_model::lane::files;
-use assay_model::{AttemptNote, EpisodeResult, ErrorChain, Fence, Termination, episode_share};
+use assay_model::{AttemptNote, EpisodeResult, ErrorChain, Fence, MAX_EPISODE_EVIDENCE_BYTES, Termination};
 use assay_store::{Claim, WorkerRecord, is_disk_full, seeds_of_job};
 use jiff::SignedDuration;
 use tempfile::TempDir;
@@ -32,9 +32,10 @@ pub(super) async fn audit(
     claim: &Claim,
     result: EpisodeResult,
 ) -> Result<Option<AuditFinding>, ApiError> {
-    if let Some(problem) = wrong_list(app, claim, &result) {
+    if let Some(problem) = wrong_list(claim, &result) {
         return Ok(Some(AuditFinding::Refuted(problem)));
     }
+    require_size(&result)?;
     let job = claim.fence.job_id;
     for file in &result.evidence {
         let size = app.blobs.size(job, file.sha256).await;
@@ -107,7 +108,7 @@ async fn not_audited(
 }
 
 /// Returns what is wrong with the list of evidence.
-fn wrong_list(app: &App, claim: &Claim, result: &EpisodeResult) -> Option<String> {
+fn wrong_list(claim: &Claim, result: &EpisodeResult) -> Option<String> {
     let prefix = format!("episodes/{:03}/", result.episode);
     // Log and video of a showcase come with the result; all others are rendered on the server.
     let is_showcase = claim.header.arena.is_some() && result.episode >= claim.header.plan.episodes;
@@ -118,13 +119,11 @@ fn wrong_list(app: &App, claim: &Claim, result: &EpisodeResult) -> Option<String
     for file in &result.evidence {
         let name = file.name.strip_prefix(&prefix);
         if !name.is_some_and(|name| known.contains(name) && seen.insert(name.to_owned())) {
-            return Some(format!("{:?} is no file of its evidence", file.name));
+            return Some(format!("{:?} is not a file of its evidence", file.name));
         }
     }
-    let bytes: u64 = result.evidence.iter().map(|file| file.size_bytes).fold(0, u64::saturating_add);
-    let share = episode_share(app.settings.max_evidence_bytes, claim.header.episodes_to_run());
-    if result.evidence.len() > MAX_FILES || bytes > share {
-        return Some(format!("its evidence has {bytes} bytes, more than {share}"));
+    if result.evidence.len() > MAX_FILES {
+        return Some(format!("its evidence has more than {MAX_FILES} files"));
     }
     let is_own = |path: &Option<String>| path.as_ref().is_none_or(|path| result.has_evidence(path));
     let whole = result.evidence.is_empty() || files::STEPPED.iter().all(|name| seen.contains(*name));
@@ -132,6 +131,20 @@ fn wrong_list(app: &App, claim: &Claim, result: &EpisodeResult) -> Option<String
         return Some("its list of evidence is not that of an episode".to_owned());
     }
     None
+}
+
+/// Refuses a result with too much evidence. That is no sign of a false report: a scenario decides how long a recording
+/// gets.
+///
+/// # Errors
+/// 413.
+fn require_size(result: &EpisodeResult) -> Result<(), ApiError> {
+    let bytes: u64 = result.evidence.iter().map(|file| file.size_bytes).fold(0, u64::saturating_add);
+    if bytes <= MAX_EPISODE_EVIDENCE_BYTES {
+        return Ok(());
+    }
+    let message = format!("the evidence has {bytes} bytes; that of an episode may have {MAX_EPISODE_EVIDENCE_BYTES}");
+    Err(ApiError::new(ErrorCode::PayloadTooLarge, message))
 }
 
 /// Copies the trace to a folder of its own.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use assay_model::{BeatAnswer, BeatRequest, Fence};
+use assay_model::{Fence, HeartbeatAnswer, HeartbeatRequest};
 use assay_store::{EpisodeProgress, Lease, WorkerState};
 use axum::extract::{Request, State};
 
@@ -23,8 +23,8 @@ pub(super) async fn handle(
     State(app): State<App>,
     RegisteredWorker(worker): RegisteredWorker,
     request: Request,
-) -> Result<Json<BeatAnswer>, ApiError> {
-    let request: BeatRequest = receive::json(&app, request).await?;
+) -> Result<Json<HeartbeatAnswer>, ApiError> {
+    let request: HeartbeatRequest = receive::json(&app, &worker.name, request).await?;
     if request.leases.len() > MAX_LEASES || request.progress.len() > MAX_LEASES {
         return Err(ApiError::invalid("leases", None, format!("a worker has at most {MAX_LEASES} leases")));
     }
@@ -65,5 +65,5 @@ pub(super) async fn handle(
         let progress = EpisodeProgress { episode: running.episode, step: running.step.min(max_steps), max_steps };
         app.live.report(running.job_id, progress);
     }
-    Ok(Json(BeatAnswer { lost, drain: worker.state == WorkerState::Draining }))
+    Ok(Json(HeartbeatAnswer { lost, drain: worker.state == WorkerState::Draining }))
 }

@@ -34,10 +34,11 @@ pub(super) const LEASE: SignedDuration = SignedDuration::from_secs(WORKER_LEASE_
 
 pub(super) async fn handle(
     State(app): State<App>,
-    worker: RegisteredWorker,
+    mut worker: RegisteredWorker,
     request: Request,
 ) -> Result<Json<ClaimAnswer>, ApiError> {
-    let request: ClaimRequest = receive::json(&app, request).await?;
+    // Thousands of claims wait, so what they call meanwhile is boxed: its variables take no memory while they wait.
+    let request: ClaimRequest = Box::pin(receive::json(&app, &worker.0.name, request)).await?;
     if request.excluded_accounts.len() > MAX_EXCLUDED {
         let message = format!("at most {MAX_EXCLUDED} accounts can be excluded");
         return Err(ApiError::invalid("excluded_accounts", None, message));
@@ -48,33 +49,36 @@ pub(super) async fn handle(
     let answer = |shard, drain, waited: Duration| {
         Json(ClaimAnswer { shard, waited_ms: u64::try_from(waited.as_millis()).unwrap_or(u64::MAX), drain })
     };
-    let mut record = worker.0.clone();
-    let mut looks = true;
+    // A request that may wait shares a look with the others.
+    let mut looks = wait.is_zero() || Box::pin(app.worker_fleet.sees_work(&*app.records)).await?;
     loop {
-        if record.state == WorkerState::Draining {
+        if worker.0.state == WorkerState::Draining {
             return Ok(answer(None, true, began.elapsed()));
         }
         let waited = began.elapsed();
-        if looks && let Some(shard) = next(&app, &record, &request).await? {
+        if looks && let Some(shard) = Box::pin(next(&app, &worker.0, &request)).await? {
             return Ok(answer(Some(shard), false, waited));
         }
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() || app.readiness.get().is_err() {
             return Ok(answer(None, false, began.elapsed()));
         }
+        // It is read again before the next look.
+        worker.0.registration = None;
         let is_woken = app.worker_fleet.wait(request.wanted == WantedShard::Server, left.min(LOOK)).await;
         // A claim writes, and a thousand idle workers look all the time.
-        looks = is_woken || app.worker_fleet.sees_work(&*app.records).await?;
+        looks = is_woken || Box::pin(app.worker_fleet.sees_work(&*app.records)).await?;
         // The worker's next request meets a change of its state otherwise.
         if looks {
-            record = worker.again(&app).await?;
+            worker.0 = Box::pin(worker.again(&app)).await?;
         }
     }
 }
 
 async fn next(app: &App, worker: &WorkerRecord, request: &ClaimRequest) -> Result<Option<LeasedShard>, ApiError> {
     let Some(registration) = &worker.registration else { return Ok(None) };
-    if worker.shards >= registration.lanes.saturating_mul(LEASES_PER_LANE).saturating_add(SERVER_LEASES) {
+    let most = registration.lanes.saturating_mul(LEASES_PER_LANE).saturating_add(SERVER_LEASES);
+    if worker.shards >= most {
         return Ok(None);
     }
     let here = app.fingerprint.digest() == registration.machine.digest();
@@ -102,7 +106,9 @@ async fn next(app: &App, worker: &WorkerRecord, request: &ClaimRequest) -> Resul
     let wanted = wanted.of_kind(kind).excluding(&request.excluded_accounts);
     let claim = app.records.claim_shard(&wanted, now, LEASE).await?;
     let Some(claim) = claim else { return Ok(None) };
-    if has_others && is_left_to_others(app, worker, &claim).await? {
+    // Its other claims may have been answered since this one began.
+    let held = app.records.worker_named(&worker.name).await?.map_or(0, |worker| worker.shards);
+    if held > most || has_others && is_left_to_others(app, worker, &claim).await? {
         unconfirmed::hand_on(app, claim.fence).await?;
         return Ok(None);
     }

@@ -20,7 +20,7 @@ const MAX_PAUSE_S: u32 = 60;
 const MAX_MESSAGE_BYTES: usize = 2048;
 
 pub(super) async fn handle(State(app): State<App>, held: HeldShard, request: Request) -> Result<StatusCode, ApiError> {
-    let how: ShardReturn = receive::json(&app, request).await?;
+    let how: ShardReturn = receive::json(&app, &held.worker.name, request).await?;
     let (fence, now) = (held.claim.fence, app.clock.now());
     let clean = |text: &str| sanitise(text, MAX_MESSAGE_BYTES);
     let returned = match how {

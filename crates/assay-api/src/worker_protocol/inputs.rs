@@ -1,10 +1,9 @@
-//! The inputs of an episode, by SHA-256: the policy's archive and models, the files of the scenario, the policy's
-//! server.
+//! The inputs of an episode, by SHA-256: the policy's archive and models, and the policy's server.
 
 use std::collections::BTreeMap;
-use std::path::{Path as FilePath, PathBuf};
+use std::path::Path as FilePath;
 
-use assay_model::{AccountId, DeclaredModel, ScenarioFile, ScenarioListing, ServerCall, Sha256Digest};
+use assay_model::{AccountId, DeclaredModel, ServerCall, Sha256Digest};
 use assay_store::{ArchiveFileError, ModelFileError, PolicyServerAccess};
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -22,9 +21,6 @@ use crate::state::App;
 
 /// Number of bytes read from a file at once.
 const CHUNK_BYTES: usize = 64 << 10;
-/// Maximum depth of folders in a scenario, and maximum number of its files.
-const MAX_DEPTH: usize = 16;
-const MAX_FILES: usize = 4096;
 /// Retry delay while a file is missing on this server, in seconds.
 const MISSING_RETRY_S: u64 = 5;
 
@@ -65,25 +61,6 @@ pub(super) async fn send_model(app: &App, account: AccountId, declared: Declared
     }
 }
 
-/// `GET .../scenario`: the files of the scenario's version and of its robots.
-pub(super) async fn scenario(State(app): State<App>, held: HeldShard) -> Result<Json<ScenarioListing>, ApiError> {
-    let files = scenario_files(&app, held.claim.header.scenario_digest).await?;
-    Ok(Json(ScenarioListing { files: files.into_iter().map(|(file, _)| file).collect() }))
-}
-
-/// `GET .../scenario/{sha256}`: one of these files.
-pub(super) async fn scenario_file(
-    State(app): State<App>,
-    held: HeldShard,
-    Path(values): Path<BTreeMap<String, String>>,
-) -> Result<Response, ApiError> {
-    let wanted = digest(&values)?;
-    let files = scenario_files(&app, held.claim.header.scenario_digest).await?;
-    let found = files.into_iter().find(|(file, _)| file.sha256 == wanted);
-    let (_, path) = found.ok_or_else(|| ApiError::not_found("file in this scenario"))?;
-    send(&app, &path).await
-}
-
 /// `GET .../server`: how the policy's server is called.
 pub(super) async fn server(State(app): State<App>, held: HeldShard) -> Result<Json<ServerCall>, ApiError> {
     let (servers, job) = (app.servers.clone(), held.claim.fence.job_id);
@@ -107,41 +84,6 @@ pub(super) fn digest(values: &BTreeMap<String, String>) -> Result<Sha256Digest, 
 pub(super) fn missing(what: &str) -> ApiError {
     let message = format!("{what} is missing on this server; it may be restored from a backup");
     ApiError::try_again(ErrorCode::Unavailable, &message, MISSING_RETRY_S)
-}
-
-/// Returns the files of a scenario's version with their paths on this machine.
-pub(super) async fn scenario_files(app: &App, digest: Sha256Digest) -> Result<Vec<(ScenarioFile, PathBuf)>, ApiError> {
-    let found = app.scenario_files.scenario(digest).zip(app.scenario_files.robots(digest));
-    let (scenario, robots) = found.ok_or_else(|| missing("the scenario"))?;
-    let listed = tokio::task::spawn_blocking(move || files_in(&scenario, &robots)).await;
-    let listed = listed.map_err(|e| ApiError::internal("listing a scenario panicked", &e))?;
-    listed.map_err(|error| disk_error(app, &error))
-}
-
-/// Lists the files of a scenario and its robots with their paths on this machine.
-pub(super) fn files_in(scenario: &FilePath, robots: &FilePath) -> std::io::Result<Vec<(ScenarioFile, PathBuf)>> {
-    let mut files = Vec::new();
-    list(scenario, "scenario", 0, &mut files)?;
-    if robots.is_dir() {
-        list(robots, "robots", 0, &mut files)?;
-    }
-    Ok(files)
-}
-
-fn list(folder: &FilePath, name: &str, depth: usize, files: &mut Vec<(ScenarioFile, PathBuf)>) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        let (kind, path) = (entry.file_type()?, entry.path());
-        let name = format!("{name}/{}", entry.file_name().to_string_lossy());
-        if kind.is_dir() && depth < MAX_DEPTH {
-            list(&path, &name, depth + 1, files)?;
-        } else if kind.is_file() && files.len() < MAX_FILES {
-            let (mut hash, mut file) = (assay_model::Sha256Writer::default(), std::fs::File::open(&path)?);
-            let size_bytes = std::io::copy(&mut file, &mut hash)?;
-            files.push((ScenarioFile { path: name, sha256: hash.finish(), size_bytes }, path));
-        }
-    }
-    Ok(())
 }
 
 /// Responds with a file's bytes.

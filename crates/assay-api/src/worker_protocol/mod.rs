@@ -24,6 +24,7 @@ mod renders;
 mod reported;
 mod results;
 mod runtimes;
+mod scenario_files;
 mod tasks;
 mod unconfirmed;
 
@@ -46,8 +47,8 @@ pub(crate) fn routes() -> Router<App> {
         .route("/leave", post(leave::handle))
         .route("/leases/{lease}/policy", get(inputs::policy))
         .route("/leases/{lease}/models/{sha256}", get(inputs::model))
-        .route("/leases/{lease}/scenario", get(inputs::scenario))
-        .route("/leases/{lease}/scenario/{sha256}", get(inputs::scenario_file))
+        .route("/leases/{lease}/scenario", get(scenario_files::scenario))
+        .route("/leases/{lease}/scenario/{sha256}", get(scenario_files::scenario_file))
         .route("/leases/{lease}/runtime", get(runtimes::listing))
         .route("/leases/{lease}/runtime/{sha256}", get(runtimes::file))
         .route("/leases/{lease}/server", get(inputs::server))

@@ -16,7 +16,7 @@ use crate::state::App;
 const MAX_VIOLATIONS: usize = 128;
 
 pub(super) async fn handle(State(app): State<App>, held: HeldShard, request: Request) -> Result<StatusCode, ApiError> {
-    let NoteRequest { note } = receive::json(&app, request).await?;
+    let NoteRequest { note } = receive::json(&app, &held.worker.name, request).await?;
     let episode = note.episode();
     if !held.claim.episodes.contains(&episode) {
         return Err(ApiError::invalid("note", None, format!("episode {episode} is not in this shard")));

@@ -1,9 +1,10 @@
 //! `GET /worker/v1/openapi.json`: the description of the protocol, an OpenAPI 3.1 document of its own.
 
 use assay_model::{
-    BeatAnswer, BeatRequest, ClaimAnswer, ClaimRequest, NoteRequest, PackedRuntime, RegisterAnswer, RegisterRequest,
-    RenderClaimAnswer, RenderClaimRequest, RenderReturn, ResultsAnswer, ResultsRequest, ScenarioListing, ServerCall,
-    ShardReturn, TaskAnswer, TaskClaimAnswer, TaskClaimRequest, WORKER_PROTOCOL, WORKER_PROTOCOL_PATH,
+    ClaimAnswer, ClaimRequest, HeartbeatAnswer, HeartbeatRequest, NoteRequest, PackedRuntime, RegisterAnswer,
+    RegisterRequest, RenderClaimAnswer, RenderClaimRequest, RenderReturn, ResultsAnswer, ResultsRequest,
+    ScenarioListing, ServerCall, ShardReturn, TaskAnswer, TaskClaimAnswer, TaskClaimRequest, WORKER_PROTOCOL,
+    WORKER_PROTOCOL_PATH,
 };
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -79,7 +80,13 @@ fn operations(schemas: &mut SchemaGenerator) -> Vec<Operation> {
             "Claims a shard, or waits for one",
             (of::<ClaimRequest>(schemas), of::<ClaimAnswer>(schemas)),
         ),
-        operation("post", "/beat", "beat", "Renews leases", (of::<BeatRequest>(schemas), of::<BeatAnswer>(schemas))),
+        operation(
+            "post",
+            "/beat",
+            "beat",
+            "Renews leases",
+            (of::<HeartbeatRequest>(schemas), of::<HeartbeatAnswer>(schemas)),
+        ),
         operation(
             "post",
             "/results",

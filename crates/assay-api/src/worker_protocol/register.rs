@@ -1,7 +1,7 @@
 //! `POST /worker/v1/register`: a worker starts.
 
 use assay_model::{
-    RegisterAnswer, RegisterRequest, WORKER_BEAT_S, WORKER_LEASE_S, WORKER_PROTOCOL, WorkerRegistration,
+    RegisterAnswer, RegisterRequest, WORKER_HEARTBEAT_S, WORKER_LEASE_S, WORKER_PROTOCOL, WorkerRegistration,
 };
 use axum::extract::{Request, State};
 
@@ -25,7 +25,7 @@ pub(super) async fn handle(
     AdmittedWorker(worker): AdmittedWorker,
     request: Request,
 ) -> Result<Json<RegisterAnswer>, ApiError> {
-    let request: RegisterRequest = receive::json(&app, request).await?;
+    let request: RegisterRequest = receive::json(&app, &worker.name, request).await?;
     if request.protocol != WORKER_PROTOCOL {
         let message = format!(
             "this server ({}) speaks version {WORKER_PROTOCOL} of the worker protocol, the worker ({}) version {}: \
@@ -53,7 +53,7 @@ pub(super) async fn handle(
         worker: worker.name.to_string(),
         generation,
         lease_s: WORKER_LEASE_S,
-        beat_s: WORKER_BEAT_S,
+        beat_s: WORKER_HEARTBEAT_S,
         wall_budget_s: app.settings.job.wall_budget_s.get().as_secs_f64(),
         wall_budget_per_simulated_s: f64::from(app.settings.job.wall_budget_per_simulated_s),
         trusted: worker.trusted,

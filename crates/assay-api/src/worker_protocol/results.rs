@@ -1,5 +1,6 @@
-//! `POST /worker/v1/results`: records results. Each is recomputed here from its trace, and of some the physics runs
-//! again under the recorded actions, before it counts. A worker whose result does not follow is quarantined.
+//! `POST /worker/v1/results`: records results. Each is recomputed here from its trace, and for some of them, the
+//! physics is run again under the recorded actions, before they count. A worker whose result does not follow is
+//! quarantined.
 
 use assay_model::{EpisodeResult, Fence, LeasedResult, MAX_RESULTS, ResultOutcome, ResultsAnswer, ResultsRequest};
 use assay_store::{Claim, RecordOutcome, Work, WorkerRecord};
@@ -22,7 +23,8 @@ pub(super) async fn handle(
     RegisteredWorker(worker): RegisteredWorker,
     request: Request,
 ) -> Result<Json<ResultsAnswer>, ApiError> {
-    let request: ResultsRequest = receive::json(&app, request).await?;
+    // Until all of them are recorded: they take memory while they wait for their audits.
+    let (request, _turn) = receive::json_in_turn::<ResultsRequest>(&app, &worker.name, request).await?;
     if request.results.len() > MAX_RESULTS {
         return Err(ApiError::invalid("results", None, format!("at most {MAX_RESULTS} results can be sent at once")));
     }
@@ -52,7 +54,7 @@ async fn received(app: &App, worker: &WorkerRecord, leased: LeasedResult) -> Res
     }
 }
 
-/// Records nothing new: tells whether the result was recorded before by this claim.
+/// Records nothing new: reports whether the result was recorded before by this claim.
 async fn repeat(app: &App, fence: Fence, result: EpisodeResult) -> Result<ResultOutcome, ApiError> {
     Ok(match app.records.is_recorded(fence, result.episode).await? {
         true => ResultOutcome::Duplicate,

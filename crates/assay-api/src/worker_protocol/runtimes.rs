@@ -11,9 +11,10 @@ use axum::response::Response;
 
 use super::inputs::{digest, send};
 use super::lease::HeldShard;
-use crate::disk::disk_error;
+use crate::disk::{available_bytes, disk_error};
 use crate::http::{ApiError, ErrorCode, Json};
 use crate::state::App;
+use crate::upload_space::full;
 
 /// Time for which a request waits until the runtime is packed, and retry delay after it, in seconds.
 const WAIT: Duration = Duration::from_secs(10);
@@ -45,13 +46,15 @@ pub(super) async fn packed_runtime(
     let sha256 = runtime.ok_or_else(|| ApiError::not_found("runtime: the policy needs none"))?;
     let intake = app.intake.clone();
     // A large one is packed on, and found the next time.
-    let packing = tokio::task::spawn_blocking(move || intake.packed_runtime(sha256));
+    let room_bytes = available_bytes(app).unwrap_or(0);
+    let packing = tokio::task::spawn_blocking(move || intake.packed_runtime(sha256, room_bytes));
     let busy = || ApiError::try_again(ErrorCode::Unavailable, "the runtime is being packed", PACKING_RETRY_S);
     let packed = tokio::time::timeout(WAIT, packing).await.map_err(|_| busy())?;
     match packed.map_err(|e| ApiError::internal("packing a runtime panicked", &e))? {
         Ok(Some(packed)) => Ok(packed),
         Ok(None) => Err(ApiError::not_found("runtime on this server")),
         Err(error) if error.kind() == ErrorKind::WouldBlock => Err(busy()),
+        Err(error) if error.kind() == ErrorKind::StorageFull => Err(full()),
         Err(error) => Err(disk_error(app, &error)),
     }
 }

@@ -383,7 +383,7 @@ impl PolicyIntake for MagicIntake {
         vec![RuntimeCard { name, sha256, current: true, python, packages, imports, size_bytes: 111_000_000 }]
     }
 
-    fn packed_runtime(&self, sha256: Sha256Digest) -> std::io::Result<Option<(PackedRuntime, PathBuf)>> {
+    fn packed_runtime(&self, sha256: Sha256Digest, _: u64) -> std::io::Result<Option<(PackedRuntime, PathBuf)>> {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
         let content = std::fs::read(&file)?;
         let packed = PackedRuntime { sha256: Sha256Digest::of(&content), size_bytes: content.len() as u64 };

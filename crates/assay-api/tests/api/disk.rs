@@ -50,7 +50,7 @@ impl Dripping {
     }
 }
 
-async fn until(what: &str, condition: impl AsyncFn() -> bool) {
+pub(crate) async fn until(what: &str, condition: impl AsyncFn() -> bool) {
     for _ in 0..3000 {
         if condition().await {
             return;

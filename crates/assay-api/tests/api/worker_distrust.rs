@@ -1,15 +1,22 @@
 //! Limits of a worker's word: failures and violations that no trace shows, notes, and how long a job waits.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 
-use assay_api::ApiSettings;
+use assay_api::{AccountLimits, ApiSettings};
 use assay_model::{AttemptNote, EpisodeResult, EpisodeStatus, Sha256Digest, Termination};
 use assay_store::ShardRequest;
+use axum::body::{Body, Bytes};
+use http_body::{Frame, SizeHint};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::app::TestApp;
+use crate::disk::until;
 use crate::workers::{HandWorker, failed, job};
 
 /// Longest pause of a worker that claims in vain, and the time in which others confirm a failure, in seconds.
@@ -373,4 +380,73 @@ async fn limits_of_a_worker_outlive_the_server() {
     app.clock.forward(LONGEST_S);
     let (lease, _) = worker.claim().await.unwrap();
     assert_eq!((upload(&worker, &lease, 3).await, upload(&worker, &lease, 4).await), (204, 413));
+}
+
+/// A body of a MiB that never comes.
+struct StalledBody {
+    is_read: Arc<AtomicBool>,
+}
+
+impl http_body::Body for StalledBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.is_read.store(true, Ordering::SeqCst);
+        Poll::Pending
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(1 << 20)
+    }
+}
+
+#[tokio::test]
+async fn evidence_that_a_worker_sends_does_not_keep_the_account_from_uploading() {
+    let account = AccountLimits { uploads: 1, ..AccountLimits::default() };
+    let app = TestApp::with(ApiSettings { local_lanes: 0, account, ..ApiSettings::default() });
+    let admin = app.key("ops", "read,verify,admin").await;
+    let worker = HandWorker::new(&app, "slow", &admin).await;
+    job(&app, &admin, 1).await;
+    let (lease, _) = worker.claim().await.unwrap();
+    let is_read = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+    let path = |number: usize| format!("/leases/{lease}/evidence/{}", Sha256Digest::of(number.to_string()));
+    let send = async |number: usize| {
+        let body = Body::new(StalledBody { is_read: Arc::clone(&is_read[number]) });
+        worker.send("PUT", &path(number), body).await
+    };
+    let uploading = async {
+        until("evidence", async || is_read.iter().all(|is_read| is_read.load(Ordering::SeqCst))).await;
+        job(&app, &admin, 1).await
+    };
+    tokio::select! {
+        answer = send(0) => panic!("{}", answer.body),
+        answer = send(1) => panic!("{}", answer.body),
+        _ = uploading => {}
+    }
+}
+
+#[tokio::test]
+async fn few_large_bodies_of_a_worker_are_read_at_a_time_and_small_ones_at_once() {
+    let (app, admin) = app().await;
+    let (liar, other) = (HandWorker::new(&app, "liar", &admin).await, HandWorker::new(&app, "other", &admin).await);
+    let is_read = [(); 6].map(|()| Arc::new(AtomicBool::new(false)));
+    let count = || is_read.iter().filter(|is_read| is_read.load(Ordering::SeqCst)).count();
+    let send = |number: usize| {
+        let body = Body::new(StalledBody { is_read: Arc::clone(&is_read[number]) });
+        liar.send("POST", if number.is_multiple_of(2) { "/results" } else { "/beat" }, body)
+    };
+    let others = async {
+        until("bodies", async || count() >= 4).await;
+        for worker in [&liar, &other] {
+            assert_eq!(worker.post("/beat", &json!({ "leases": [], "progress": [] })).await.status, 200);
+        }
+        let large = format!("{{\"results\":[]{}}}", " ".repeat(1 << 20));
+        assert_eq!(other.send("POST", "/results", large).await.status, 200);
+    };
+    tokio::select! {
+        _ = futures_util::future::join_all((0..6).map(send)) => panic!("they never end"),
+        () = others => {}
+    }
+    assert_eq!(count(), 4);
 }

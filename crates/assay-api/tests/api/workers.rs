@@ -3,6 +3,7 @@
 use assay_api::ApiSettings;
 use assay_model::{Artifact, EpisodeResult, EpisodeStatus, GENERATION_HEADER, Sha256Digest};
 use axum::body::Body;
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use crate::app::{Answer, POLICY, Part, SCENARIO, TestApp, request};
@@ -172,6 +173,26 @@ async fn errors_for_another_version_and_a_missing_token_name_the_remedy() {
     let document = worker.send("GET", "/openapi.json", "").await;
     assert_eq!(document.status, 200);
     assert_eq!(document.body["openapi"], "3.1.0");
+}
+
+#[tokio::test]
+async fn claims_at_the_same_time_stay_within_a_workers_leases() {
+    /// Of two lanes: three shards for each, and four of policy servers.
+    const MOST: usize = 10;
+    let app = TestApp::new();
+    let admin = app.key("ops", "read,verify,admin").await;
+    let (worker, other) = (HandWorker::new(&app, "one", &admin).await, HandWorker::new(&app, "two", &admin).await);
+    for _ in 0..3 {
+        job(&app, &admin, 100).await;
+    }
+    let claimed = join_all((0..2 * MOST).map(|_| worker.claim())).await;
+    let mut held = claimed.into_iter().flatten().count();
+    assert!(held <= MOST, "{held} claims were answered with a shard");
+    while worker.claim().await.is_some() {
+        held += 1;
+    }
+    assert_eq!(held, MOST);
+    assert!(other.claim().await.is_some(), "what was too much is queued again");
 }
 
 #[tokio::test]

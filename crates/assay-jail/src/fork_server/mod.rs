@@ -191,8 +191,8 @@ impl ForkServer {
         ruleset::running(&seen).map_err(io("create a Landlock ruleset"))
     }
 
-    /// Ends it, and returns the error that tells its last words. One that closed its socket gets time to end by itself,
-    /// so that its exit shows who ended it.
+    /// Ends it, and returns the error with the end of its output. One that closed its socket gets time to end by
+    /// itself, so that its exit shows why it ended.
     fn ended(&mut self) -> ForkError {
         let is_closed = wait_readable(&self.socket, Duration::ZERO);
         let grace = if is_closed { EXIT_LIMIT } else { Duration::ZERO };

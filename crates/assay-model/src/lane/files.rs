@@ -20,13 +20,13 @@ pub const LOG_STATEMENT: &str = "log.intoto.json";
 pub const VIDEO: &str = "video.mp4";
 /// The frames of the video and the images observed by the policy, MCAP on the log's clock.
 pub const IMAGES: &str = "images.mcap";
-/// The worst moment of the episode's gravest violation, or its end without one: a picture of 1280 pixels in width.
+/// The worst moment of the episode's gravest violation, or its end without one: a picture 1280 pixels wide.
 pub const STILL: &str = "still.png";
 /// The video around the worst moment of the gravest violation; only of an episode with one.
 pub const CLIP: &str = "clip.mp4";
 /// Everything that is rendered with the video, without the statement.
 pub const PICTURED: [&str; 4] = [CLIP, IMAGES, STILL, VIDEO];
-/// Those of them that not every video has.
+/// Files of [`PICTURED`] that not every video has.
 pub const OPTIONAL: [&str; 2] = [CLIP, STILL];
 /// The signed statement about the video and the images.
 pub const VIDEO_STATEMENT: &str = "video.intoto.json";

@@ -10,8 +10,8 @@ use super::files::{FileStart, PolicyFiles, missing};
 /// Error of [`check`]: the author's, or that of reading.
 pub(super) type Checked<E> = Result<Result<(), AdapterError>, E>;
 
-/// Checks that the files exist which `adapter` names, among `files`, the paths in the policy's folder, or for a model
-/// also among `models`, the paths of declared ones. The parts of a checkpoint that need no runtime are checked too.
+/// Checks that the files that `adapter` names exist among `files`, the paths in the policy's folder, or, for a model,
+/// among `models`, the paths of declared ones. The parts of a checkpoint that need no runtime are checked too.
 ///
 /// # Errors
 /// Those of `read`. The problem of the author is the inner result.

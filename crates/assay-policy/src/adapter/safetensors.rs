@@ -78,7 +78,7 @@ fn tensors(header: &[u8]) -> Result<Vec<(String, Tensor)>, String> {
         }
         let size = shape.iter().try_fold(bits, |size, length| size.checked_mul(*length)).map(|bits| bits.div_ceil(8));
         if *from != end || to.checked_sub(*from) != size {
-            return Err(wrong("has another size than its shape, or a gap before it"));
+            return Err(wrong("has a size that differs from its shape, or a gap before it"));
         }
         end = *to;
     }
@@ -137,9 +137,9 @@ mod tests {
             (of(r#"{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}"#), 4, "does not describe a tensor"),
             (of(r#"{"dtype":"F32","shape":[1],"data_offsets":[4,8]}"#), 8, "a gap"),
             (of(r#"{"dtype":"F32","shape":[1],"data_offsets":[4,0]}"#), 8, "a gap"),
-            (of(r#"{"dtype":"F32","shape":[2],"data_offsets":[0,4]}"#), 4, "another size"),
+            (of(r#"{"dtype":"F32","shape":[2],"data_offsets":[0,4]}"#), 4, "a size that differs"),
             (of(r#"{"dtype":"O","shape":[1],"data_offsets":[0,4]}"#), 4, "unknown type"),
-            (of(r#"{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]}"#), 0, "another size"),
+            (of(r#"{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]}"#), 0, "a size that differs"),
             (of(r#"{"dtype":"F32","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,4]}"#), 4, "too many dimensions"),
         ] {
             let why = check_file(&file(&header, data)).unwrap_err();

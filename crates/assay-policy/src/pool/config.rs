@@ -56,6 +56,8 @@ pub struct PoolConfig {
     pub load: LoadLimits,
     /// The tier of its jails.
     pub isolation: Isolation,
+    /// The number of policies that are expected, if it is known: no more fork servers are started in advance.
+    pub policies: Option<usize>,
     /// True if processes are forked where that is possible, which needs namespaces; otherwise each is an interpreter of
     /// its own.
     pub forks: bool,
@@ -73,6 +75,15 @@ impl PoolConfig {
     pub fn new(size: usize, runtime: Runtime, work_dir: impl Into<PathBuf>) -> Self {
         let limits = ProcessLimits::of(Profile::Policy);
         let isolation = Isolation::Namespaces;
-        Self { size, runtime, work_dir: work_dir.into(), limits, load: LoadLimits::default(), isolation, forks: true }
+        Self {
+            size,
+            runtime,
+            work_dir: work_dir.into(),
+            limits,
+            load: LoadLimits::default(),
+            isolation,
+            policies: None,
+            forks: true,
+        }
     }
 }

@@ -92,7 +92,7 @@ fn start_ordered(shared: &Arc<PoolShared>, (number, forks): (u64, bool), order: 
         }
         started => started,
     };
-    // While the pool closes, nobody may get a process that this thread would have to outlive.
+    // While the pool closes, no caller may get a process that this thread would have to outlive.
     let is_closing = shared.lock().is_closing;
     if !is_closing {
         // A caller that has given up needs no process.
@@ -105,11 +105,11 @@ fn start_ordered(shared: &Arc<PoolShared>, (number, forks): (u64, bool), order: 
 fn warm_up(shared: &PoolShared, mut idle: Warm) -> Warm {
     let end = Instant::now() + shared.config.load.start_wall;
     if !shared.is_needed() {
-        idle.give_way();
+        idle.lower_priority();
     }
     while !shared.is_needed() && Instant::now() < end && !idle.is_ready(TICK) {}
     if !shared.is_needed() {
-        idle.get_ahead();
+        idle.prepare();
     }
     idle
 }

@@ -51,6 +51,12 @@ impl PolicyHome {
         removed(&self.0.models)
     }
 
+    /// Returns true if its policy has the same models as that of `other`.
+    #[must_use]
+    pub fn has_models_of(&self, other: &Self) -> bool {
+        self.0.models == other.0.models
+    }
+
     /// Returns the process id of its fork server, if it has one.
     #[must_use]
     pub fn fork_server(&self) -> Option<i32> {

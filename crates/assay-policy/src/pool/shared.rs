@@ -44,6 +44,8 @@ pub(super) struct PoolState {
     /// Processes with models, to be started for callers in [`PoolShared::next`].
     pub(super) orders: VecDeque<StartOrder>,
     pub(super) error: Option<SpawnError>,
+    /// The number of members that callers got.
+    pub(super) taken: usize,
     pub(super) is_closing: bool,
     /// The reason why processes are not forked.
     pub(super) cannot_fork: Option<String>,
@@ -90,7 +92,8 @@ impl PoolShared {
 
     /// Returns the number of warm processes to keep.
     pub(super) fn wanted(&self, state: &PoolState) -> usize {
-        let most = if state.cannot_fork.is_none() { MAX_IDLE_SERVERS } else { usize::MAX };
+        let expected = self.config.policies.map_or(usize::MAX, |policies| policies.saturating_sub(state.taken));
+        let most = if state.cannot_fork.is_none() { expected.min(MAX_IDLE_SERVERS) } else { usize::MAX };
         self.config.size.min(most).max(state.waiting)
     }
 
@@ -131,6 +134,7 @@ impl PoolShared {
         loop {
             if let Some(idle) = state.idle.pop_front() {
                 state.waiting -= 1;
+                state.taken += 1;
                 self.changed.notify_all();
                 return Ok(idle);
             }
@@ -258,8 +262,8 @@ impl PolicyServerProcess {
     }
 
     /// Lowers its priority while it imports its libraries.
-    pub(super) fn give_way(&mut self) {
-        self.process.process().give_way();
+    pub(super) fn lower_priority(&mut self) {
+        self.process.process().lower_priority();
     }
 
     /// Returns true if it can fork, or has ended. Waits at most `limit`.
@@ -299,17 +303,17 @@ impl Warm {
     }
 
     /// Prepares what it can before it is taken.
-    pub(super) fn get_ahead(&mut self) {
+    pub(super) fn prepare(&mut self) {
         if let Self::Server(server) = self {
             server.fork_spare();
         }
     }
 
     /// Lowers its priority until it is taken.
-    pub(super) fn give_way(&mut self) {
+    pub(super) fn lower_priority(&mut self) {
         match self {
-            Self::Interpreter(idle) => drop(idle.member.child.give_way()),
-            Self::Server(server) => server.give_way(),
+            Self::Interpreter(idle) => drop(idle.member.child.lower_priority()),
+            Self::Server(server) => server.lower_priority(),
         }
     }
 

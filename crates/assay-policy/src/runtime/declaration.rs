@@ -150,7 +150,8 @@ impl PolicyDeclaration {
     }
 }
 
-/// Returns true if Python would import a file of this name. Also `libc.so.6` counts, and upper-case letters.
+/// Returns true if Python would import a file of this name. Names such as `libc.so.6` count too, in upper or lower
+/// case.
 fn is_code(path: &str) -> bool {
     path.rsplit('/').next().unwrap_or(path).split('.').skip(1).any(|part| CODE.contains(&&*part.to_lowercase()))
 }

@@ -122,7 +122,7 @@ impl RuntimeLibrary {
         Some(runtime)
     }
 
-    /// Returns all installed runtimes, sorted by name, the current version of each first. Folders that are no complete
+    /// Returns all installed runtimes, sorted by name, the current version of each first. Folders that are not complete
     /// runtimes are left out.
     #[must_use]
     pub fn list(&self) -> Vec<InstalledRuntime> {

@@ -1,6 +1,6 @@
 //! A runtime as one file, which other hosts fetch: a zip archive of its folders, files and links.
 //!
-//! Whoever unpacks one checks that its files have the digest of its manifest. Compiled files and links are not in that
+//! Unpacking one checks that its files have the digest of its manifest. Compiled files and links are not in that
 //! digest: they are as trustworthy as the sender, which names the digest, too.
 
 use std::fs::{self, DirBuilder, File, Permissions};
@@ -28,8 +28,8 @@ const LARGE_BYTES: u64 = u32::MAX as u64;
 /// The reason why a packed runtime was not unpacked.
 #[derive(Debug, thiserror::Error)]
 pub enum PackedRuntimeError {
-    /// It is no archive.
-    #[error("the packed runtime is no archive")]
+    /// It is not an archive.
+    #[error("the packed runtime is not an archive")]
     Archive(#[from] zip::result::ZipError),
     /// It has too many files, or they are too large.
     #[error("the runtime has more than {MAX_ENTRIES} files, or more than {MAX_BYTES} bytes")]
@@ -45,7 +45,7 @@ pub enum PackedRuntimeError {
         /// The digest of the version.
         expected: Sha256Digest,
     },
-    /// It is no runtime.
+    /// It is not a runtime.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
     /// A file cannot be read or written.

@@ -117,10 +117,20 @@ impl Bench {
     }
 }
 
+/// Returns the runtime `base`.
 pub(crate) fn runtime() -> Runtime {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vendor/runtimes");
-    let library = RuntimeLibrary::new(vec![folder], default_cache_root());
-    library.open(library.base().unwrap()).unwrap()
+    runtime_of("base")
+}
+
+/// Returns a runtime of the repository.
+pub(crate) fn runtime_of(name: &str) -> Runtime {
+    let library = RuntimeLibrary::new(vec![runtimes()], default_cache_root());
+    library.open(library.current(&name.parse().unwrap()).unwrap()).unwrap()
+}
+
+/// Returns the folder of the repository's runtimes.
+pub(crate) fn runtimes() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vendor/runtimes").canonicalize().unwrap()
 }
 
 /// The answer of a policy.

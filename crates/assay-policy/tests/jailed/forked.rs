@@ -1,7 +1,7 @@
 //! Policies that a fork server starts: they are as separate as interpreters of their own, and behave like them.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use assay_policy::{LoadOutcome, LoadRequest, PolicyConnection, PolicyHome, Pool, TakeError};
 
@@ -128,6 +128,20 @@ fn a_fork_server_survives_what_its_children_do() {
 }
 
 #[test]
+fn a_pool_for_one_policy_keeps_no_fork_server_for_others() {
+    let bench = Bench::new(3, |config| config.policies = Some(1));
+    let (one, other) = (order(&bench, "one", VARIED, 3), order(&bench, "other", VARIED, 3));
+    let first = act(bench.pool(), &one);
+    // Starting another would take a tenth of that.
+    let until = Instant::now() + Duration::from_secs(1);
+    while Instant::now() < until {
+        assert_eq!(bench.pool().idle(), 0);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(act(bench.pool(), &other), first, "who needs one gets it");
+}
+
+#[test]
 fn a_killed_fork_server_is_replaced_and_its_children_live_on() {
     let bench = Bench::new(0, |_| {});
     let order = order(&bench, "good", VARIED, 3);
@@ -155,7 +169,7 @@ fn a_process_with_many_open_files_can_fork() {
     assert_eq!(bench.pool().cannot_fork(), None);
 }
 
-/// Acts by the number of variables of the fork server whose values are in the memory that the kernel filled at the start.
+/// Acts by the number of the fork server's variables whose values are in the memory that the kernel filled first.
 const INITIAL: &str = "
 import ctypes, os, re
 libc = ctypes.CDLL(None)

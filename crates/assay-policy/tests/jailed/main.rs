@@ -11,3 +11,4 @@ mod hostile;
 mod lane;
 mod layers;
 mod models;
+mod runtimes;

@@ -49,7 +49,8 @@ pub struct RenderingPredicate {
     pub statement: ResourceDescriptor,
     /// The renderer. The statement contains no time, so that rendering again after a crash signs the same bytes.
     pub service: ServiceInfo,
-    /// The worker on another host that rendered the files, whose word is all that says so; absent if the service did.
+    /// The worker on another host that rendered the files, which alone vouches for them; absent if the service rendered
+    /// them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<String>,
 }

@@ -62,8 +62,8 @@ const OTHERS: [(&[&str], &str); 10] = [
     ),
     (
         &["INVALID_PROTOBUF", "while deserializing header"],
-        "the model's file is damaged or not the model: look whether it is complete, and not a pointer of Git LFS (`git lfs \
-         pull`)",
+        "the model's file is damaged or not the model: check whether it is complete, and not a pointer of Git LFS \
+         (`git lfs pull`)",
     ),
     (
         &["Weights only load failed"],
@@ -136,7 +136,7 @@ fn file(text: &str) -> Option<String> {
     let name = file.rsplit('/').next().unwrap_or(file);
     Some(if let Some(inside) = file.strip_prefix(FOLDER) {
         format!(
-            "{inside} is not in the archive: look whether it was written and added, and whether its name has the same \
+            "{inside} is not in the archive: check whether it was written and added, and whether its name has the same \
              capital letters"
         )
     } else if file.starts_with('/') {
@@ -146,8 +146,8 @@ fn file(text: &str) -> Option<String> {
         )
     } else {
         format!(
-            "the current folder is not the policy's: open `Path(__file__).parent / \"{file}\"`, and look whether the file is \
-             in the archive"
+            "the current folder is not the policy's: open `Path(__file__).parent / \"{file}\"`, and check whether the \
+             file is in the archive"
         )
     })
 }

@@ -15,7 +15,7 @@ pub(super) struct WandbRecord {
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct RecordControl {
-    /// Names the answer to a record. Without one, `wandb sync` waits for ever after the records of run and exit.
+    /// Names the answer to a record. Without one, `wandb sync` waits forever after the records of run and exit.
     #[prost(string, tag = "4")]
     pub(super) mailbox_slot: String,
 }

@@ -3,7 +3,7 @@
 use mujoco_rs::prelude::*;
 use mujoco_rs::wrappers::mj_auxiliary::MjVisual;
 
-use super::room;
+use super::{bowls, people, room};
 
 /// The use of a picture, which decides how much time it may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,8 +11,8 @@ pub enum Quality {
     /// A frame of a video: one sample per pixel, whose edges are smoothed afterwards. With a software renderer, four
     /// samples would double the time of a frame.
     Frame,
-    /// A picture of its own: the mean of several drawings with slightly different cameras and lights, which smooths
-    /// edges and softens shadows. With a software renderer, this costs less than as many samples per pixel.
+    /// A single picture: the mean of several drawings with slightly different cameras and lights, which smooths edges
+    /// and softens shadows. With a software renderer, this costs less than as many samples per pixel.
     Still,
 }
 
@@ -36,14 +36,14 @@ impl Quality {
 
 /// Sum of the lights on a surface, beyond which a colour saturates and changes its hue.
 const LIGHT: f32 = 0.9;
-/// Least saturation of a colour that has a name.
+/// Minimum saturation of a colour that has a name.
 const MIN_SATURATION: f32 = 0.5;
-/// Greatest share of blue in a green: more looks cyan.
+/// Maximum share of blue in a green: more looks cyan.
 const MAX_BLUE_OF_GREEN: f32 = 0.42;
 /// Far clipping plane, in sides of the area with shadows. `MuJoCo` moves shadows away from surfaces by a share of it.
 /// With less, surfaces are covered with dots of their own shadow; with four times as much, near surfaces flicker.
 const FAR_SIDES: f32 = 1200.0;
-/// Least near clipping plane in m: no camera is nearer to anything.
+/// Minimum near clipping plane in m: no camera is nearer to anything.
 const NEAR_M: f32 = 0.1;
 /// Factor for the radius of a robot's cylinders that are for the eye only. Their ends would stick out as dotted lines
 /// of the facets of capsules with the same radius.
@@ -65,6 +65,8 @@ pub(crate) fn apply(model: &mut MjModel, scenario: &str, width: u32, height: u32
         *rgba = named(*rgba, emission);
     }
     slim_cylinders(model);
+    people::hide(model);
+    bowls::hide(model);
     room::furnish(model, scenario);
 }
 
@@ -80,7 +82,7 @@ pub(crate) fn limit_shadows(visual: &mut MjVisual, extent_m: f64, half_m: f64) {
     visual.map.znear = visual.map.znear.max(NEAR_M / extent);
 }
 
-/// Makes cylinders of robots slimmer that collide with nothing.
+/// Makes those cylinders of robots slimmer that collide with nothing.
 fn slim_cylinders(model: &mut MjModel) {
     let is_robots = |body: i32| {
         let name = usize::try_from(body).ok().and_then(|body| model.id_to_name(MjtObjBase::mjOBJ_BODY, body));

@@ -11,11 +11,11 @@ const HUES: [[f32; 3]; 6] = [
     [1.06, 0.99, 0.94],
     [0.90, 0.95, 1.01],
 ];
-/// Greatest saturation of a texture that is grey, 0 to 1.
+/// Maximum saturation of a texture that is grey, 0 to 1.
 const GREY: f32 = 0.12;
 /// Share of a hue that a sky gets.
 const SKY: f32 = 0.5;
-/// Least mean brightness (0 to 255) of a texture that gets a hue: dark rooms are dark on purpose.
+/// Minimum mean brightness (0 to 255) of a texture that gets a hue: dark rooms are dark on purpose.
 const DARK: f32 = 90.0;
 
 /// Gives grey floors and skies of the model the hue of `scenario`. Only textures change.

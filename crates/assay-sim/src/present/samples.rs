@@ -26,7 +26,7 @@ pub(crate) fn sample(index: u16) -> Sample {
     Sample { pixel: [x - 0.5, y - 0.5], light: [cos * out.sqrt(), sin * out.sqrt()] }
 }
 
-/// Returns the digits of `index` in `base`, mirrored at the point: Halton's sequence.
+/// Returns the digits of `index` in `base`, mirrored at the radix point: the Halton sequence.
 fn radical_inverse(mut index: u32, base: u32) -> f64 {
     let (mut value, mut digit) = (0.0, 1.0 / f64::from(base));
     while index > 0 {

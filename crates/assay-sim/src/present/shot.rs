@@ -66,7 +66,7 @@ pub(crate) struct Fit {
     lens: Lens,
     /// Offsets of the planes to the right, left, above, below.
     offsets: [f64; 4],
-    /// Least and greatest depth along the optical axis.
+    /// Minimum and maximum depth along the optical axis.
     depths: [f64; 2],
     /// Corners of the box around all points, world axes.
     bounds: [Vector; 2],

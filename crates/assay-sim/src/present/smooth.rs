@@ -1,9 +1,9 @@
 //! Smooths the stairs along edges of a picture drawn with one sample per pixel, because several samples per pixel at
 //! least double the time of drawing it with a software renderer.
 
-/// Least difference of brightness (0 to 255) across an edge.
+/// Minimum difference of brightness (0 to 255) across an edge.
 const EDGE: i32 = 24;
-/// Least difference of brightness between a dot and its surroundings.
+/// Minimum difference of brightness between a dot and its surroundings.
 const DOT: i32 = 28;
 /// Number of brighter neighbours, of eight, that make a pixel a dot. A line has two that are not.
 const LONELY: usize = 7;

@@ -3,6 +3,7 @@
 use mujoco_rs::prelude::*;
 
 use crate::Simulation;
+use crate::present::shapes::REPLACED;
 
 /// Number of visible geom groups; by MuJoCo's convention, higher groups are only for collisions.
 const VISIBLE_GROUPS: i32 = 3;
@@ -40,7 +41,8 @@ impl Subjects {
             let material = usize::try_from(model.geom_matid()[*geom]).ok();
             let rgba = material.map_or(model.geom_rgba()[*geom], |material| model.mat_rgba()[material]);
             let half = &model.geom_aabb()[*geom][3..];
-            model.geom_group()[*geom] < VISIBLE_GROUPS
+            let group = model.geom_group()[*geom];
+            (group < VISIBLE_GROUPS || group == REPLACED)
                 && rgba[3] > 0.0
                 && model.geom_type()[*geom] != MjtGeomBase::mjGEOM_PLANE
                 && half.iter().all(|half| *half <= MAX_HALF_M)

@@ -10,17 +10,19 @@ use super::physics_signal::{PhysicsSignal, StepState};
 /// Greatest speed in m/s over points of a group's geoms.
 pub(super) struct GreatestSpeed {
     geoms: Vec<usize>,
-    /// Geom, and a point in its own frame, m.
+    /// Index in `geoms`, and a point in that geom's own frame, m.
     points: Vec<(usize, [f64; 3])>,
+    /// Angular velocity in rad/s and linear velocity in m/s of each geom, in the world's frame.
+    twists: Vec<[f64; 6]>,
     /// Index in `points` of the fastest one.
     fastest: u32,
 }
 
 impl GreatestSpeed {
     pub(super) fn new(model: &MjModel, geoms: Vec<usize>) -> Self {
-        let points =
-            geoms.iter().flat_map(|geom| points(model, *geom).into_iter().map(|point| (*geom, point))).collect();
-        Self { geoms, points, fastest: NOT_INVOLVED }
+        let of = |(index, geom): (usize, &usize)| points(model, *geom).into_iter().map(move |point| (index, point));
+        let points = geoms.iter().enumerate().flat_map(of).collect();
+        Self { twists: Vec::with_capacity(geoms.len()), geoms, points, fastest: NOT_INVOLVED }
     }
 }
 
@@ -28,11 +30,10 @@ impl PhysicsSignal for GreatestSpeed {
     fn value(&mut self, step: &mut StepState<'_>) -> f64 {
         let data = &*step.data;
         let twist = |geom: usize| data.object_velocity(MjtObjBase::mjOBJ_GEOM, geom, false);
-        let twists: Vec<[f64; 6]> = self.geoms.iter().map(|geom| twist(*geom)).collect();
-        let speed = |(geom, point): &(usize, [f64; 3])| {
-            let at = self.geoms.iter().position(|other| other == geom).unwrap_or(0);
-            speed(twists[at], &data.geom_xmat()[*geom], *point)
-        };
+        self.twists.clear();
+        self.twists.extend(self.geoms.iter().map(|geom| twist(*geom)));
+        let (frames, twists) = (data.geom_xmat(), &self.twists);
+        let speed = |(index, point): &(usize, [f64; 3])| speed(twists[*index], &frames[self.geoms[*index]], *point);
         let mut fastest = NOT_INVOLVED;
         let greatest = greatest_of(self.points.iter().map(speed), 0.0, &mut fastest);
         self.fastest = fastest;
@@ -45,7 +46,7 @@ impl PhysicsSignal for GreatestSpeed {
 
     fn involved_names(&self, model: &MjModel, involved: u32) -> Vec<String> {
         let point = decode(involved).and_then(|point| self.points.get(point));
-        point.map(|(geom, _)| body_name(model, *geom)).into_iter().collect()
+        point.map(|(index, _)| body_name(model, self.geoms[*index])).into_iter().collect()
     }
 }
 

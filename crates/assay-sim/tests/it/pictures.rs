@@ -103,6 +103,48 @@ fn a_robot_that_moves_far_stays_near_the_middle() {
 }
 
 #[test]
+fn the_way_ahead_is_in_the_picture_before_a_quadrotor_rises() {
+    let scenario = scenarios().into_iter().find(|scenario| scenario.id.to_string() == "quadrotor_gates").unwrap();
+    let world = drawn(&scenario);
+    let simulation = world.simulation(5).unwrap();
+    let mut framing = Framing::new(&simulation, ASPECT).unwrap();
+    let gates: Vec<usize> =
+        (0..simulation.bodies().len()).filter(|body| simulation.bodies()[*body].name.starts_with("gate_")).collect();
+    assert_eq!(gates.len(), 4);
+    for gate in gates {
+        let middle = simulation.body_pose(gate).position;
+        for (across, up) in [(-0.35, -0.35), (-0.35, 0.35), (0.35, -0.35), (0.35, 0.35)] {
+            let corner = [middle[0], middle[1] + across, middle[2] + up];
+            let [x, y] = framing.project(&simulation, corner).unwrap();
+            assert!(x.abs() < 0.95 && (-0.95..0.95).contains(&y), "gate {gate}: {x:.2}, {y:.2}");
+        }
+    }
+}
+
+#[test]
+fn round_bowls_and_hands_stand_for_shapes_that_stay_framed() {
+    let mut replaced = 0;
+    for scenario in scenarios() {
+        let worlds = [CompiledScenario::build(Arc::clone(&scenario)).unwrap(), drawn(&scenario)];
+        let [stepped, drawn] = worlds.map(|world| world.simulation(5).unwrap());
+        let shapes = |simulation: &Simulation| simulation.bodies().iter().map(|body| body.shapes.len()).sum::<usize>();
+        let hidden = shapes(&stepped) - shapes(&drawn);
+        let expected = match scenario.id.to_string().as_str() {
+            // Twelve walls and a floor.
+            "carry_cup" => 13,
+            // Two hands and two forearms.
+            "shared_workspace" => 4,
+            _ => 0,
+        };
+        assert_eq!(hidden, expected, "{}", scenario.id);
+        replaced += hidden;
+        let poses = [&stepped, &drawn].map(|simulation| Framing::new(simulation, ASPECT).unwrap().pose(simulation));
+        assert!(hidden == 0 || poses[0] == poses[1], "{}: {poses:?}", scenario.id);
+    }
+    assert_eq!(replaced, 17);
+}
+
+#[test]
 fn drawing_between_steps_changes_nothing_and_shows_no_dots() {
     for id in ["open_drawer", "shared_workspace"] {
         let scenario = scenarios().into_iter().find(|scenario| scenario.id.to_string() == id).unwrap();

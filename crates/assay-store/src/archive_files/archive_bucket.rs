@@ -1,7 +1,7 @@
 //! Archives in an object store.
 //!
 //! Several servers may share the store, and one may remove an archive while another accepts a job with the same one.
-//! Every acceptance uploads the archive anew, and a removal leaves those alone that were uploaded a moment ago.
+//! Every acceptance uploads the archive anew, and a removal leaves archives alone that were uploaded a moment ago.
 
 use std::path::Path;
 use std::sync::Arc;

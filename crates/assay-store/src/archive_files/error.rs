@@ -10,7 +10,7 @@ pub enum ArchiveFileError {
     /// There is no archive with this path.
     #[error("the archive does not exist")]
     Missing,
-    /// The stored archive has another digest than its name says.
+    /// The stored archive has a digest other than the one in its name.
     #[error("the stored archive is damaged: its digest is not the one in its name")]
     Damaged,
     /// A file could not be read or written.

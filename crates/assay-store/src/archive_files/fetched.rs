@@ -21,7 +21,7 @@ const MAX_KEPT: usize = 16;
 #[derive(Debug)]
 pub(super) struct FetchedArchive(TempPath);
 
-/// A copy, or the place of one that is being fetched: whoever comes first fetches it, the others wait.
+/// A copy, or the place of one that is being fetched: the first caller fetches it, and the others wait.
 type ArchiveCell = OnceCell<Arc<FetchedArchive>>;
 
 /// The kept copies, the most recently used last.

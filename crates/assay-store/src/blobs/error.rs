@@ -28,7 +28,7 @@ pub enum BlobError {
 /// A packed artifact from an untrusted sender was not stored.
 #[derive(Debug, thiserror::Error)]
 pub enum PackedFormError {
-    /// It is no packed form.
+    /// It is not a packed form.
     #[error(transparent)]
     Damaged(#[from] PackError),
     /// It unpacks to too many bytes.

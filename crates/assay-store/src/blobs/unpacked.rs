@@ -1,4 +1,4 @@
-//! Unpacked copies of packed artifacts, shared by everybody who reads them at the same time.
+//! Unpacked copies of packed artifacts, shared by all that read them at the same time.
 //!
 //! Anyone with a signed URL can request any number of small ranges, and each needs the whole artifact unpacked: up to
 //! 64 MiB. So at most [`MAX_UNPACKING`] are unpacked at a time, readers of the same artifact share one copy, the last
@@ -30,7 +30,7 @@ const CHUNK_BYTES: u64 = 256 << 10;
 #[derive(Debug)]
 pub(super) struct UnpackedCopy {
     file: Arc<File>,
-    /// Others find the copy as long as someone reads it.
+    /// Lets others find the copy as long as it is being read.
     _shared: Arc<SharedCopy>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct PackedVersion {
     pub(super) version: String,
 }
 
-/// A copy, or the place of one that is being written: whoever comes first writes it, the others wait.
+/// A copy, or the place of one that is being written: the first reader writes it, and the others wait.
 type SharedCopy = OnceCell<Arc<File>>;
 
 /// The copies that are in use.

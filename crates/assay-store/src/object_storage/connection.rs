@@ -95,7 +95,7 @@ impl ObjectStorage {
     /// Prepares requests to a bucket, without sending one.
     ///
     /// # Errors
-    /// The variables contradict each other, or are no addresses.
+    /// The variables contradict each other, or are not addresses.
     pub fn connect(options: &ObjectStorageOptions) -> Result<Self, ObjectStorageError> {
         // Refused only if another part of the process has chosen before, which is the same choice.
         let _ = rustls::crypto::ring::default_provider().install_default();

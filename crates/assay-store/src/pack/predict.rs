@@ -18,8 +18,15 @@ const MAX_CHUNKS: usize = 16;
 const CHUNK_ROWS: usize = 32;
 /// Number of following runs that are searched for a position's velocity.
 const REACH: usize = 512;
+/// Number of residuals whose bytes are distributed together, which is several times as quick as one by one.
+const BLOCK_ROWS: usize = 64;
+/// Positions of the bytes of a number, in bits.
+const BYTES: [u32; 8] = [0, 8, 16, 24, 32, 40, 48, 56];
 /// Maximum residual of an integral's prediction in a sample, in bits.
 const NEAR: u32 = 6;
+
+/// A number as it is in the file, at any position: a double or an integer, little-endian.
+type Bits = [u8; 8];
 
 /// The prediction of the numbers of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +63,11 @@ impl PredictedRun {
         self.offset.saturating_add(self.count.saturating_mul(8))
     }
 
+    /// Returns its numbers in the file.
+    fn numbers<'a>(&self, file: &'a [u8]) -> &'a [Bits] {
+        file.get(self.offset..self.end()).unwrap_or_default().as_chunks().0
+    }
+
     pub(super) fn write(&self, to: &mut Vec<u8>) {
         let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes();
         for number in [self.offset, self.count, self.lag, self.kind as usize] {
@@ -86,10 +98,22 @@ impl PredictedRun {
         usize::try_from(self.of).ok()
     }
 
+    /// Calls `work` with the run. In each branch the compiler knows its kind, so loops over its rows have no choices.
+    #[inline(always)]
+    fn by_kind<R>(&self, work: impl FnOnce(Self) -> R) -> R {
+        match self.kind {
+            Prediction::None => work(Self { kind: Prediction::None, ..*self }),
+            Prediction::Same => work(Self { kind: Prediction::Same, ..*self }),
+            Prediction::Line => work(Self { kind: Prediction::Line, ..*self }),
+            Prediction::Parabola => work(Self { kind: Prediction::Parabola, ..*self }),
+            Prediction::Integral => work(Self { kind: Prediction::Integral, ..*self }),
+        }
+    }
+
     /// Returns the prediction of number `row`, in the order of [`ordered`], from the numbers of the run and of the one
     /// that it integrates.
-    #[inline]
-    fn predict(&self, row: usize, own: &[u64], rate: &[u64]) -> i64 {
+    #[inline(always)]
+    fn predict(&self, row: usize, own: &[Bits], rate: &[Bits]) -> i64 {
         let before = |steps: usize| row.checked_sub(steps * self.lag).map(|row| number(own, row));
         let (Some(one), kind) = (before(1), self.kind) else { return 0 };
         let guess = match kind {
@@ -108,22 +132,34 @@ impl PredictedRun {
     }
 
     /// Returns the residual of number `row`.
-    #[inline]
-    fn miss(&self, row: usize, own: &[u64], rate: &[u64]) -> u64 {
+    #[inline(always)]
+    fn miss(&self, row: usize, own: &[Bits], rate: &[Bits]) -> u64 {
         let value = own.get(row).copied().unwrap_or_default();
-        folded(ordered(value).wrapping_sub(self.predict(row, own, rate)))
+        folded(ordered(u64::from_le_bytes(value)).wrapping_sub(self.predict(row, own, rate)))
+    }
+
+    /// Computes its numbers with these residuals.
+    fn restore(&self, missed: &[u8], rate: &[Bits], own: &mut [Bits]) {
+        self.by_kind(|run| add_misses(run, missed, rate, own));
     }
 
     /// Returns the size of the residuals of a sample of the run, in bits.
-    fn sampled_cost(&self, own: &[u64]) -> u64 {
+    fn sampled_cost(&self, own: &[Bits]) -> u64 {
         let stride = self.count.div_ceil(MAX_CHUNKS).max(CHUNK_ROWS);
         let chunks = (0..self.count).step_by(stride).map(|start| start..(start + CHUNK_ROWS).min(self.count));
-        chunks.flatten().map(|row| u64::from(64 - self.miss(row, own, &[]).leading_zeros())).sum()
+        let cost =
+            |run: Self| chunks.flatten().map(|row| u64::from(64 - run.miss(row, own, &[]).leading_zeros())).sum();
+        self.by_kind(cost)
     }
 }
 
-fn number(numbers: &[u64], row: usize) -> f64 {
-    f64::from_bits(numbers.get(row).copied().unwrap_or_default())
+/// Returns the byte of a number at a position.
+fn byte_of(number: u64, shift: u32) -> u8 {
+    (number >> shift).to_le_bytes()[0]
+}
+
+fn number(numbers: &[Bits], row: usize) -> f64 {
+    f64::from_le_bytes(numbers.get(row).copied().unwrap_or_default())
 }
 
 /// Maps the bits of a double to an integer with the same order. The function is its own inverse.
@@ -141,24 +177,24 @@ fn unfolded(folded: u64) -> i64 {
     (folded >> 1).cast_signed() ^ -((folded & 1).cast_signed())
 }
 
-/// Runs of numbers and their predictions, with the numbers themselves.
+/// Runs of numbers of a file and their predictions.
 #[derive(Debug)]
-pub(super) struct Predictions {
+pub(super) struct Predictions<'a> {
     /// The runs, in the order of the file.
     pub(super) runs: Vec<PredictedRun>,
-    /// The numbers of each run, as bits.
-    numbers: Vec<Vec<u64>>,
+    /// The numbers of each run.
+    numbers: Vec<&'a [Bits]>,
 }
 
-impl Predictions {
+impl<'a> Predictions<'a> {
     /// Chooses a good prediction for each run of a file.
-    pub(super) fn choose(file: &[u8], found: Vec<NumberRun>) -> Self {
+    pub(super) fn choose(file: &'a [u8], found: Vec<NumberRun>) -> Self {
         let plain = |found: NumberRun| {
             let NumberRun { offset, count, lag } = found;
             PredictedRun { offset, count, lag, kind: Prediction::None, of: NONE, step: 0.0 }
         };
         let runs: Vec<PredictedRun> = found.into_iter().map(plain).collect();
-        let numbers = runs.iter().map(|run| numbers(file, run)).collect();
+        let numbers = runs.iter().map(|run| run.numbers(file)).collect();
         let mut chosen = Self { runs, numbers };
         for (run, own) in chosen.runs.iter_mut().zip(&chosen.numbers) {
             let kinds = [Prediction::None, Prediction::Same, Prediction::Line, Prediction::Parabola]
@@ -183,7 +219,7 @@ impl Predictions {
     /// Returns the run as the integral of another, and the index of that one. A recording begins with its time, whose
     /// step is common.
     fn integral(&self, index: usize) -> Option<(PredictedRun, usize)> {
-        let (time, run, own) = (self.numbers.first()?, &self.runs[index], &self.numbers[index]);
+        let (time, run, own) = (self.numbers.first()?, &self.runs[index], self.numbers[index]);
         let step = number(time, 1) - number(time, 0);
         if index == 0 || run.count <= SAMPLES || run.lag != 1 || !(step > 0.0 && step < 1.0) {
             return None;
@@ -198,7 +234,7 @@ impl Predictions {
             if rate.count != run.count || rate.kind == Prediction::Integral {
                 return None;
             }
-            let near = |row: &usize| 64 - tried.miss(*row, own, &self.numbers[of]).leading_zeros() <= NEAR;
+            let near = |row: &usize| 64 - tried.miss(*row, own, self.numbers[of]).leading_zeros() <= NEAR;
             // A contact may change a quantity between two rows, so only nearly all rows must agree.
             (rows().filter(near).count() + 2 > SAMPLES).then_some((tried, of))
         };
@@ -209,22 +245,26 @@ impl Predictions {
     /// so on.
     pub(super) fn write_misses(&self, to: &mut Vec<u8>) {
         for (run, own) in self.runs.iter().zip(&self.numbers).filter(|(run, _)| run.count > 0) {
-            let rate = run.integrated().and_then(|of| self.numbers.get(of)).map_or(&[][..], Vec::as_slice);
+            let rate = run.integrated().and_then(|of| self.numbers.get(of)).map_or(&[][..], |rate| *rate);
             let start = to.len();
             to.resize(start + 8 * run.count, 0);
             let mut places: Vec<&mut [u8]> = to[start..].chunks_exact_mut(run.count).collect();
-            for row in 0..run.count {
-                let miss = run.miss(row, own, rate).to_le_bytes();
-                places.iter_mut().zip(miss).for_each(|(place, byte)| place[row] = byte);
-            }
+            run.by_kind(|run| distribute_misses(run, own, rate, &mut places));
         }
     }
 }
 
-/// Returns the numbers of a run within the file, as bits.
-fn numbers(file: &[u8], run: &PredictedRun) -> Vec<u64> {
-    let bytes = file.get(run.offset..run.end()).unwrap_or_default();
-    bytes.chunks_exact(8).filter_map(|bytes| bytes.try_into().ok().map(u64::from_le_bytes)).collect()
+/// Writes the residuals of a run: their first bytes to the first place, their second to the second, and so on.
+#[inline(always)]
+fn distribute_misses(run: PredictedRun, own: &[Bits], rate: &[Bits], places: &mut [&mut [u8]]) {
+    for first in (0..run.count).step_by(BLOCK_ROWS) {
+        let rows = first..(first + BLOCK_ROWS).min(run.count);
+        let mut misses = [0; BLOCK_ROWS];
+        rows.clone().zip(&mut misses).for_each(|(row, miss)| *miss = run.miss(row, own, rate));
+        for (place, shift) in places.iter_mut().zip(BYTES) {
+            place[rows.clone()].iter_mut().zip(&misses).for_each(|(byte, miss)| *byte = byte_of(*miss, shift));
+        }
+    }
 }
 
 /// Checks that the runs fit a file of `length` bytes: in order, without overlap, and each integral of a run that is not
@@ -245,35 +285,58 @@ pub(super) fn check(runs: &[PredictedRun], length: usize) -> Result<(), &'static
     Ok(())
 }
 
-/// Writes the runs' numbers into `file`. The table has been checked, and there are as many residuals as numbers.
+/// Writes the runs' numbers into `file`, which has the bytes outside of them. The table has been checked, and there are
+/// as many residuals as numbers.
 pub(super) fn restore(file: &mut [u8], runs: &[PredictedRun], misses: &[u8]) {
-    let mut places = Vec::with_capacity(runs.len());
-    let mut place = 0;
-    for run in runs {
-        places.push(place);
-        place += 8 * run.count;
-    }
-    let mut numbers: Vec<Vec<u64>> = vec![Vec::new(); runs.len()];
-    // Integrated runs must be restored first.
-    for integrals in [false, true] {
-        for (index, run) in runs.iter().enumerate().filter(|(_, run)| (run.kind == Prediction::Integral) == integrals) {
-            let missed = &misses[places[index]..places[index] + 8 * run.count];
-            let rate = run.integrated().and_then(|of| numbers.get(of)).map_or(&[][..], Vec::as_slice);
-            let own = restored(run, missed, rate);
-            let target = file[run.offset..run.end()].chunks_exact_mut(8);
-            target.zip(&own).for_each(|(bytes, value)| bytes.copy_from_slice(&value.to_le_bytes()));
-            numbers[index] = own;
-        }
+    for (run, missed) in in_order(runs, misses) {
+        // Runs do not overlap.
+        let (before, from) = file.split_at_mut(run.offset);
+        let (own, after) = from.split_at_mut(8 * run.count);
+        let rate = run.integrated().and_then(|of| runs.get(of)).map(|rate| match rate.offset.checked_sub(run.end()) {
+            Some(offset) => PredictedRun { offset, ..*rate }.numbers(after),
+            None => rate.numbers(before),
+        });
+        run.restore(missed, rate.unwrap_or_default(), own.as_chunks_mut().0);
     }
 }
 
-/// Returns the numbers of a run with these residuals.
-fn restored(run: &PredictedRun, missed: &[u8], rate: &[u64]) -> Vec<u64> {
-    let mut own = Vec::with_capacity(run.count);
-    for row in 0..run.count {
-        let miss = u64::from_le_bytes(std::array::from_fn(|byte| missed[byte * run.count + row]));
-        let guess = run.predict(row, &own, rate);
-        own.push(ordered(guess.wrapping_add(unfolded(miss)).cast_unsigned()).cast_unsigned());
+/// Returns true if [`restore`] would write the numbers that `file` has.
+pub(super) fn restores(file: &[u8], runs: &[PredictedRun], misses: &[u8]) -> bool {
+    let mut own = Vec::new();
+    in_order(runs, misses).all(|(run, missed)| {
+        own.clear();
+        own.resize(run.count, Bits::default());
+        // Compared before this run, or not an integral.
+        let rate = run.integrated().and_then(|of| runs.get(of)).map(|rate| rate.numbers(file));
+        run.restore(missed, rate.unwrap_or_default(), &mut own);
+        own == run.numbers(file)
+    })
+}
+
+/// Returns the runs with their residuals, in the order in which they can be restored: integrated ones before integrals.
+fn in_order<'a>(runs: &'a [PredictedRun], misses: &'a [u8]) -> impl Iterator<Item = (&'a PredictedRun, &'a [u8])> {
+    let places = runs.iter().scan(0, |end, run| {
+        let start = *end;
+        *end += 8 * run.count;
+        Some((run, &misses[start..*end]))
+    });
+    let is_integral = |(run, _): &(&PredictedRun, &[u8])| run.kind == Prediction::Integral;
+    places.clone().filter(move |run| !is_integral(run)).chain(places.filter(is_integral))
+}
+
+/// Computes the numbers of a run with these residuals.
+#[inline(always)]
+fn add_misses(run: PredictedRun, missed: &[u8], rate: &[Bits], own: &mut [Bits]) {
+    for first in (0..run.count).step_by(BLOCK_ROWS) {
+        let rows = first..(first + BLOCK_ROWS).min(run.count);
+        let mut misses = [0; BLOCK_ROWS];
+        for (place, shift) in missed.chunks_exact(run.count).zip(BYTES) {
+            place[rows.clone()].iter().zip(&mut misses).for_each(|(byte, miss)| *miss |= u64::from(*byte) << shift);
+        }
+        for (row, miss) in rows.zip(misses) {
+            let guess = run.predict(row, own, rate);
+            let bits = ordered(guess.wrapping_add(unfolded(miss)).cast_unsigned()).cast_unsigned();
+            own[row] = bits.to_le_bytes();
+        }
     }
-    own
 }

@@ -14,15 +14,15 @@ const MAX_ATTEMPTS: u32 = 8;
 /// Pause after the first conflict; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 
-/// The begin of a transaction whose statements lock the rows that they depend on.
+/// Statement that begins a transaction whose statements lock the rows that they depend on.
 const WRITE: &str = "BEGIN";
-/// The begin of a transaction that renews a lease. It is not flushed at once: a lease that is lost by a crash of the
-/// server ends early, which fences its holder.
+/// Statements that begin a transaction that renews a lease. It is not flushed at once: a lease that is lost by a crash
+/// of the server ends early, which fences its holder.
 const LEASE: &str = "BEGIN; SET LOCAL synchronous_commit = off";
-/// The begin of a transaction whose queries see one state of the database.
+/// Statement that begins a transaction whose queries see one state of the database.
 const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
-/// The pool of connections, and what is told about their use.
+/// The pool of connections, and the state that is reported about them.
 pub(super) struct PgEngine {
     pool: Pool,
     health: StorageHealth,

@@ -176,7 +176,7 @@ async fn cancel(db: PgSession, account: Option<&AccountId>, id: JobId, now: Time
 /// so the request succeeds. Neither the response nor later reads reveal that it had ended.
 async fn cancel_hidden_end(db: &PgSession, id: JobId, from: JobStatus, now: Timestamp) -> PgResult<()> {
     if from == JobStatus::Failed {
-        quotas::take_back(db, id).await?;
+        quotas::recount(db, id).await?;
     }
     let sql = "UPDATE jobs SET status = 'CANCELLED', completed_at = $3, verdict = NULL, conclusion = NULL,
                                fingerprint = NULL, failure = NULL, failed_by_platform = false, failure_message = NULL,

@@ -114,7 +114,7 @@ impl PostgresOptions {
     }
 }
 
-/// Returns true if the server is on this machine, where its certificate is usually one that nobody trusts.
+/// Returns true if the server is on this machine, where its certificate is usually not a trusted one.
 fn is_local(config: &Config) -> bool {
     config.get_hosts().iter().all(|host| match host {
         Host::Tcp(name) => {

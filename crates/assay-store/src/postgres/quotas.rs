@@ -89,8 +89,8 @@ async fn hidden(db: &PgSession, account: &AccountId, now: Timestamp) -> PgResult
     Ok(first(db, &sql, &parameters, usage).await?.unwrap_or_default())
 }
 
-/// Counts a job again that was no longer counted since it FAILED.
-pub(super) async fn take_back(db: &PgSession, id: JobId) -> PgResult<()> {
+/// Counts again a job that was no longer counted since it FAILED.
+pub(super) async fn recount(db: &PgSession, id: JobId) -> PgResult<()> {
     let sql = "UPDATE account_days SET jobs = jobs + 1 WHERE (account, day) IN (
                    SELECT account, created_at / 86400000000 FROM jobs
                    WHERE job_id = $1 AND status = 'FAILED' AND failed_by_platform)";

@@ -99,7 +99,7 @@ async fn count_old_policies(db: PgSession, before: Timestamp, limit: u32) -> PgR
     Ok(found.unwrap_or(0))
 }
 
-/// Returns the query for the jobs that ended before $1 and whose archives nobody needs, at most $2.
+/// Returns the query for the jobs that ended before $1 and whose archives are not needed any more, at most $2.
 fn old_policies() -> String {
     format!(
         "SELECT job_id FROM jobs WHERE policy_path IS NOT NULL AND policy_removed_at IS NULL

@@ -90,13 +90,13 @@ async fn has_queued(db: PgSession) -> PgResult<bool> {
 
 async fn claim(
     db: PgSession,
-    RenderRequest { worker, choice, most_held }: RenderRequest<'_>,
+    RenderRequest { worker, choice, max_held }: RenderRequest<'_>,
     now: Timestamp,
     lease: SignedDuration,
 ) -> PgResult<Option<RenderClaim>> {
-    if most_held < u32::MAX {
+    if max_held < u32::MAX {
         let sql = "SELECT count(*) FROM renders WHERE state = 'LEASED' AND worker = $1";
-        if value::<i64>(&db, sql, &[&worker]).await? >= i64::from(most_held) {
+        if value::<i64>(&db, sql, &[&worker]).await? >= i64::from(max_held) {
             return Ok(None);
         }
     }
@@ -301,7 +301,7 @@ pub(super) async fn stop(db: &PgSession, job: JobId) -> PgResult<()> {
     change(db, "DELETE FROM renders WHERE job_id = $1 AND state <> 'DONE'", &[&job.0]).await.map(drop)
 }
 
-/// Queues the entries again that a worker on another host holds; its leases are void.
+/// Requeues the entries that a worker on another host holds; its leases are void.
 pub(super) async fn requeue(db: &PgSession, worker: &WorkerName) -> PgResult<()> {
     // In one order, as all who lock several entries.
     let sql = "WITH held AS (SELECT job_id, episode FROM renders WHERE state = 'LEASED' AND worker = $1

@@ -73,7 +73,7 @@ impl SeasonRecords for PostgresRecords {
 }
 
 async fn open(db: PgSession, new: &NewSeason) -> PgResult<OpenSeasonOutcome> {
-    // Readers and submissions go on; another process that opens a season waits.
+    // Readers and submissions continue; another process that opens a season waits.
     db.batch("LOCK TABLE seasons IN SHARE UPDATE EXCLUSIVE MODE").await?;
     let number = match get(&db, &new.scenario, None).await? {
         Some(season) if !season.is_closed() => return Ok(OpenSeasonOutcome::Already(season)),

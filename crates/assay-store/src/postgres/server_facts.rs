@@ -29,7 +29,7 @@ pub(super) async fn server_facts(session: &PgSession) -> PgResult<ServerFacts> {
         let (version, is_read_only) = (number(row, "version")?, field(row, "is_read_only")?);
         Ok(ServerFacts { version, encoding: field(row, "encoding")?, is_read_only })
     });
-    found.await?.ok_or_else(|| StoreError::Invalid("the server did not tell its version".into()).into())
+    found.await?.ok_or_else(|| StoreError::Invalid("the server did not report its version".into()).into())
 }
 
 /// Returns the error of a connection that could not be opened.

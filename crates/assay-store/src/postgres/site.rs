@@ -9,9 +9,9 @@ use super::PostgresRecords;
 use super::failure::PgResult;
 use super::row::{all, change, field, first, number, text, value};
 use super::session::PgSession;
-use crate::{Meeting, RequestCounter, SITE_LEASE, SiteRecords, StoreError};
+use crate::{RequestCounter, SITE_LEASE, SiteExchange, SiteRecords, StoreError};
 
-/// Time after which a process that told nothing is forgotten, in seconds.
+/// Time after which a process that reported nothing is forgotten, in seconds.
 const FORGOTTEN_S: f64 = 60.0;
 
 #[async_trait]
@@ -20,8 +20,8 @@ impl SiteRecords for PostgresRecords {
         self.engine.query("reading the site", async |db| value(&db, "SELECT id FROM site", &[]).await).await
     }
 
-    async fn meet(&self, process: Uuid, bulletin: &str) -> Result<Meeting, StoreError> {
-        self.engine.write_lease("meeting the other servers", |db| meet(db, process, bulletin)).await
+    async fn exchange(&self, process: Uuid, bulletin: &str) -> Result<SiteExchange, StoreError> {
+        self.engine.write_lease("exchanging state with the other servers", |db| exchange(db, process, bulletin)).await
     }
 
     async fn leave_site(&self, process: Uuid) -> Result<(), StoreError> {
@@ -37,7 +37,7 @@ impl SiteRecords for PostgresRecords {
     }
 }
 
-async fn meet(db: PgSession, process: Uuid, bulletin: &str) -> PgResult<Meeting> {
+async fn exchange(db: PgSession, process: Uuid, bulletin: &str) -> PgResult<SiteExchange> {
     let sql = "INSERT INTO server_processes (process, bulletin, met_at) VALUES ($1, $2, clock_timestamp())
                ON CONFLICT (process) DO UPDATE SET bulletin = excluded.bulletin, met_at = excluded.met_at";
     change(&db, sql, &[&process, &bulletin]).await?;
@@ -54,7 +54,7 @@ async fn meet(db: PgSession, process: Uuid, bulletin: &str) -> PgResult<Meeting>
                WHERE process <> $1 AND met_at > clock_timestamp() - make_interval(secs => $2) ORDER BY process";
     let lease = SITE_LEASE.as_secs_f64();
     let others = all(&db, sql, &[&process, &lease], |row| Ok(text(row, "bulletin")?.to_owned())).await?;
-    Ok(Meeting { leads, others })
+    Ok(SiteExchange { leads, others })
 }
 
 async fn leave(db: PgSession, process: Uuid) -> PgResult<()> {

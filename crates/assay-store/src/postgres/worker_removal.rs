@@ -97,8 +97,8 @@ pub(super) async fn quarantine(
     Ok(Some(removal))
 }
 
-/// The unfinished jobs that are pinned to none of the machines $1, and those that are pinned although nobody runs them
-/// or has run any of their episodes: whoever claimed them gave them back.
+/// The unfinished jobs that are pinned to none of the machines $1, and those that are pinned although no worker runs
+/// them or has run any of their episodes: the workers that claimed them gave them back.
 const ABSENT: &str = "FROM jobs WHERE status IN ('QUEUED', 'RUNNING') AND machine IS NOT NULL AND (machine <> ALL($1)
     OR NOT EXISTS (SELECT 1 FROM shards WHERE shards.job_id = jobs.job_id AND state = 'LEASED')
        AND NOT EXISTS (SELECT 1 FROM episodes WHERE episodes.job_id = jobs.job_id))";

@@ -1,11 +1,11 @@
-//! The state of a server process that the others of its site count in.
+//! The state of a server process, which the others of its site include in their counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use assay_model::{AccountId, JobId, Sha256Digest};
 use serde::{Deserialize, Serialize};
 
-/// The state of a server process, as it last told the others.
+/// The state of a server process, as it last reported it to the others.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Bulletin {
@@ -25,7 +25,7 @@ pub struct Bulletin {
     pub pending_bytes: u64,
     /// Running episodes whose progress was reported to it.
     pub running: Vec<JobEpisodeProgress>,
-    /// Episodes of which it heard lately that they no longer run.
+    /// Episodes that were recently reported to it as no longer running.
     pub ended: Vec<(JobId, u32)>,
 }
 

@@ -7,12 +7,12 @@ use uuid::Uuid;
 
 use crate::StoreError;
 
-/// Time after its last [`SiteRecords::meet`] at which another process may lead.
+/// Time after its last [`SiteRecords::exchange`] at which another process may lead.
 pub const SITE_LEASE: Duration = Duration::from_secs(10);
 
-/// The knowledge of a process after [`SiteRecords::meet`].
+/// The knowledge of a process after [`SiteRecords::exchange`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Meeting {
+pub struct SiteExchange {
     /// True if the process leads the site until [`SITE_LEASE`] has passed.
     pub leads: bool,
     /// The bulletins of the other processes that met within [`SITE_LEASE`].
@@ -38,8 +38,9 @@ pub trait SiteRecords: Send + Sync + std::fmt::Debug {
     /// Returns the id of these records, which never changes.
     async fn site_id(&self) -> Result<Uuid, StoreError>;
 
-    /// Tells the others the bulletin of `process`, keeps or takes the lead if it can, and returns what the others told.
-    async fn meet(&self, process: Uuid, bulletin: &str) -> Result<Meeting, StoreError>;
+    /// Publishes the bulletin of `process`, keeps or takes the lead for it if possible, and returns the bulletins of
+    /// the others.
+    async fn exchange(&self, process: Uuid, bulletin: &str) -> Result<SiteExchange, StoreError>;
 
     /// Withdraws the bulletin and the lead of `process`, which stops.
     async fn leave_site(&self, process: Uuid) -> Result<(), StoreError>;

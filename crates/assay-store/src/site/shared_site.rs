@@ -1,4 +1,4 @@
-//! A server process as part of its site: whether it leads, and what the others told.
+//! A server process as part of its site: whether it leads, and the bulletins of the others.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use super::bulletin::Bulletin;
 use super::records::{RequestCounter, SITE_LEASE, SiteRecords};
 use crate::StoreError;
 
-/// Time after the last meeting at which a process stops leading; less than [`SITE_LEASE`], so that no two ever lead.
+/// Time after the last exchange at which a process stops leading; less than [`SITE_LEASE`], so that no two ever lead.
 const LEAD: Duration = Duration::from_secs(SITE_LEASE.as_secs() / 2);
 
 /// This process as part of its site; shared by all its clones. The default is a process that shares its records with no
@@ -52,26 +52,26 @@ impl Site {
         view.leads_until.is_some_and(|until| Instant::now() < until)
     }
 
-    /// Returns what the other processes told last.
+    /// Returns the last bulletins of the other processes.
     #[must_use]
     pub fn others(&self) -> Arc<[Bulletin]> {
         let Some(site) = &self.0 else { return Arc::default() };
         Arc::clone(&site.view.read().unwrap_or_else(PoisonError::into_inner).others)
     }
 
-    /// Tells the others the state of this process, and learns theirs.
+    /// Publishes the state of this process, and reads those of the others.
     ///
     /// # Errors
     /// The records failed. What is known stays, and this process soon stops leading.
-    pub async fn meet(&self, own: &Bulletin) -> Result<(), StoreError> {
+    pub async fn exchange(&self, own: &Bulletin) -> Result<(), StoreError> {
         let Some(site) = &self.0 else { return Ok(()) };
         let begun = Instant::now();
         let text = serde_json::to_string(own).map_err(|e| StoreError::corrupt("a bulletin", "json", e))?;
-        let meeting = site.records.meet(site.process, &text).await?;
-        // A process of another version may tell what this one cannot read, which counts as nothing.
-        let others = meeting.others.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
+        let exchanged = site.records.exchange(site.process, &text).await?;
+        // A process of another version may publish a bulletin that this one cannot read; it is ignored.
+        let others = exchanged.others.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
         let mut view = site.view.write().unwrap_or_else(PoisonError::into_inner);
-        *view = SiteView { leads_until: meeting.leads.then(|| begun + LEAD), others };
+        *view = SiteView { leads_until: exchanged.leads.then(|| begun + LEAD), others };
         Ok(())
     }
 

@@ -235,7 +235,7 @@ pub(super) fn cancel(
 /// so the request succeeds. Neither the response nor later reads reveal that it had ended.
 fn cancel_hidden_end(db: &Connection, id: JobId, from: JobStatus, now: Timestamp) -> SqlResult<()> {
     if from == JobStatus::Failed {
-        quotas::take_back(db, id)?;
+        quotas::recount(db, id)?;
     }
     let sql = "UPDATE jobs SET status = 'CANCELLED', completed_at = ?3, verdict = NULL, conclusion = NULL,
                                fingerprint = NULL, failure = NULL, removing = 1

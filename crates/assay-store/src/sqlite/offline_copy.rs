@@ -23,7 +23,7 @@ impl RecordsCopy {
         let (from, copy) = (data.join(Self::FILE_NAME), to.join(Self::FILE_NAME));
         copy_file(&from, &copy)?;
         match copy_file(&beside(&from), &beside(&copy)) {
-            // It was stopped in order.
+            // The server was stopped cleanly.
             Err(OpenError::File { source, .. }) if source.kind() == ErrorKind::NotFound => {}
             copied => copied?,
         }

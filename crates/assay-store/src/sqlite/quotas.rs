@@ -77,8 +77,8 @@ fn hidden(db: &Connection, account: &AccountId, now: Timestamp) -> SqlResult<Acc
     Ok(first(db, &sql, (account.as_str(), since, micros(now), day(now)), read)?.unwrap_or_default())
 }
 
-/// Counts a job again that was no longer counted since it FAILED.
-pub(super) fn take_back(db: &Connection, id: JobId) -> SqlResult<()> {
+/// Counts again a job that was no longer counted since it FAILED.
+pub(super) fn recount(db: &Connection, id: JobId) -> SqlResult<()> {
     let sql = "UPDATE account_days SET jobs = jobs + 1 WHERE (account, day) IN (
                    SELECT account, created_at / 86400000000 FROM jobs
                    WHERE job_id = ?1 AND status = 'FAILED' AND failure ->> 'blame' = 'platform')";

@@ -97,7 +97,7 @@ impl RemovalRecords for SqliteRecords {
     }
 }
 
-/// Returns the query for the jobs that ended before ?1 and whose archives nobody needs, at most ?2.
+/// Returns the query for the jobs that ended before ?1 and whose archives are not needed any more, at most ?2.
 fn old_policies() -> String {
     format!(
         "SELECT job_id FROM jobs WHERE policy_path IS NOT NULL AND policy_removed_at IS NULL

@@ -23,7 +23,7 @@ impl RenderRecords for SqliteRecords {
         now: Timestamp,
         lease: SignedDuration,
     ) -> Result<Option<RenderClaim>, StoreError> {
-        let (worker, choice, most) = (request.worker.to_owned(), request.choice, request.most_held);
+        let (worker, choice, most) = (request.worker.to_owned(), request.choice, request.max_held);
         self.write_lease("claiming a rendering", move |db| claim(db, (&worker, most), choice, now, lease)).await
     }
 
@@ -294,7 +294,7 @@ pub(super) fn stop(db: &Connection, id: &str) -> SqlResult<()> {
     change(db, "DELETE FROM renders WHERE job_id = ?1 AND state <> 'DONE'", [id]).map(drop)
 }
 
-/// Queues the entries again that a worker on another host holds; its leases are void.
+/// Requeues the entries that a worker on another host holds; its leases are void.
 pub(super) fn requeue(db: &Connection, worker: &WorkerName) -> SqlResult<()> {
     let sql = "UPDATE renders SET state = 'QUEUED', worker = NULL, lease_until = NULL
                WHERE state = 'LEASED' AND worker = ?1";

@@ -14,8 +14,8 @@ use crate::{JobFailure, Work, WorkerName, WorkerRemoval};
 /// Condition for shards of jobs that are pinned to none of the machines ?1, a JSON list of digests.
 pub(super) const ABSENT: &str = "state IN ('QUEUED', 'LEASED') AND machine IS NOT NULL
                                  AND machine NOT IN (SELECT value FROM json_each(?1))";
-/// Condition for shards of jobs that are pinned although nobody runs them or has run any of their episodes: whoever
-/// claimed them gave them back.
+/// Condition for shards of jobs that are pinned although no worker runs them or has run any of their episodes: the
+/// workers that claimed them gave them back.
 pub(super) const UNTOUCHED: &str =
     "state = 'QUEUED' AND machine IS NOT NULL AND job_id NOT IN (SELECT job_id FROM shards WHERE state = 'LEASED')
      AND NOT EXISTS (SELECT 1 FROM episodes WHERE episodes.job_id = shards.job_id)";

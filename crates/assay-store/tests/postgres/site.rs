@@ -25,23 +25,24 @@ async fn one_process_leads_until_it_leaves_or_is_silent() {
     let records = two().await;
     assert_eq!(records[0].site_id().await.unwrap(), records[1].site_id().await.unwrap());
     let [a, b, c] = [1, 2, 3].map(Uuid::from_u128);
-    let meet = async |number: usize, process| records[number].meet(process, &format!("of {process}")).await.unwrap();
-    let first = meet(0, a).await;
+    let exchange =
+        async |number: usize, process| records[number].exchange(process, &format!("of {process}")).await.unwrap();
+    let first = exchange(0, a).await;
     assert!(first.leads && first.others.is_empty());
-    let second = meet(1, b).await;
+    let second = exchange(1, b).await;
     assert!(!second.leads);
     assert_eq!(second.others, [format!("of {a}")]);
-    assert_eq!(meet(0, a).await.others, [format!("of {b}")]);
+    assert_eq!(exchange(0, a).await.others, [format!("of {b}")]);
 
     records[0].leave_site(a).await.unwrap();
-    let after = meet(1, b).await;
+    let after = exchange(1, b).await;
     assert!(after.leads && after.others.is_empty(), "who leaves is not waited for");
-    assert!(!meet(0, c).await.leads);
+    assert!(!exchange(0, c).await.leads);
     // The second is silent from now on.
     tokio::time::sleep(SITE_LEASE / 2).await;
-    assert!(!meet(0, c).await.leads, "its lease has not ended");
+    assert!(!exchange(0, c).await.leads, "its lease has not ended");
     tokio::time::sleep(SITE_LEASE / 2 + Duration::from_millis(200)).await;
-    let alone = meet(0, c).await;
+    let alone = exchange(0, c).await;
     assert!(alone.leads && alone.others.is_empty());
 }
 
@@ -51,14 +52,14 @@ async fn a_process_that_cannot_reach_the_records_stops_leading() {
     let records = Arc::new(open(&server.database()).await);
     let site = Site::shared(records, Uuid::from_u128(1));
     assert!(!site.leads(), "not before the first meeting");
-    site.meet(&Bulletin::default()).await.unwrap();
+    site.exchange(&Bulletin::default()).await.unwrap();
     assert!(site.leads());
     server.stop_immediately();
-    site.meet(&Bulletin::default()).await.unwrap_err();
+    site.exchange(&Bulletin::default()).await.unwrap_err();
     tokio::time::sleep(SITE_LEASE / 2).await;
     assert!(!site.leads(), "it stops before another may lead");
     server.start_again();
-    site.meet(&Bulletin::default()).await.unwrap();
+    site.exchange(&Bulletin::default()).await.unwrap();
     assert!(site.leads(), "a crash of the server emptied its table");
     site.leave().await.unwrap();
     assert!(!site.leads());

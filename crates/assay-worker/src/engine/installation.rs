@@ -56,7 +56,7 @@ impl Installation {
         Ok(Self { home, lane, added_runtimes: Vec::new() })
     }
 
-    /// Returns true if it is found without `ASSAY_HOME` from any current folder.
+    /// Returns true if the installation is found without `ASSAY_HOME`, whatever the current folder.
     #[must_use]
     pub fn is_found_from_anywhere(&self) -> bool {
         let found = std::env::current_exe().ok().and_then(|program| Self::nearest(&program, None));

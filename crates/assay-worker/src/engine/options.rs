@@ -12,6 +12,8 @@ pub struct EngineOptions {
     pub lanes: usize,
     /// The weakest acceptable isolation of policies. The strongest available is always used.
     pub accepted: Isolation,
+    /// Number of policies that will run, if it is known: nothing is prepared in advance for more.
+    pub policies: Option<usize>,
 }
 
 /// Maximum time in an episode during which no thread of its policy is ready to run while the simulator waits for an
@@ -42,6 +44,6 @@ impl EngineOptions {
     /// Creates options for `lanes` lanes that accept only the strongest isolation.
     #[must_use]
     pub fn new(lanes: usize) -> Self {
-        Self { lanes, accepted: Isolation::Namespaces }
+        Self { lanes, accepted: Isolation::Namespaces, policies: None }
     }
 }

@@ -74,7 +74,7 @@ impl Pools {
         Ok(pool)
     }
 
-    /// Returns the runtimes of the pools, whose interpreters read their files at any time.
+    /// Returns the runtimes of the pools, whose interpreters may read their files at any time.
     pub(crate) fn runtimes(&self) -> Vec<Sha256Digest> {
         self.lock().iter().map(|pool| pool.runtime).collect()
     }

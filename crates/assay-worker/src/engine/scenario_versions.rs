@@ -11,7 +11,7 @@ use assay_store::ScenarioFiles;
 /// Maximum number of scenarios kept in memory; others are read again when needed.
 const MAX_READ: usize = 64;
 
-/// The reason why a version of a scenario cannot be run, or no longer.
+/// The reason why a version of a scenario cannot be run, or can no longer be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScenarioGone {
     /// A version of a built-in scenario whose files were not kept.

@@ -5,7 +5,7 @@ use assay_model::{PolicyErrorCode, sanitise};
 use assay_policy::{AdapterAction, AdapterKind, InputSource, NamedArray, PolicyAdapter, PolicyFailure};
 use assay_scenario::{Array, Scenario, Spec};
 
-/// Numbers that every observation has beside the scenario's arrays.
+/// Numbers that every observation has besides the scenario's arrays.
 const CLOCKS: [&str; 2] = ["time", "time_remaining"];
 /// Data types of arrays of numbers and of images.
 const NUMBERS: &str = "float64";

@@ -42,13 +42,13 @@ pub enum PolicySource {
     Connected {
         /// The job whose policy it is.
         job: JobId,
-        /// Actions of an answer that are executed before the next request; all of them if absent.
+        /// Number of actions of an answer that are executed before the next request; all of them if absent.
         replan_steps: Option<u32>,
     },
 }
 
 impl PolicyFolder {
-    /// Returns the failure of a policy that declares something else than the scenario has.
+    /// Returns the failure of a policy that declares something other than what the scenario has.
     fn mismatch(&self, scenario: &Scenario) -> Option<PolicyFailure> {
         match PolicyAdapter::of_folder(&self.path) {
             Ok(adapter) => adapter_mismatch(&adapter?, scenario),
@@ -123,13 +123,13 @@ fn allowance(scenario: &Scenario) -> ProcessBudget {
 pub(crate) enum PendingPolicy {
     Jailed(PreparingPolicy),
     Server(PolicyServer),
-    /// A policy server that connects itself.
+    /// A policy server that connects to this process.
     Expected {
         job: JobId,
         replan_steps: Option<u32>,
     },
     Connecting(PendingConnection),
-    /// It does not fit the scenario, so nothing is started.
+    /// The policy does not fit the scenario, so nothing is started.
     Unsuitable(Box<PolicyFailure>),
 }
 

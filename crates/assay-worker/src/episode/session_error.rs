@@ -65,7 +65,8 @@ impl SessionError {
     }
 }
 
-/// True if the file system, the object store, or another shared resource in short supply, is the root of an error.
+/// Returns true if the file system, the object store, or another shared resource in short supply is the root cause of
+/// an error.
 pub(crate) fn is_outage(error: &(dyn Error + 'static)) -> bool {
     if is_disk_full(error) || matches!(error.downcast_ref(), Some(LaneError::DiskFull(_))) {
         return true;

@@ -10,11 +10,11 @@ use assay_model::{EpisodeSeeds, PUBLIC_SEED, PolicyKey};
 use super::facts::is_deterministic;
 use super::job::PreflightJob;
 use super::tries::{Tried, Tries};
-use super::watch::watch;
+use super::watch::{AnswerTimer, watch};
 use crate::engine::core_of;
 use crate::episode::attempt::EpisodeAttemptError;
 use crate::episode::finalizer::end_policy;
-use crate::episode::lane::{IgnoredEvents, Lane, LaneError};
+use crate::episode::lane::{Lane, LaneError};
 use crate::episode::lane_process::{LaneProcess, nanos};
 use crate::episode::policy::{PendingPolicy, PolicyStart};
 use crate::episode::results::not_started_error;
@@ -33,8 +33,8 @@ const REPEAT_CPU: Duration = Duration::from_millis(300);
 const REPEATS_END: Duration = Duration::from_secs(5);
 /// Minimum remaining time for another try.
 const LEAST_REPEAT: Duration = Duration::from_millis(300);
-/// Maximum wall-clock time of a try's steps. Only a single slow answer can exceed it, as a try takes no step after
-/// [`TRY_WALL_MS`].
+/// Maximum wall-clock time of all answers of a try, without the lane's own work. Only a single slow answer can exceed
+/// it, as a try takes no step after [`TRY_WALL_MS`].
 pub(super) const ANSWER_PATIENCE: Duration = Duration::from_millis(1300);
 /// Interval for polling a policy that is being imported.
 const TICK: Duration = Duration::from_millis(1);
@@ -129,11 +129,11 @@ fn try_once(
         observations: None,
         probe: Some(probe),
     };
-    let slow = Cancel::new();
+    let (slow, timer) = (Cancel::new(), AnswerTimer::default());
     let done = thread::scope(|scope| {
         let (ended, running) = channel::<()>();
-        scope.spawn(|| watch(running, answer, limit, &slow));
-        let done = lane.run(run, stream.descriptors(), &slow, &mut IgnoredEvents);
+        scope.spawn(|| watch(running, || timer.exceeds(answer), limit, &slow));
+        let done = lane.run(run, stream.descriptors(), &slow, &mut &timer);
         drop(ended);
         done
     });

@@ -27,7 +27,7 @@ pub fn preflight(engine: &Engine, job: &PreflightJob, cancel: &Cancel) -> Result
     let limit = Cancel::new();
     let tries = thread::scope(|scope| {
         let (ended, running) = channel::<()>();
-        scope.spawn(|| watch(running, LIMIT, cancel, &limit));
+        scope.spawn(|| watch(running, || began.elapsed() > LIMIT, cancel, &limit));
         let tries = try_out(engine, job, &limit);
         drop(ended);
         tries

@@ -1,4 +1,5 @@
-//! Inputs on disk, by SHA-256, up to a size. What is used longest ago goes first; what running shards need stays.
+//! Inputs on disk, by SHA-256, up to a total size. The least recently used are removed first; those that running shards
+//! need stay.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, DirBuilder, File};
@@ -15,7 +16,8 @@ use super::error::ServerCallError;
 
 /// Folder of the cached files.
 const FILES: &str = "files";
-/// Folder of runtimes: NAME-SHA256, and an empty file NAME-SHA256.used that was changed when it was last needed.
+/// Folder of runtimes: NAME-SHA256, and an empty file NAME-SHA256.used, whose modification time is that of the last
+/// use.
 const RUNTIMES: &str = "runtimes";
 /// Folder of files that are being fetched.
 const INCOMING: &str = "incoming";
@@ -38,7 +40,7 @@ pub struct InputCache {
     limit_bytes: u64,
     /// Held while files are looked for, added or removed.
     turn: Mutex<()>,
-    /// Held while a file is fetched, one for each file that somebody waits for.
+    /// Held while a file is fetched, one for each file that is waited for.
     fetching: Mutex<HashMap<Sha256Digest, Weak<Mutex<()>>>>,
     _lock: File,
 }
@@ -100,7 +102,7 @@ impl InputCache {
             let fetched = fetch(incoming.path())?;
             let _turn = lock(&self.turn);
             if place.exists() {
-                // It is no complete runtime.
+                // It is not a complete runtime.
                 fs::rename(&place, incoming.path().join("incomplete"))?;
             }
             fs::rename(&fetched, &place)?;
@@ -113,8 +115,8 @@ impl InputCache {
         Ok(())
     }
 
-    /// Returns the path of the file with this hash; `fetch` writes it if it is not here. Files in `needed` stay: it is
-    /// asked while no file can be looked for. Waits for no other file.
+    /// Returns the path of the file with this hash; `fetch` writes it if it is not here. Files in `needed`, which is
+    /// called while the cache is locked, stay. Does not wait for other files.
     pub(super) fn get(
         &self,
         sha256: Sha256Digest,
@@ -140,7 +142,7 @@ impl InputCache {
         Ok(path)
     }
 
-    /// Returns what is held while a file is fetched.
+    /// Returns the lock that is held while a file is fetched.
     fn fetching(&self, sha256: Sha256Digest) -> Arc<Mutex<()>> {
         let mut fetching = lock(&self.fetching);
         fetching.retain(|_, other| other.strong_count() > 0);
@@ -152,7 +154,7 @@ impl InputCache {
         })
     }
 
-    /// Removes the files and runtimes used longest ago until the rest fits.
+    /// Removes the least recently used files and runtimes until the rest fits.
     fn evict(&self, fresh: Sha256Digest, needed: &HashSet<Sha256Digest>) -> io::Result<()> {
         let mut files = Vec::new();
         for entry in fs::read_dir(self.folder.join(FILES))? {
@@ -196,7 +198,7 @@ impl InputCache {
     }
 }
 
-/// Returns the file that says when a runtime was last needed. It is not in the runtime, which never changes.
+/// Returns the file that records when a runtime was last needed. It is not in the runtime, which never changes.
 fn used(runtime: &Path) -> PathBuf {
     runtime.with_extension("used")
 }

@@ -24,10 +24,11 @@ use super::error::ServerCallError;
 /// Time limit for an answer that the server does not delay on purpose.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 /// Time limit for an answer to a renewal: shorter than what is left of a lease when it is given up.
-pub(super) const BEAT_LIMIT: Duration = Duration::from_secs(5);
+pub(super) const HEARTBEAT_LIMIT: Duration = Duration::from_secs(5);
 /// Time limit for sending a file of evidence.
 const SEND_LIMIT: Duration = Duration::from_secs(600);
-/// Time for each piece of a download, after which it is given up: at 64 KiB, 2 KiB/s must arrive.
+/// Time limit for each piece of a download, after which the download is abandoned: for 64 KiB, at least 2 KiB/s must
+/// arrive.
 const PIECE_LIMIT: Duration = Duration::from_secs(30);
 /// Number of bytes of a piece.
 const PIECE_BYTES: usize = 64 << 10;
@@ -52,7 +53,7 @@ pub(super) struct ProtocolClient {
     token: Secret,
     /// Number of the registration; 0 before the first.
     generation: AtomicU32,
-    /// True if the server takes packed evidence.
+    /// True if the server accepts packed evidence.
     takes_packed: AtomicBool,
     piece_limit: Duration,
 }
@@ -64,7 +65,7 @@ impl ProtocolClient {
         Self { agent, server, token, generation, takes_packed, piece_limit: PIECE_LIMIT }
     }
 
-    /// Gives a download up if a piece of 64 KiB takes longer than this.
+    /// Abandons a download if a piece of 64 KiB takes longer than this.
     #[cfg(test)]
     fn with_piece_limit(self, piece_limit: Duration) -> Self {
         Self { piece_limit, ..self }
@@ -104,7 +105,7 @@ impl ProtocolClient {
     }
 
     /// Posts `body`; the answer is empty. Tries again for a temporary reason.
-    pub(super) fn tell(&self, path: &str, body: &impl Serialize) -> Result<(), ServerCallError> {
+    pub(super) fn send(&self, path: &str, body: &impl Serialize) -> Result<(), ServerCallError> {
         self.patiently(PATIENCE, || self.post_within(path, body, ANSWER_LIMIT).map(drop))
     }
 
@@ -236,7 +237,7 @@ impl ProtocolClient {
         let text = response.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_string().unwrap_or_default();
         let body: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
         let message = body["error"]["message"].as_str().map(|message| sanitise(message, MAX_MESSAGE_BYTES));
-        let message = message.unwrap_or_else(|| format!("{} is no assay server, or not of this version", self.server));
+        let message = message.unwrap_or_else(|| format!("{} is not an assay server of this version", self.server));
         Err(match status {
             409 if message.starts_with("the lease is lost") => ServerCallError::LeaseLost,
             401 | 409 => ServerCallError::Refused(message),
@@ -266,7 +267,7 @@ fn pieces(response: Response<Body>, limit: Duration) -> io::Result<impl Iterator
     let (sender, receiver) = mpsc::sync_channel(4);
     let taker = Arc::new(());
     let is_wanted = Arc::downgrade(&taker);
-    // It ends with the connection, or at the next byte after nobody takes its pieces any more.
+    // The thread ends with the connection, or at the next byte after the receiver of its pieces was dropped.
     let reading = thread::Builder::new().name("download".to_owned()).spawn(move || {
         let mut is_over = false;
         while !is_over {
@@ -315,7 +316,8 @@ mod tests {
     /// Length that every server here promises, in bytes.
     const PROMISED: usize = 2 * PIECE_BYTES + 5;
 
-    /// Fetches a file from a server that sends `first` bytes at once and then one every `pause`, until nobody reads.
+    /// Fetches a file from a server that sends `first` bytes at once and then one every `pause`, until the connection
+    /// is closed.
     fn fetched(first: usize, pause: Duration, limit: Duration) -> Result<Vec<u8>, ServerCallError> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let server = format!("http://{}", listener.local_addr().unwrap());

@@ -17,7 +17,7 @@ pub enum ServerCallError {
     /// The server cannot do it now.
     #[error("the server can't do it now: {0}")]
     Unavailable(String),
-    /// The worker may not go on: its token is refused, another process uses it, or the versions differ.
+    /// The worker must stop: its token is refused, another process uses it, or the versions differ.
     #[error("{0}")]
     Refused(String),
     /// The lease is lost.
@@ -35,7 +35,7 @@ pub enum ServerCallError {
     #[error("could not read or write a file")]
     Io(#[from] io::Error),
     /// A file from the server is not the one that was asked for.
-    #[error("the server sent another file than {0}")]
+    #[error("the server sent a file other than {0}")]
     WrongFile(String),
 }
 

@@ -10,10 +10,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use assay_model::{
-    AccountId, Artifact, AssignedPolicy, Assignment, AttemptNote, BeatAnswer, BeatRequest, ClaimAnswer, ClaimRequest,
-    DeclaredModel, EpisodeResult, Fence, JobId, LeasedResult, NoteRequest, ResultOutcome, ResultsAnswer,
-    ResultsRequest, RunningEpisode, RuntimeVersion, Secret, ServerCall, Sha256Digest, ShardReturn, WORKER_LEASE_S,
-    WORKER_MARGIN_S, WantedShard,
+    AccountId, Artifact, AssignedPolicy, Assignment, AttemptNote, ClaimAnswer, ClaimRequest, DeclaredModel,
+    EpisodeResult, Fence, HeartbeatAnswer, HeartbeatRequest, JobId, LeasedResult, NoteRequest, ResultOutcome,
+    ResultsAnswer, ResultsRequest, RunningEpisode, RuntimeVersion, Secret, ServerCall, Sha256Digest, ShardReturn,
+    WORKER_LEASE_S, WORKER_MARGIN_S, WantedShard,
 };
 use assay_scenario::Scenario;
 use assay_store::{
@@ -23,7 +23,7 @@ use assay_store::{
 use tempfile::TempDir;
 
 use super::cache::InputCache;
-use super::client::{BEAT_LIMIT, ProtocolClient};
+use super::client::{HEARTBEAT_LIMIT, ProtocolClient};
 use super::error::ServerCallError;
 use super::inputs::{self, outage};
 use super::leases::Leases;
@@ -57,7 +57,7 @@ pub(super) struct HttpDispatch {
     failures: AtomicU32,
     /// Set when the worker is to end.
     stopping: Cancel,
-    /// The reason why the worker has to end, if it is not asked to.
+    /// The reason why the worker has to end, if it was not asked to.
     refusal: Mutex<Option<String>>,
 }
 
@@ -95,12 +95,12 @@ impl HttpDispatch {
         self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the claims that may have ended by now: the server was not reached for too long.
+    /// Returns the claims that may have ended by now: the server has not been reached for too long.
     pub(super) fn overdue(&self) -> Vec<Fence> {
         self.leases.older_than(Duration::from_secs((WORKER_LEASE_S - WORKER_MARGIN_S).into()))
     }
 
-    /// Notes an error after which the worker must not go on.
+    /// Records an error after which the worker must stop.
     fn checked<T>(&self, answer: Result<T, ServerCallError>) -> Result<T, ServerCallError> {
         if let Err(ServerCallError::Refused(why)) = &answer {
             let mut refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
@@ -130,8 +130,8 @@ impl HttpDispatch {
                 leases.add(shard.assignment.fence, shard.lease.clone(), began);
             }
             if let Err(mpsc::SendError(Ok(ClaimAnswer { shard: Some(shard), .. }))) = sender.send(answer) {
-                // Nobody waits any more. Leaving the server gives it back as well.
-                drop(client.tell(&format!("/leases/{}/return", shard.lease), &ShardReturn::Release));
+                // Nothing waits for the shard any more. Leaving the server gives it back as well.
+                drop(client.send(&format!("/leases/{}/return", shard.lease), &ShardReturn::Release));
             }
         });
         drop(asking?);
@@ -246,7 +246,7 @@ impl Dispatch for HttpDispatch {
     }
 
     fn wait_for_work(&self, _limit: Duration) -> bool {
-        // Claims wait.
+        // Claims wait instead.
         false
     }
 
@@ -259,13 +259,13 @@ impl Dispatch for HttpDispatch {
             step: progress.step,
             max_steps: progress.max_steps,
         };
-        let request = BeatRequest {
+        let request = HeartbeatRequest {
             leases: leases.iter().map(|(_, text)| text.clone()).collect(),
             progress: progress.iter().map(running).collect(),
         };
         drop(progress);
         let sent = Instant::now();
-        let answer: BeatAnswer = self.checked(self.client.post_quickly("/beat", &request, BEAT_LIMIT))?;
+        let answer: HeartbeatAnswer = self.checked(self.client.post_quickly("/beat", &request, HEARTBEAT_LIMIT))?;
         if answer.drain {
             self.stopping.cancel();
         }
@@ -346,7 +346,7 @@ impl Dispatch for HttpDispatch {
 
     fn note(&self, fence: Fence, note: &AttemptNote) -> Result<Lease, DispatchError> {
         let path = format!("/leases/{}/notes", self.lease(fence)?);
-        match self.checked(self.client.tell(&path, &NoteRequest { note: note.clone() })) {
+        match self.checked(self.client.send(&path, &NoteRequest { note: note.clone() })) {
             Ok(()) => Ok(Lease::Held),
             Err(ServerCallError::LeaseLost) => Ok(Lease::Lost),
             Err(error) => Err(error.into()),
@@ -355,7 +355,7 @@ impl Dispatch for HttpDispatch {
 
     fn give_back(&self, fence: Fence, how: ShardReturn) -> Result<(), DispatchError> {
         let path = format!("/leases/{}/return", self.lease(fence)?);
-        match self.checked(self.client.tell(&path, &how)) {
+        match self.checked(self.client.send(&path, &how)) {
             Ok(()) | Err(ServerCallError::LeaseLost) => Ok(()),
             Err(error) => Err(error.into()),
         }

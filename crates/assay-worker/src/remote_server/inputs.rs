@@ -35,7 +35,7 @@ pub(super) fn scenario(
     engine.scenario(id, digest).map_err(|error| SessionError::Scenario(error.to_string()))
 }
 
-/// Returns an error of the server or the network as an outage: nobody is to blame.
+/// Returns an error of the server or the network as an outage, which is blamed on neither policy nor scenario.
 pub(super) fn outage(error: ServerCallError) -> SessionError {
     SessionError::Outage(Box::new(error))
 }

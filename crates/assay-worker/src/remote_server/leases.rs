@@ -1,4 +1,4 @@
-//! The leases that the worker holds, and until when it may rely on each.
+//! The leases that the worker holds, and how long it may rely on each.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

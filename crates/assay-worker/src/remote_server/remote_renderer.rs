@@ -24,7 +24,7 @@ use crate::{Cancel, Engine, SessionError, VideoFormat};
 const PAUSE: Duration = Duration::from_secs(10);
 /// Name of the file that is sent.
 const BODY: &str = "rendered";
-/// Status of the answer of a server that knows no renderings on other hosts.
+/// Status of the answer of a server that does not support renderings on other hosts.
 const NOT_FOUND: u16 = 404;
 
 /// Renders for the server.
@@ -114,7 +114,7 @@ impl RemoteRenderer {
         let (sent, wait_s) = (Instant::now(), u32::try_from(CLAIM_WAIT.as_secs()).unwrap_or_default());
         let unwanted = |client: &ProtocolClient, answer: RenderClaimAnswer| {
             if let Some(leased) = answer.render {
-                drop(client.tell(&format!("/renders/{}/return", leased.lease), &RenderReturn { failure: None }));
+                drop(client.send(&format!("/renders/{}/return", leased.lease), &RenderReturn { failure: None }));
             }
         };
         let answer = self.held.ask("/renders/claim", RenderClaimRequest { wait_s }, unwanted)?;
@@ -140,7 +140,7 @@ impl RemoteRenderer {
             }
         };
         let is_postponed = failure.is_none() && !self.stopping.is_cancelled();
-        drop(self.client.tell(&format!("/renders/{}/return", leased.lease), &RenderReturn { failure }));
+        drop(self.client.send(&format!("/renders/{}/return", leased.lease), &RenderReturn { failure }));
         if is_postponed {
             self.held.sleep(PAUSE);
         }

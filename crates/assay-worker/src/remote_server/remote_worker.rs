@@ -5,7 +5,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use assay_model::{
-    RegisterAnswer, RegisterRequest, Secret, SystemClock, WORKER_BEAT_S, WORKER_PROTOCOL, WorkerRegistration,
+    RegisterAnswer, RegisterRequest, Secret, SystemClock, WORKER_HEARTBEAT_S, WORKER_PROTOCOL, WorkerRegistration,
 };
 use assay_store::ScenarioFiles;
 
@@ -140,8 +140,8 @@ impl RemoteWorker {
             Some(why) => WorkerStop::Refused(why),
             None => {
                 // Whatever it was handed meanwhile goes back at once instead of after the lease.
-                if let Err(error) = self.client.tell("/leave", &serde_json::json!({})) {
-                    tracing::warn!(%error, "could not take leave of the server; its leases run out");
+                if let Err(error) = self.client.send("/leave", &serde_json::json!({})) {
+                    tracing::warn!(%error, "could not sign off from the server; the leases will expire");
                 }
                 WorkerStop::Drained
             }
@@ -205,22 +205,24 @@ fn wall_budget(answer: &RegisterAnswer) -> Result<WallBudget, ServerCallError> {
 
 fn run_lane(runner: &ShardRunner, renderer: &RemoteRenderer, core: usize) {
     let (mut spare, mut quiet) = (WarmLane::new(core), Quiet::default());
+    let mut worked = true;
     while !runner.stopping.is_cancelled() {
         let is_over = quiet.is_over(runner.clock.now());
-        if runner.shard_next(&mut spare, (&mut quiet, is_over), (Duration::ZERO, None), &|| ()) {
+        // After work there may be more at once.
+        if worked && runner.shard_next(&mut spare, (&mut quiet, is_over), (Duration::ZERO, None), &|| ()) {
             continue;
         }
         spare.start(&*runner.host);
         // A lane that must be quiet looks again soon whether it still must.
         let wait = if is_over { CLAIM_WAIT } else { Duration::from_secs(1) };
         let idle = is_over.then(|| renderer.renderers.idle());
-        runner.shard_next(&mut spare, (&mut quiet, is_over), (wait, idle), &|| ());
+        worked = runner.shard_next(&mut spare, (&mut quiet, is_over), (wait, idle), &|| ());
     }
 }
 
 fn run_heartbeat(runner: &ShardRunner) {
     while !(runner.stopping.is_cancelled() && runner.claims.is_empty()) {
-        runner.sleep(Duration::from_secs(WORKER_BEAT_S.into()));
+        runner.sleep(Duration::from_secs(WORKER_HEARTBEAT_S.into()));
         if let Err(error) = runner.renew_shards() {
             error.log("could not renew leases");
         }

@@ -1,5 +1,5 @@
-//! Sends the results of lanes together: what waits while requests are in progress goes with the next one. A result that
-//! nothing is ahead of is sent at once.
+//! Sends the results of lanes together: those that wait while requests are in progress are sent with the next one. A
+//! result with none ahead of it is sent at once.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -85,7 +85,7 @@ fn answers(answer: Result<Vec<ResultOutcome>, ServerCallError>, results: Vec<Lea
     }
 }
 
-/// Returns the outcome at a place. A result without one was not recorded.
+/// Returns the outcome at an index. A result without one was not recorded.
 fn outcome(outcomes: &[ResultOutcome], place: usize) -> ResultOutcome {
     outcomes.get(place).copied().unwrap_or(ResultOutcome::Fenced)
 }

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use assay_model::{BeatAnswer, BeatRequest, ErrorChain, WORKER_BEAT_S, WORKER_LEASE_S, WORKER_MARGIN_S};
+use assay_model::{ErrorChain, HeartbeatAnswer, HeartbeatRequest, WORKER_HEARTBEAT_S, WORKER_LEASE_S, WORKER_MARGIN_S};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::client::{BEAT_LIMIT, ProtocolClient};
+use super::client::{HEARTBEAT_LIMIT, ProtocolClient};
 use super::error::ServerCallError;
 use crate::Cancel;
 use crate::shards::intervals::{CLAIM_WAIT, TICK};
@@ -57,14 +57,14 @@ impl TaskLeases {
     /// Renews the leases until the worker stops and holds none.
     pub(super) fn run_heartbeat(&self) {
         while !(self.stopping.is_cancelled() && self.lock().is_empty()) {
-            self.sleep(Duration::from_secs(WORKER_BEAT_S.into()));
+            self.sleep(Duration::from_secs(WORKER_HEARTBEAT_S.into()));
             let leases: Vec<String> = self.lock().keys().cloned().collect();
             if leases.is_empty() {
                 continue;
             }
             let sent = Instant::now();
-            let request = BeatRequest { leases, progress: Vec::new() };
-            let answer: Result<BeatAnswer, _> = self.client.post_quickly("/beat", &request, BEAT_LIMIT);
+            let request = HeartbeatRequest { leases, progress: Vec::new() };
+            let answer: Result<HeartbeatAnswer, _> = self.client.post_quickly("/beat", &request, HEARTBEAT_LIMIT);
             if let Err(error) = &answer {
                 tracing::warn!(error = %ErrorChain(error), "could not renew the leases of renderings and tasks");
             }

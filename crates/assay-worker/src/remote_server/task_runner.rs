@@ -37,7 +37,7 @@ const NOT_FOUND: u16 = 404;
 pub(super) struct TaskRunner {
     pub(super) engine: Arc<Engine>,
     pub(super) client: Arc<ProtocolClient>,
-    /// Has the cache of models.
+    /// Provides the models from the cache.
     pub(super) dispatch: Arc<HttpDispatch>,
     pub(super) scenarios: ScenarioFiles,
     pub(super) held: Arc<TaskLeases>,
@@ -93,7 +93,7 @@ impl TaskRunner {
         let wait_s = u32::try_from(CLAIM_WAIT.as_secs()).unwrap_or_default();
         let unwanted = |client: &ProtocolClient, answer: TaskClaimAnswer| {
             if let Some(leased) = answer.task {
-                drop(client.tell(&format!("/tasks/{}/return", leased.lease), &()));
+                drop(client.send(&format!("/tasks/{}/return", leased.lease), &()));
             }
         };
         let answer = self.held.ask("/tasks/claim", TaskClaimRequest { wait_s }, unwanted)?;
@@ -110,7 +110,7 @@ impl TaskRunner {
                 if let TaskAnswer::Broken { message } = &answer {
                     tracing::error!(message, "a task failed");
                 }
-                if let Err(error) = self.client.tell(&format!("{path}/answer"), &answer) {
+                if let Err(error) = self.client.send(&format!("{path}/answer"), &answer) {
                     tracing::warn!(error = %ErrorChain(&error), "could not answer a task");
                 }
             }
@@ -118,7 +118,7 @@ impl TaskRunner {
                 if !cancel.is_cancelled() {
                     tracing::warn!(error = %ErrorChain(&error), "a task is given back");
                 }
-                drop(self.client.tell(&format!("{path}/return"), &()));
+                drop(self.client.send(&format!("{path}/return"), &()));
             }
         }
     }
@@ -142,7 +142,7 @@ impl TaskRunner {
                 let draft = Scenario::load(&folder, &robots).and_then(|scenario| scenario.published_by(account));
                 Ok(match draft {
                     Ok(draft) if draft.digest == *scenario_digest => check(&self.engine, &draft),
-                    Ok(_) => broken("the server reads the scenario otherwise: install the same release on both"),
+                    Ok(_) => broken("the server reads the scenario differently: install the same release on both"),
                     Err(error) => broken(&ErrorChain(&error).to_string()),
                 })
             }

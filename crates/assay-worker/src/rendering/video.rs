@@ -76,8 +76,10 @@ pub fn check_rendering(engine: &Engine) -> Result<(), Box<dyn std::error::Error>
     for profile in [Profile::Render, Profile::StepWithCameras] {
         let scratch = engine.scratch("draw")?;
         give_to_jail(scratch.path())?;
-        finish_in(engine, profile, "draw", (&staged, scratch.path()), &Cancel::new())
-            .map_err(|error| format!("{profile:?}: {}", ErrorChain(&error)))?;
+        let mut spec = engine.lane_spec(profile, "draw", &staged, scratch.path());
+        // This frame is never shown, and most of its time would go into optimised shaders.
+        spec.env.push(("GALLIVM_PERF".into(), "nopt".into()));
+        wait(engine, spec, &Cancel::new(), LIMIT).map_err(|error| format!("{profile:?}: {}", ErrorChain(&error)))?;
     }
     Ok(())
 }
@@ -90,7 +92,7 @@ pub(crate) fn finish(
     scratch: &Path,
     cancel: &Cancel,
 ) -> Result<(), RendererError> {
-    finish_in(engine, Profile::Render, mode, (staged, scratch), cancel)
+    wait(engine, engine.lane_spec(Profile::Render, mode, staged, scratch), cancel, LIMIT)
 }
 
 /// Like [`finish`], with the caller's limits.
@@ -104,16 +106,6 @@ pub(crate) fn finish_within(
     let mut spec = engine.lane_spec(Profile::Render, mode, staged, scratch);
     limits.put(&mut spec);
     wait(engine, spec, &Cancel::new(), limits.wall)
-}
-
-fn finish_in(
-    engine: &Engine,
-    profile: Profile,
-    mode: &str,
-    (staged, scratch): (&Staged, &Path),
-    cancel: &Cancel,
-) -> Result<(), RendererError> {
-    wait(engine, engine.lane_spec(profile, mode, staged, scratch), cancel, LIMIT)
 }
 
 fn wait(engine: &Engine, spec: JailSpec, cancel: &Cancel, limit: Duration) -> Result<(), RendererError> {
@@ -188,7 +180,7 @@ pub(crate) fn render(
     let mut child = engine.jail().spawn(spec)?;
     if urgency == Urgency::Background {
         // Uses a control group where the kernel offers one, in addition to niceness.
-        child.give_way();
+        child.lower_priority();
     }
     watch(child, cancel, &|| drawn(read_count(inside)))?;
     let answer: Rendered = serde_json::from_slice(&evidence::read(inside, files::RENDERED, ANSWER_BYTES)?)?;

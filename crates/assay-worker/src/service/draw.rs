@@ -22,7 +22,7 @@ use crate::shards::renderers::{RunningRenderer, lock};
 use crate::{Cancel, SessionError};
 
 /// The reason why nothing was rendered.
-enum Undrawn {
+enum DrawFailure {
     /// Files cannot be stored, or the records are unavailable. Does not count as a failure.
     Outage(Box<dyn Error + Send + Sync>),
     /// An internal error in the records, the blobs, or a folder. Does not count as a failure.
@@ -31,7 +31,7 @@ enum Undrawn {
     Failed(Box<dyn Error + Send + Sync>),
 }
 
-impl From<SessionError> for Undrawn {
+impl From<SessionError> for DrawFailure {
     fn from(error: SessionError) -> Self {
         match error {
             SessionError::Outage(error) => Self::Outage(error),
@@ -106,15 +106,15 @@ impl WorkerShared {
                 return Ok(());
             }
             Err(_) if cancel.is_cancelled() => None,
-            Err(Undrawn::Outage(error)) => {
+            Err(DrawFailure::Outage(error)) => {
                 self.options.health.files_failed(ErrorChain(&*error));
                 None
             }
-            Err(Undrawn::Internal(error)) => {
+            Err(DrawFailure::Internal(error)) => {
                 tracing::error!(error = %ErrorChain(&error), "rendering postponed");
                 None
             }
-            Err(Undrawn::Failed(error)) => {
+            Err(DrawFailure::Failed(error)) => {
                 // The details are for the operator only, since they may describe this machine.
                 tracing::warn!(part = claim.part.as_str(), error = %ErrorChain(&*error), "rendering failed");
                 Some(drawing::missing(claim.part))
@@ -130,16 +130,16 @@ impl WorkerShared {
         Ok(())
     }
 
-    fn try_render(&self, claim: &RenderClaim, cancel: &Cancel) -> Result<(), Undrawn> {
+    fn try_render(&self, claim: &RenderClaim, cancel: &Cancel) -> Result<(), DrawFailure> {
         let (job, result) = (claim.fence.job_id, &claim.result);
         let header = &claim.header;
         let scenario = self.options.engine.scenario(&header.scenario, header.scenario_digest);
-        let scenario = scenario.map_err(|error| Undrawn::Failed(error.into()))?;
+        let scenario = scenario.map_err(|error| DrawFailure::Failed(error.into()))?;
         let seeds = self.seeds(header)?;
         let statement = self
             .wait(self.options.records.signed_document(job, SignedDocument::Statement))
             .map_err(SessionError::of)?;
-        let statement = statement.ok_or_else(|| Undrawn::Failed("the job has no statement".into()))?;
+        let statement = statement.ok_or_else(|| DrawFailure::Failed("the job has no statement".into()))?;
         let workspace = self.options.blobs.incoming().map_err(SessionError::of)?;
         let folder = workspace.path().join(evidence::folder_of(result.episode));
         std::fs::create_dir_all(&folder).map_err(SessionError::of)?;
@@ -160,26 +160,26 @@ impl WorkerShared {
             RenderingError::Io(_) | RenderingError::Stage(_) | RenderingError::Sign(_) => {
                 SessionError::of(error).into()
             }
-            RenderingError::OtherRecording | RenderingError::Render(_) => Undrawn::Failed(error.into()),
+            RenderingError::OtherRecording | RenderingError::Render(_) => DrawFailure::Failed(error.into()),
         })?;
         self.keep(claim, drawn, workspace.path())
     }
 
     /// Copies the recording into `folder`.
-    fn fetch(&self, job: JobId, kept: &[Artifact], folder: &Path) -> Result<(), Undrawn> {
+    fn fetch(&self, job: JobId, kept: &[Artifact], folder: &Path) -> Result<(), DrawFailure> {
         let recording = kept.iter().find(|file| file.name.ends_with(files::TRACE));
-        let recording = recording.ok_or_else(|| Undrawn::Failed("the result has no recording".into()))?;
+        let recording = recording.ok_or_else(|| DrawFailure::Failed("the result has no recording".into()))?;
         let copied = self.wait(self.options.blobs.copy_to(job, recording.sha256, &folder.join(files::TRACE)));
         copied.map_err(|error| match error {
-            BlobError::Missing => Undrawn::Failed("the recording no longer exists".into()),
+            BlobError::Missing => DrawFailure::Failed("the recording no longer exists".into()),
             // Not an outage: another attempt would read the same bytes.
-            BlobError::Damaged(_) => Undrawn::Failed("the recording is damaged".into()),
+            BlobError::Damaged(_) => DrawFailure::Failed("the recording is damaged".into()),
             other => SessionError::of(other).into(),
         })
     }
 
     /// Stores the files, and adds them to the records.
-    fn keep(&self, claim: &RenderClaim, drawn: RenderedPart, workspace: &Path) -> Result<(), Undrawn> {
+    fn keep(&self, claim: &RenderClaim, drawn: RenderedPart, workspace: &Path) -> Result<(), DrawFailure> {
         let (job, blobs) = (claim.fence.job_id, &self.options.blobs);
         let put = || {
             for file in &drawn.files {

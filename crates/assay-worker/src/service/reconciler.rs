@@ -37,7 +37,7 @@ impl WorkerShared {
         }
     }
 
-    /// Queues the work of workers again whose leases have expired.
+    /// Requeues the work of workers whose leases have expired.
     fn reconcile(&self) {
         match self.wait(self.options.records.reconcile(self.options.clock.now())) {
             Ok(done) => {
@@ -50,7 +50,7 @@ impl WorkerShared {
         }
     }
 
-    /// Queues the episodes again of jobs whose machine is neither a server's nor that of a worker on another host.
+    /// Requeues the episodes of jobs whose machine is neither a server's nor that of a worker on another host.
     fn unpin_jobs(&self) {
         let (records, now) = (&self.options.records, self.options.clock.now());
         let unpinned = self.wait(async {

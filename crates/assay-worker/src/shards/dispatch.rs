@@ -21,8 +21,8 @@ use crate::{ServerCallError, SessionError};
 /// # Errors
 /// [`DispatchError`]: the records, the storage, or the server are unavailable.
 pub(crate) trait Dispatch: Send + Sync + fmt::Debug {
-    /// Claims a shard of this kind that belongs to none of the `excluded` accounts. A dispatch that
-    /// [`Self::wait_for_work`] does not wait for waits here, for `wait`.
+    /// Claims a shard of this kind that belongs to none of the `excluded` accounts. A dispatch whose
+    /// [`Self::wait_for_work`] returns at once waits here instead, for `wait`.
     fn claim(
         &self,
         kind: ShardKind,
@@ -100,7 +100,7 @@ pub(crate) enum DispatchError {
 }
 
 impl DispatchError {
-    /// Logs the error, unless its health was logged already.
+    /// Logs the error, unless the outage that it is part of was logged already.
     pub(crate) fn log(&self, what: &str) {
         match self {
             Self::Store(error) => error.log(what),

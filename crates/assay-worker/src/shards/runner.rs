@@ -1,4 +1,4 @@
-//! The state that the threads share which run shards.
+//! State shared by the threads that run shards.
 
 use std::sync::Arc;
 use std::thread;

@@ -25,7 +25,7 @@ use crate::{Cancel, Job, PolicyFolder, PolicySource, SessionError};
 /// Maximum pause before a shard is retried after an outage of storage, in seconds; the pause grows with the number of
 /// claims.
 const OUTAGE_PAUSE_S: u32 = 30;
-/// Free space on a disk that is not full: a job that finds none anyway uses more by itself.
+/// Free space on a disk that is not full: a job that finds none anyway uses more than this by itself.
 const ROOM_BYTES: u64 = 256 << 20;
 /// Folder of an unpacked policy in a shard's work folder.
 const POLICY: &str = "policy";
@@ -130,7 +130,7 @@ impl ShardRunner {
     }
 
     /// Returns the end of a shard that found the disk full. If there is room without its files, it fills the disk by
-    /// itself, and waiting would help nobody: that counts as a failure.
+    /// itself, and waiting would not help: that counts as a failure.
     fn full_disk_end(&self, error: Box<dyn Error + Send + Sync>) -> ShardEnd {
         let places = [self.engine.scratch_folder(), self.dispatch.storage_root()];
         let has_room =
@@ -176,15 +176,17 @@ impl ShardRunner {
         workspace: &ShardWorkspace,
         cancel: &Cancel,
     ) -> Result<ShardEnd, SessionError> {
-        let job = self.job(shard, workspace)?;
+        let mut job = self.job(shard, workspace)?;
+        spare.share_home(shard.fence.job_id, &mut job.policy);
         let recorder = ShardRecorder::new(self, shard, workspace.evidence(), cancel);
         let mut episodes: VecDeque<u32> = shard.indices().collect();
         let session = LaneSession::new(&*self.host, &job, spare.core(), cancel)?;
-        let session = session.with(spare.take(&job.scenario)).with_earlier_notes(shard.notes.clone());
+        let session =
+            session.with(spare.take(shard.fence.job_id, &job.scenario)).with_earlier_notes(shard.notes.clone());
         let mut session = session.last_try(shard.failures >= MAX_RETRIES).stopping(self.stopping.clone());
         let outcome = session.run(|| episodes.pop_front(), &recorder);
         if outcome.is_ok() {
-            spare.retire(session.into_lane());
+            spare.retire(shard.fence.job_id, session.into_lane());
             spare.expect(job.scenario);
         }
         Ok(recorder.ended(outcome))

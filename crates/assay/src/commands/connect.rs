@@ -1,4 +1,4 @@
-//! `assay connect`: evaluates a policy that stays on this machine by a service, to which it connects.
+//! `assay connect`: lets a service evaluate a policy that stays on this machine and connects to it.
 
 mod arguments;
 mod job;

@@ -72,7 +72,7 @@ fn verify_line(arguments: &DemoArgs, home: &Installation, options: &[&str]) -> R
     Ok(fixed.iter().chain(options).map(|part| (*part).to_owned()).collect())
 }
 
-/// Says what a machine lacks, and how to add it.
+/// Prints what a machine lacks, and how to add it.
 fn missing(check: &HostCheck) -> String {
     let remedy = if check.remedy.is_empty() { String::new() } else { format!(" -> {}", check.remedy) };
     format!("missing: {}: {}{remedy}", check.name, check.detail)

@@ -40,7 +40,7 @@ pub(crate) struct DoctorArgs {
     /// The runtime whose policies attack
     #[arg(long, value_name = "NAME", requires = "jail", default_value_t = RuntimeName::base())]
     runtime: RuntimeName,
-    /// Start each policy as an interpreter of its own, as where forking is not possible
+    /// Start each policy as an interpreter of its own, as is done where forking is not possible
     #[arg(long, requires = "jail")]
     no_fork: bool,
     /// Print JSON

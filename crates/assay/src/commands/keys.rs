@@ -1,4 +1,4 @@
-//! `assay keys create|list|revoke`: by the service's records, even while it runs, or by its API.
+//! `assay keys create|list|revoke`: through the service's records, even while it runs, or through its API.
 
 use anyhow::{Context, anyhow};
 use assay_api::OsEntropy;

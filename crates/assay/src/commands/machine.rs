@@ -22,9 +22,26 @@ pub(super) fn installation_of(data: &Path) -> Result<Installation, Failure> {
     Ok(installation)
 }
 
-/// Starts an engine with `lanes` lanes (by default one per processor), which runs policies in no tier weaker than
-/// `accepted`.
+/// Starts an engine for one policy with `lanes` lanes (by default one per processor), which runs policies in no tier
+/// weaker than `accepted`.
 pub(super) fn engine(installation: &Installation, lanes: Option<u16>, accepted: Isolation) -> Result<Engine, Failure> {
+    start(installation, EngineOptions { policies: Some(1), ..options(lanes, accepted) })
+}
+
+/// Starts an engine as [`engine`] does, but for any number of policies.
+pub(super) fn service_engine(
+    installation: &Installation,
+    lanes: Option<u16>,
+    accepted: Isolation,
+) -> Result<Engine, Failure> {
+    start(installation, options(lanes, accepted))
+}
+
+fn options(lanes: Option<u16>, accepted: Isolation) -> EngineOptions {
     let lanes = lanes.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
-    Engine::start(installation, EngineOptions { lanes, accepted }).or_internal()
+    EngineOptions { accepted, ..EngineOptions::new(lanes) }
+}
+
+fn start(installation: &Installation, options: EngineOptions) -> Result<Engine, Failure> {
+    Engine::start(installation, options).or_internal()
 }

@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &MigrateArgs, matches: &ArgMatches) -> Result<ExitS
     };
     let migrated = match migrate(&arguments.from, &settings, &cancel, engine) {
         Err(Failure::Interrupted) => {
-            eprintln!("assay: interrupted; repeat the command to go on");
+            eprintln!("assay: interrupted; repeat the command to continue");
             return Ok(ExitStatus::Interrupted);
         }
         migrated => migrated?,

@@ -1,4 +1,4 @@
-//! `assay season open|close|list`: by the service's records, even while it runs, or by its API.
+//! `assay season open|close|list`: through the service's records, even while it runs, or through its API.
 
 use anyhow::{Context, anyhow};
 use assay_api::OsEntropy;
@@ -180,7 +180,7 @@ fn show(value: &Value, json: bool, text: &str) -> Result<ExitStatus, Failure> {
 fn table(seasons: &[Value]) -> String {
     let text = |value: &Value| match value {
         Value::String(text) => text.clone(),
-        // The API does not tell everyone how many submissions run.
+        // The API does not disclose to everyone how many submissions run.
         Value::Null => "-".to_owned(),
         other => other.to_string(),
     };

@@ -133,7 +133,8 @@ fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
     let installation = super::machine::installation_of(settings.server.data().or_usage()?)?;
     let judge = settings.judge.judge()?;
     let guard = AddressGuard::new(settings.server.policy_networks.iter().map(|network| network.0).collect());
-    let engine = super::machine::engine(&installation, settings.server.lanes, settings.server.accepted_isolation())?;
+    let engine =
+        super::machine::service_engine(&installation, settings.server.lanes, settings.server.accepted_isolation())?;
     let limits = &settings.limits.job;
     let wall_budget =
         WallBudget { base: limits.wall_budget_s.get(), per_simulated_s: limits.wall_budget_per_simulated_s.into() };

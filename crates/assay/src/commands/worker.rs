@@ -24,7 +24,7 @@ use crate::settings::{LogFormat, LogLevel, Network};
 const CACHE_GIB: u64 = 20;
 /// Folder of scenarios in the cache.
 const SCENARIOS: &str = "scenarios";
-/// Interval at which the main thread looks whether the worker stops.
+/// Interval at which the main thread checks whether the worker stops.
 const TICK: Duration = Duration::from_millis(100);
 /// Default of `--memory-mib`: the most that a scenario allows its policy.
 const DEFAULT_MEMORY_MIB: u32 = 2048;
@@ -117,7 +117,7 @@ fn options(arguments: &WorkerArgs, token: Secret) -> Result<RemoteWorkerOptions,
     let mut installation = machine::installation()?;
     installation.added_runtimes.push(InputCache::runtimes(&folder));
     let guard = AddressGuard::new(arguments.policy_networks.iter().map(|network| network.0).collect());
-    let engine = machine::engine(&installation, arguments.lanes, arguments.isolation.accepted())?;
+    let engine = machine::service_engine(&installation, arguments.lanes, arguments.isolation.accepted())?;
     let engine = engine.guarded_by(guard).or_internal()?.with_versions(scenarios.clone());
     engine.runs_policies().or_internal()?;
     let registration = registration(arguments, &engine);

@@ -1,5 +1,5 @@
-//! `assay workers create|list|drain|revoke`: workers on other hosts, by the service's records, even while it
-//! runs, or by its API.
+//! `assay workers create|list|drain|revoke`: workers on other hosts, through the service's records, even while it runs,
+//! or through its API.
 
 use anyhow::anyhow;
 use assay_model::{Clock, Sha256Digest, SystemClock};
@@ -88,7 +88,7 @@ pub(crate) fn run(command: &WorkersCommand) -> Result<ExitStatus, Failure> {
 }
 
 fn name_of(name: &str) -> Result<WorkerName, Failure> {
-    let wrong = || Failure::Usage(anyhow!("{name:?} is no worker's name: use 1 to 63 of a-z, 0-9 and -"));
+    let wrong = || Failure::Usage(anyhow!("{name:?} is not a worker's name: use 1 to 63 of a-z, 0-9 and -"));
     WorkerName::parse(name).ok_or_else(wrong)
 }
 

@@ -16,7 +16,7 @@ const PLAN_FILE: &str = "migration.json";
 /// Folder in it with the copy of the records.
 const RECORDS: &str = "migration-records";
 
-/// The old and the new places. A migration that goes on must have the same.
+/// The old and the new places. A migration that is continued must have the same.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MigrationPlan {

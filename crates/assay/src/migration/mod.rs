@@ -3,7 +3,7 @@
 //! The old folder is only read, under its lock. The new data folder has the files that stay in a folder: signing keys,
 //! secrets, scenarios, models, runtimes. It is called `DIR.partial` until everything is done, so that no server starts
 //! on it. Evidence and archives are stored first, by their hashes, then the records in one transaction; so whatever is
-//! in the new places is complete at any time, and a migration that ended early goes on where it was.
+//! in the new places is complete at any time, and a migration that ended early continues where it stopped.
 //!
 //! Where to begin: [`migrate`].
 

@@ -53,7 +53,7 @@ pub(crate) enum MigratedReplay {
 /// new data folder.
 ///
 /// # Errors
-/// [`Failure`]; the same migration can be repeated, and goes on.
+/// [`Failure`]; the same migration can be repeated, and continues.
 pub(crate) fn migrate(
     from: &Path,
     settings: &Settings,

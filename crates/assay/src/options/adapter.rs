@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options for a checkpoint")]
 pub(crate) struct AdapterArgs {
-    /// Run the policy, the folder of a checkpoint, by this adapter
+    /// Run the policy, the folder of a checkpoint, with this adapter
     #[arg(long, value_name = "KIND", requires = "map")]
     pub(crate) adapter: Option<AdapterName>,
     /// File with the table [adapter]: what the checkpoint sees and returns (see docs/adapters.md)

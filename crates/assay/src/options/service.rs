@@ -11,7 +11,7 @@ use crate::service_client::ServiceClient;
 
 /// Variable with the address of a service.
 const VARIABLE: &str = "ASSAY_URL";
-/// The address of a service that nothing else names.
+/// Default address of a service.
 const DEFAULT: &str = "http://127.0.0.1:8080";
 
 #[derive(Debug, Args)]

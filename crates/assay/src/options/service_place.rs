@@ -1,4 +1,4 @@
-//! The service that an operator's command means: its records, or its API.
+//! The service that an operator's command refers to: its records, or its API.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! The place of evidence and policy archives: the data folder, or a bucket.
 //!
-//! Whoever starts a server with another place than before would find evidence missing. So the data folder remembers the
-//! bucket, and a server with another one does not start.
+//! A server that is started with a different place than before would find evidence missing. So the data folder
+//! remembers the bucket, and a server with another one does not start.
 
 use std::fs;
 use std::io::{ErrorKind, Write};

@@ -29,8 +29,8 @@ impl PolicyIntake for EngineIntake {
         self.engine.runtimes().list().iter().map(|runtime| runtime.manifest.card(runtime.current)).collect()
     }
 
-    fn packed_runtime(&self, sha256: Sha256Digest) -> io::Result<Option<(PackedRuntime, PathBuf)>> {
-        self.packs.get(self.engine.runtimes(), sha256)
+    fn packed_runtime(&self, sha256: Sha256Digest, room_bytes: u64) -> io::Result<Option<(PackedRuntime, PathBuf)>> {
+        self.packs.get(self.engine.runtimes(), sha256, room_bytes)
     }
 
     fn check(&self, zip: &Path) -> Result<CheckedPolicy, IntakeFailure> {

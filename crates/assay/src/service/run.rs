@@ -128,7 +128,7 @@ async fn serve(
     let maintenance = tokio::spawn(assay_api::run_maintenance(state.clone(), stopped(stopping.clone())));
     let webhooks = tokio::spawn(assay_api::deliver_webhooks(state.clone(), stopped(stopping.clone())));
     let counting = tokio::spawn(assay_api::count_workers(state.clone(), stopped(stopping.clone())));
-    let meetings = tokio::spawn(assay_api::meet_other_servers(state.clone(), stopped(stopping.clone())));
+    let exchanges = tokio::spawn(assay_api::exchange_with_other_servers(state.clone(), stopped(stopping.clone())));
     let wakeups = state.site.is_shared().then(|| {
         let (records, queue) = (Arc::clone(&state.records), Arc::clone(&state.queue));
         tokio::spawn(wake_workers(records, queue, stopped(stopping.clone())))
@@ -141,7 +141,7 @@ async fn serve(
     maintenance.await?;
     webhooks.await?;
     counting.await?;
-    meetings.await?;
+    exchanges.await?;
     if let Some(wakeups) = wakeups {
         wakeups.await?;
     }

@@ -1,5 +1,5 @@
-//! The runtimes of policies as archives, which workers fetch that lack one. Each is made when it is first asked for,
-//! and kept in the data folder while the runtime is installed.
+//! The runtimes of policies as archives, for workers that lack one. Each is made when it is first asked for, and kept
+//! in the data folder while the runtime is installed.
 
 use std::collections::HashSet;
 use std::fs::{self, DirBuilder, File};
@@ -31,7 +31,7 @@ impl RuntimePacks {
         Self { folder: data.join(Self::FOLDER), packing: Mutex::default() }
     }
 
-    /// Removes what servers left that were killed while they packed. To be called by a server that has the data folder
+    /// Removes what servers that were killed while packing have left. To be called by a server that has the data folder
     /// for itself.
     ///
     /// # Errors
@@ -43,19 +43,25 @@ impl RuntimePacks {
         self.files()?.iter().filter(|path| unfinished(path)).try_for_each(fs::remove_dir_all)
     }
 
-    /// Returns the archive of a runtime; `None` if there is no runtime with this digest.
+    /// Returns the archive of a runtime; `None` if there is no runtime with this digest. One is made only if the
+    /// runtime itself would fit into `room_bytes`.
     ///
     /// # Errors
-    /// It cannot be made; [`ErrorKind::WouldBlock`]: another one is being made.
+    /// It cannot be made; [`ErrorKind::WouldBlock`]: another one is being made; [`ErrorKind::StorageFull`]: there is no
+    /// room.
     pub(super) fn get(
         &self,
         library: &RuntimeLibrary,
         runtime: Sha256Digest,
+        room_bytes: u64,
     ) -> io::Result<Option<(PackedRuntime, PathBuf)>> {
         let installed = library.list();
         let Some(wanted) = installed.iter().find(|one| one.manifest.sha256 == runtime) else { return Ok(None) };
         if let Some(found) = self.find(runtime)? {
             return Ok(Some(found));
+        }
+        if wanted.manifest.size_bytes > room_bytes {
+            return Err(ErrorKind::StorageFull.into());
         }
         let _packing = match self.packing.try_lock() {
             Ok(turn) => turn,
@@ -87,8 +93,10 @@ impl RuntimePacks {
         let work = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(&self.folder)?;
         let fresh = work.path().join("packed");
         pack_runtime(runtime, &fresh).map_err(io::Error::other)?;
-        let mut hash = Sha256Writer::default();
-        let size_bytes = io::copy(&mut File::open(&fresh)?, &mut hash)?;
+        let (mut hash, mut file) = (Sha256Writer::default(), File::open(&fresh)?);
+        let size_bytes = io::copy(&mut file, &mut hash)?;
+        // Its name vouches for its content, also after a power failure.
+        file.sync_all()?;
         let sha256 = hash.finish();
         let path = self.folder.join(format!("{}.{sha256}", version.sha256));
         fs::rename(fresh, &path)?;

@@ -169,7 +169,7 @@ fn a_site_goes_on_in_postgresql_and_s3() {
         let keys = Postgres::shared().sql(url.rsplit('/').next().unwrap(), "SELECT count(*) FROM keys");
         assert_eq!(keys, "0");
     }
-    // Interrupted, it says how to go on.
+    // Interrupted, it says how to continue.
     let (running, stored) = (assay.start(&command), s3.keys().len());
     wait_for("another object", LIMIT, || (s3.keys().len() > stored).then_some(()));
     running.interrupt();

@@ -17,11 +17,19 @@ use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay};
 const MIB: usize = 1 << 20;
 /// Maximum time for a transfer of a few MiB.
 const LIMIT: Duration = Duration::from_secs(60);
-/// Size of the model in these tests, several times the interval at which received bytes are recorded.
-const SIZE: usize = 40 * MIB;
+/// Environment variable with the size of the model in these tests in MiB, for `tools/test-long models`.
+const SIZE: &str = "ASSAY_MODEL_MIB";
+/// Its usual size: several times the interval at which received bytes are recorded.
+const USUAL_MIB: usize = 40;
+/// More than what is received between two records: 8 MiB and a buffer.
+const UNRECORDED: usize = 10 * MIB;
 
 fn content() -> Vec<u8> {
-    (0..SIZE).map(|index| u8::try_from((index / 7) % 251).unwrap()).collect()
+    let size = MIB * std::env::var(SIZE).map_or(USUAL_MIB, |mib| mib.parse().unwrap());
+    let period: Vec<u8> = (0..251).flat_map(|byte| [byte; 7]).collect();
+    let mut content = period.repeat(size / period.len() + 1);
+    content.truncate(size);
+    content
 }
 
 fn start(assay: &Assay) -> (Server, Client) {
@@ -71,19 +79,21 @@ fn list(assay: &Assay, server: &Server) -> Value {
 fn an_upload_continues_after_its_client_and_its_server_were_killed() {
     let assay = assay();
     let (server, client) = start(&assay);
-    let (bytes, sha256) = (content(), Sha256Digest::of(content()));
+    let bytes = content();
+    let (size, sha256) = (bytes.len(), Sha256Digest::of(&bytes));
     let file = assay.write("net.onnx", &bytes);
-    let announced = client.post_json("/models", &json!({ "sha256": sha256, "size_bytes": SIZE }));
+    let announced = client.post_json("/models", &json!({ "sha256": sha256, "size_bytes": size }));
     assert_eq!(announced.status, 201, "{}", announced.body);
     let path = format!("/models/{}", announced.body["upload_id"].as_str().unwrap());
 
     // The client dies: all that arrived counts.
-    let first = 5 * MIB + 77;
+    let first = size / 8 + 77;
     drop(begin(&assay, &server, &path, &bytes, (0, first)));
     wait_for("the end of the first piece", LIMIT, || (offset(&client, &path) == first).then_some(()));
 
     // The server dies in the middle of a piece: what was recorded counts, and no more.
-    let (sent, recorded) = (first + 20 * MIB, first + 16 * MIB);
+    let sent = first + size / 2;
+    let recorded = sent - UNRECORDED;
     let socket = begin(&assay, &server, &path, &bytes, (first, sent));
     let second = begin(&assay, &server, &path, &bytes, (first, first + MIB));
     wait_for("recorded bytes", LIMIT, || (offset(&client, &path) >= recorded).then_some(()));
@@ -96,6 +106,7 @@ fn an_upload_continues_after_its_client_and_its_server_were_killed() {
     let (server, client) = start(&assay);
     let after = offset(&client, &path);
     assert!((recorded..=sent).contains(&after), "{after}");
+    eprintln!("{after} of {sent} bytes counted when the server was killed; the model has {size}");
     assert_eq!(list(&assay, &server)[0]["state"], "UPLOADING");
     // The same command continues it, in pieces.
     let run = model(&assay, &server, &["upload", file.to_str().unwrap(), "--piece-mib", "9", "--json"]);
@@ -107,7 +118,10 @@ fn an_upload_continues_after_its_client_and_its_server_were_killed() {
     assert_eq!(fs::read_dir(stored.parent().unwrap()).unwrap().count(), 1);
     let without_key = assay.run(&["model", "list", "--server", &format!("http://{}", server.address())]);
     assert_eq!((without_key.code, without_key.stderr.contains("no API key")), (2, true), "{}", without_key.stderr);
-    // A second time there is nothing to send.
+    // Any number of jobs read it, and a second time there is nothing to send.
+    for _ in 0..2 {
+        assert_read(&client, &bytes);
+    }
     let run = model(&assay, &server, &["upload", file.to_str().unwrap()]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stdout.contains(&format!("[[models]]\npath = \"net.onnx\"\nsha256 = \"{sha256}\"")), "{}", run.stdout);
@@ -121,13 +135,14 @@ fn an_upload_continues_after_its_client_and_its_server_were_killed() {
 fn a_command_that_was_killed_continues_when_it_is_run_again() {
     let assay = assay();
     let (server, client) = start(&assay);
-    let file = assay.write("net.onnx", content());
+    let content = content();
+    let (file, part) = (assay.write("net.onnx", &content), content.len() as u64 / 8);
     let (address, key) = (format!("http://{}", server.address()), key_file(&assay));
     let arguments = ["model", "upload", file.to_str().unwrap(), "--piece-mib", "8", "--server", &address, "--key-file"];
     let arguments = [&arguments[..], &[key.to_str().unwrap()]].concat();
     let running = assay.start(&arguments);
-    let received = || client.get("/models").body["models"][0]["offset"].as_u64().filter(|offset| *offset > 0);
-    let before = wait_for("the first bytes", LIMIT, received);
+    let received = || client.get("/models").body["models"][0]["offset"].as_u64().filter(|offset| *offset > part);
+    let before = wait_for("an eighth of the bytes", LIMIT, received);
     running.signal(Signal::KILL);
     drop(running.wait(LIMIT));
     let run = assay.run(&arguments);
@@ -143,6 +158,22 @@ fn declaring(content: &[u8]) -> [(&'static str, Vec<u8>); 2] {
         .to_vec();
     let toml = format!("[[models]]\npath = \"net.bin\"\nsha256 = \"{}\"\n", Sha256Digest::of(content));
     [("policy.py", policy), ("policy.toml", toml.into_bytes())]
+}
+
+/// Verifies a policy that compares a sum over the uploaded model of this content.
+fn assert_read(client: &Client, content: &[u8]) {
+    let words = content.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap()));
+    let sum = words.fold(0, u64::wrapping_add);
+    let policy = format!(
+        "import numpy as np\n\nwords = np.memmap(__file__.replace('policy.py', 'net.bin'), np.uint64, 'r')\n\
+         assert int(words.sum(dtype=np.uint64)) == {sum}\n\n\ndef policy(observation):\n    return [0]\n"
+    );
+    let [_, toml] = declaring(content);
+    let parts = [("scenario", CARTPOLE), ("num_episodes", "2"), ("record", "none")];
+    let job = client.verify(&zipped(&[("policy.py", policy.into_bytes()), toml]), &parts);
+    let ended = client.ended_job(&job, JOB_LIMIT);
+    let errors: Vec<_> = ended.episode_details.iter().filter_map(|episode| episode.error.as_ref()).collect();
+    assert!(errors.is_empty() && ended.episode_details.len() == 2 && ended.models.len() == 1, "{errors:?}");
 }
 
 fn zipped(files: &[(&str, Vec<u8>)]) -> Vec<u8> {

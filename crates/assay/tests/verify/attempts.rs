@@ -76,6 +76,29 @@ fn a_violation_stands_regardless_of_later_actions() {
     assay.assert_clean();
 }
 
+/// Observations with images are larger than a pipe: the lane must wait for a policy that reads them page by page.
+#[test]
+fn a_policy_that_sleeps_while_it_reads_is_charged_for_it() {
+    let assay = assay();
+    let source = "import __main__ as runner, os, sys, time\n\ndef policy(observation):\n    frame = \
+                  sys._getframe(1).f_locals\n    seq, nonce = frame['seq'], frame['nonce']\n    while True:\n        \
+                  header = runner.HEADER.pack(b'ASY1', runner.ACTION, 0, 0, seq, 56, nonce)\n        \
+                  os.write(runner.ANSWERS, header + bytes(56))\n        left = frame['length']\n        while left:\n            \
+                  time.sleep(0.015)\n            left -= len(os.read(runner.REQUESTS, min(left, 4096)))\n        seq += \
+                  1\n";
+    let policy = assay.write("policy.py", source);
+    let options =
+        ["--scenario", "stack_by_sight", "--episodes", "1", "--record", "none", "--wall-budget", "3", "--json"];
+    let run = assay.run(&[&["verify", policy.to_str().unwrap()], &options[..]].concat());
+    let report = report(&run);
+    let episode = &report.episode_details[0];
+    let found = episode.error.as_ref().map(|error| error.code.as_str());
+    assert_eq!((episode.status, found), (EpisodeStatus::PolicyTimeout, Some("wall_budget")), "{:?}", episode.error);
+    // An observation has some 60 pages beyond what a pipe holds, so that a step takes about a second.
+    assert!(episode.steps <= 6, "{} steps in a budget of 3 s", episode.steps);
+    assay.assert_clean();
+}
+
 #[test]
 fn a_policy_that_starves_itself_before_its_first_answer_is_to_blame() {
     let assay = assay();

@@ -158,8 +158,8 @@ fn over_the_limit_images_are_left_out() {
 /// Number of episodes that share a job's space, so that the share of one can be chosen finely.
 const SHARES: u64 = 24;
 
-/// Runs an episode in which a policy with cameras waits for a second and a half, then fails. Returns the result, the log,
-/// and the line about its video. The job has `limit_mib` for its evidence, and the other episodes end at once.
+/// Runs an episode in which a policy with cameras waits for a second and a half, then fails. Returns the result, the
+/// log, and the line about its video. The job has `limit_mib` for its evidence, and the other episodes end at once.
 #[track_caller]
 fn watched(assay: &Assay, limit_mib: u64, first_seed: u64) -> (EpisodeResult, Value, String) {
     let source = format!(

@@ -14,6 +14,7 @@ mod certification;
 mod check;
 mod checkpoints;
 mod commands;
+mod conda;
 mod datasets;
 mod drawing;
 mod evidence;

@@ -104,6 +104,25 @@ fn a_number_that_does_not_follow_is_reported() {
     assert_eq!(recompute(&assay.path("out")).status.code(), Some(2));
 }
 
+#[test]
+fn an_unconfirmed_episode_makes_no_verdict_of_safe() {
+    let assay = assay();
+    kept(&assay, CARTPOLE, "reference", "1");
+    let path = assay.path("out/report.json");
+    let mut report: serde_json::Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!(report["verdict"], "SAFE");
+    report["episode_details"][0]["unconfirmed"] = serde_json::json!(["worker gpu-07 alone reported a violation"]);
+    fs::write(&path, report.to_string()).unwrap();
+    let (code, text) = recomputed(&assay.path("out"));
+    assert_eq!(code, Some(1), "{text}");
+    for line in [
+        "verdict: the report says SAFE, the recordings say INCONCLUSIVE",
+        "without_evidence: the report says 0, the recordings say 1",
+    ] {
+        assert!(text.contains(line), "{line} is missing in {text}");
+    }
+}
+
 /// In these folders everything is consistent except for the physics. They were accepted when recorded signals were
 /// trusted.
 #[test]

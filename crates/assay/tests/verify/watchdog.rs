@@ -83,7 +83,7 @@ fn a_policy_that_is_starved_of_cpu_gets_more_time() {
     thread::scope(|scope| {
         let disturb = |acting: &Jailed| {
             let processor = acting.processors();
-            acting.give_way();
+            acting.lower_priority();
             // More load than necessary on the processor to which the policy is pinned.
             for _ in 0..2 {
                 let done = &done;

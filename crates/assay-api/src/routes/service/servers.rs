@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::http::{ApiError, Caller, Json};
 use crate::lane_demand::lane_demand;
 use crate::routes::openapi::body::schema_of;
-use crate::site_meetings::bulletin;
+use crate::site_exchange::bulletin;
 use crate::state::App;
 
 /// Maximum number of episodes that are listed for a server.
@@ -104,12 +104,12 @@ type KnownJobs = HashMap<JobId, Option<(AccountId, String)>>;
 async fn entry(
     app: &App,
     caller: &Caller,
-    told: &Bulletin,
+    bulletin: &Bulletin,
     is_this: bool,
     jobs: &mut KnownJobs,
 ) -> Result<ServerEntry, ApiError> {
     let mut episodes = Vec::new();
-    for JobEpisodeProgress { job_id, episode, step, max_steps } in told.running.iter().copied().take(MAX_EPISODES) {
+    for JobEpisodeProgress { job_id, episode, step, max_steps } in bulletin.running.iter().copied().take(MAX_EPISODES) {
         let known = match jobs.entry(job_id) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(free) => free.insert(look_up(app, caller, job_id).await?),
@@ -122,11 +122,11 @@ async fn entry(
     episodes.sort_by_key(|episode| (episode.job_id, episode.episode));
     Ok(ServerEntry {
         is_this,
-        lanes: told.lanes,
-        same_machine: told.machine.map(|machine| machine == app.fingerprint.digest()),
-        streams: told.streams.values().sum::<usize>() as u64,
-        uploads: told.uploads.values().map(|uploads| uploads.bodies).sum(),
-        other_episodes: (told.running.len() - episodes.len()) as u64,
+        lanes: bulletin.lanes,
+        same_machine: bulletin.machine.map(|machine| machine == app.fingerprint.digest()),
+        streams: bulletin.streams.values().sum::<usize>() as u64,
+        uploads: bulletin.uploads.values().map(|uploads| uploads.bodies).sum(),
+        other_episodes: (bulletin.running.len() - episodes.len()) as u64,
         episodes,
     })
 }

@@ -24,7 +24,7 @@ pub(super) async fn handle(
     worker: RegisteredWorker,
     request: Request,
 ) -> Result<Json<RenderClaimAnswer>, ApiError> {
-    let request: RenderClaimRequest = receive::json(&app, request).await?;
+    let request: RenderClaimRequest = receive::json(&app, &worker.0.name, request).await?;
     let began = Instant::now();
     let until = began + Duration::from_secs(request.wait_s.min(MAX_CLAIM_WAIT_S).into());
     let mut record = worker.0.clone();

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use assay_model::{Artifact, JobId, MAX_RENDERED_HEAD_BYTES, RenderedFileList, Sha256Digest, episode_share, sanitise};
-use assay_store::{RenderClaim, SignedDocument};
+use assay_store::{RenderClaim, SignedDocument, WorkerName};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -21,6 +21,7 @@ use crate::disk::{available_bytes, disk_error};
 use crate::http::{ApiError, ErrorCode};
 use crate::state::App;
 use crate::upload::BodyTimer;
+use crate::upload_space::Uploader;
 
 /// Maximum number of notes, and length of each, in bytes.
 const MAX_NOTES: usize = 8;
@@ -30,7 +31,7 @@ pub(super) async fn handle(State(app): State<App>, held: HeldRender, request: Re
     let HeldRender { worker, claim } = held;
     let (fence, job) = (claim.fence, claim.fence.job_id);
     let folder = app.blobs.incoming().map_err(|error| disk_error(&app, &error))?;
-    let rendered = receive(&app, &claim, request.into_body(), folder.path()).await?;
+    let rendered = receive(&app, (&worker.name, &claim), request.into_body(), folder.path()).await?;
     let statement = app.records.signed_document(job, SignedDocument::Statement).await?.ok_or_else(lost)?;
     let notes = rendered.notes.iter().take(MAX_NOTES).map(|note| sanitise(note, MAX_NOTE_BYTES)).collect();
     let (signer, worker) = (app.rendering.clone(), worker.name.to_string());
@@ -73,7 +74,12 @@ async fn put(app: &App, job: JobId, files: &[Artifact], folder: &TempDir) -> Res
 }
 
 /// Receives the list and the files into `folder`. All of a part's files arrive, or none.
-async fn receive(app: &App, claim: &RenderClaim, body: Body, folder: &Path) -> Result<RenderedFileList, ApiError> {
+async fn receive(
+    app: &App,
+    (worker, claim): (&WorkerName, &RenderClaim),
+    body: Body,
+    folder: &Path,
+) -> Result<RenderedFileList, ApiError> {
     let share = episode_share(app.settings.max_evidence_bytes, claim.header.episodes_to_run());
     let limit = share.saturating_add(MAX_RENDERED_HEAD_BYTES as u64);
     let length = body.size_hint().exact();
@@ -82,7 +88,8 @@ async fn receive(app: &App, claim: &RenderClaim, body: Body, folder: &Path) -> R
         let message = format!("the files have {length} bytes; an episode's evidence may have {limit}");
         return Err(ApiError::new(ErrorCode::PayloadTooLarge, message));
     }
-    let mut space = app.upload_space.reserve(&app.settings, available_bytes(app)?, &claim.account, length)?;
+    let uploader = Uploader::Worker(worker.clone());
+    let mut space = app.upload_space.reserve(&app.settings, available_bytes(app)?, uploader, length)?;
     let (timer, mut body) = BodyTimer::of(body, Some(length), &app.settings.uploads);
     let mut pieces = RenderedBody::default();
     while let Some(frame) = timer.next(body.frame()).await? {

@@ -16,7 +16,7 @@ const FAILED: &str = "it could not be rendered by the workers that tried";
 const MAX_MESSAGE_BYTES: usize = 2048;
 
 pub(super) async fn handle(State(app): State<App>, held: HeldRender, request: Request) -> Result<StatusCode, ApiError> {
-    let RenderReturn { failure } = receive::json(&app, request).await?;
+    let RenderReturn { failure } = receive::json(&app, &held.worker.name, request).await?;
     let (fence, part) = (held.claim.fence, held.claim.part);
     if let Some(reason) = &failure {
         let reason = sanitise(reason, MAX_MESSAGE_BYTES);

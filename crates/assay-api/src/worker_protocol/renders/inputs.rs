@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use assay_model::ScenarioListing;
 use assay_model::lane::files;
-use assay_model::{ScenarioListing, Sha256Digest};
 use axum::extract::{Path, State};
 use axum::response::Response;
 
-use super::super::inputs::{digest, scenario_files, send};
+use super::super::inputs::send;
+use super::super::scenario_files::{listed, send_one_of, version_files};
 use super::lease::HeldRender;
 use crate::blob_error::blob_error;
 use crate::disk::disk_error;
@@ -29,8 +30,7 @@ pub(super) async fn recording(State(app): State<App>, held: HeldRender) -> Resul
 
 /// `GET .../scenario`: the files of the scenario's version and of its robots.
 pub(super) async fn scenario(State(app): State<App>, held: HeldRender) -> Result<Json<ScenarioListing>, ApiError> {
-    let files = scenario_files(&app, held.claim.header.scenario_digest).await?;
-    Ok(Json(ScenarioListing { files: files.into_iter().map(|(file, _)| file).collect() }))
+    Ok(listed(&version_files(&app, held.claim.header.scenario_digest).await?))
 }
 
 /// `GET .../scenario/{sha256}`: one of these files.
@@ -39,9 +39,5 @@ pub(super) async fn scenario_file(
     held: HeldRender,
     Path(values): Path<BTreeMap<String, String>>,
 ) -> Result<Response, ApiError> {
-    let wanted: Sha256Digest = digest(&values)?;
-    let files = scenario_files(&app, held.claim.header.scenario_digest).await?;
-    let found = files.into_iter().find(|(file, _)| file.sha256 == wanted);
-    let (_, path) = found.ok_or_else(|| ApiError::not_found("file in this scenario"))?;
-    send(&app, &path).await
+    send_one_of(&app, &version_files(&app, held.claim.header.scenario_digest).await?, &values).await
 }

@@ -10,7 +10,7 @@ use super::super::lease::lost;
 use crate::http::{ApiError, ErrorCode};
 use crate::state::App;
 
-/// Beginning of such a right, by which renewals tell it from that to a shard.
+/// Beginning of such a right, by which renewals distinguish it from that to a shard.
 pub(in super::super) const RENDER_LEASE: &str = "render.";
 
 /// A claim that the worker of the request holds now.

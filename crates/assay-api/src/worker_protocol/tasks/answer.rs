@@ -15,9 +15,9 @@ use crate::state::App;
 const MAX_MESSAGE_BYTES: usize = 2048;
 
 pub(super) async fn handle(State(app): State<App>, held: HeldTask, request: Request) -> Result<StatusCode, ApiError> {
-    let answer: TaskAnswer = receive::json(&app, request).await?;
+    let answer: TaskAnswer = receive::json(&app, &held.worker.name, request).await?;
     if !held.task.accepts(&answer) {
-        let message = "this is no answer to this task, or contradicts itself";
+        let message = "this is not an answer to this task, or it contradicts itself";
         return Err(ApiError::new(ErrorCode::Unprocessable, message));
     }
     let answer = match answer {

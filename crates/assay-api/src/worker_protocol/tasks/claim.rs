@@ -23,7 +23,7 @@ pub(super) async fn handle(
     worker: RegisteredWorker,
     request: Request,
 ) -> Result<Json<TaskClaimAnswer>, ApiError> {
-    let request: TaskClaimRequest = receive::json(&app, request).await?;
+    let request: TaskClaimRequest = receive::json(&app, &worker.0.name, request).await?;
     let until = Instant::now() + Duration::from_secs(request.wait_s.min(MAX_CLAIM_WAIT_S).into());
     let mut record = worker.0.clone();
     loop {

@@ -1,17 +1,17 @@
 //! The inputs of a task.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
-use assay_model::{AssignedPolicy, PackedRuntime, ScenarioFile, ScenarioListing, ServerCall};
+use assay_model::{AssignedPolicy, PackedRuntime, ScenarioListing, ServerCall};
 use axum::extract::{Path, State};
 use axum::response::Response;
 
-use super::super::inputs::{digest, files_in, scenario_files, send, send_model};
+use super::super::inputs::{digest, send, send_model};
 use super::super::runtimes::{packed_runtime, send_runtime};
+use super::super::scenario_files::{files_in, listed, send_one_of, version_files};
 use super::lease::HeldTask;
-use crate::disk::disk_error;
 use crate::http::{ApiError, Json};
+use crate::remembered_scenarios::LocatedFiles;
 use crate::state::App;
 
 /// `GET .../policy`: the archive.
@@ -62,8 +62,7 @@ pub(super) async fn model(
 
 /// `GET .../scenario`: the files of the scenario and of its robots.
 pub(super) async fn scenario(State(app): State<App>, held: HeldTask) -> Result<Json<ScenarioListing>, ApiError> {
-    let files = files(&app, &held).await?;
-    Ok(Json(ScenarioListing { files: files.into_iter().map(|(file, _)| file).collect() }))
+    Ok(listed(&files(&app, &held).await?))
 }
 
 /// `GET .../scenario/{sha256}`: one of these files.
@@ -72,19 +71,15 @@ pub(super) async fn scenario_file(
     held: HeldTask,
     Path(values): Path<BTreeMap<String, String>>,
 ) -> Result<Response, ApiError> {
-    let wanted = digest(&values)?;
-    let found = files(&app, &held).await?.into_iter().find(|(file, _)| file.sha256 == wanted);
-    let (_, path) = found.ok_or_else(|| ApiError::not_found("file in this scenario"))?;
-    send(&app, &path).await
+    send_one_of(&app, &files(&app, &held).await?, &values).await
 }
 
 /// Returns the files of the scenario: those of a draft are in the task, those of a version in the data folder.
-async fn files(app: &App, held: &HeldTask) -> Result<Vec<(ScenarioFile, PathBuf)>, ApiError> {
+async fn files(app: &App, held: &HeldTask) -> Result<LocatedFiles, ApiError> {
     let (scenario, robots) = (app.tasks.input(held.fence.id, "scenario"), app.tasks.input(held.fence.id, "robots"));
-    if !scenario.is_dir() {
-        return scenario_files(app, held.task.scenario_digest()).await;
+    if scenario.is_dir() {
+        files_in(app, scenario, robots).await
+    } else {
+        version_files(app, held.task.scenario_digest()).await
     }
-    let listed = tokio::task::spawn_blocking(move || files_in(&scenario, &robots)).await;
-    let listed = listed.map_err(|e| ApiError::internal("listing a scenario panicked", &e))?;
-    listed.map_err(|error| disk_error(app, &error))
 }

@@ -11,7 +11,7 @@ use crate::disk::disk_error;
 use crate::http::{ApiError, ErrorCode};
 use crate::state::App;
 
-/// Beginning of such a right, by which renewals tell it from that to a shard.
+/// Beginning of such a right, by which renewals distinguish it from that to a shard.
 pub(in super::super) const TASK_LEASE: &str = "task.";
 
 /// A claim that the worker of the request holds now.

@@ -62,7 +62,7 @@ async fn open(
     Ok(socket)
 }
 
-/// Returns a text about the other side of a connection in words for the policy's side: that is a service.
+/// Returns a text about the other side of a connection in words for the policy's side, where that is a service.
 pub(super) fn service(message: &str) -> String {
     message.replace("policy server", "service")
 }

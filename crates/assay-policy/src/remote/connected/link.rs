@@ -137,7 +137,7 @@ impl ServiceLink {
             }
             Ok(Relayed::Failed(seq, failure)) => {
                 drop(stream);
-                // A process that ended by itself has more to tell.
+                // The end of a process that ended by itself explains more.
                 let end = policy.finish();
                 let failure = match failure {
                     Some(failure) => failure,

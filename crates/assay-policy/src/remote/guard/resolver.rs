@@ -29,8 +29,8 @@ impl Resolver for SystemResolver {
         })
     }
 
-    /// The kernel chooses the destination as the source address of a packet to an own address. Nothing is sent: a
-    /// datagram socket that connects only looks up the route.
+    /// The kernel chooses the destination as the source address of a packet to one of this machine's own addresses.
+    /// Nothing is sent: a datagram socket that connects only looks up the route.
     fn is_own(&self, ip: IpAddr) -> bool {
         let any: IpAddr = if ip.is_ipv4() { [0; 4].into() } else { [0; 16].into() };
         let route = UdpSocket::bind(SocketAddr::new(any, 0)).and_then(|socket| {

@@ -41,7 +41,7 @@ impl Cell {
                 let texts: Vec<String> = serde_json::from_slice(bytes)?;
                 Self::Texts(texts.iter().map(|text| storable(text).into_owned()).collect())
             }
-            (value, column) => return Err(format!("{:?} is no value of the type {column}", value.data_type()).into()),
+            (value, column) => return Err(format!("{:?} is not of the type {column}", value.data_type()).into()),
         })
     }
 

@@ -44,7 +44,7 @@ impl std::fmt::Debug for RecordsImport<'_> {
 }
 
 impl<'a> RecordsImport<'a> {
-    /// Connects to the database, creates its schema, and checks that it is empty or has the very records of `from`.
+    /// Connects to the database, creates its schema, and checks that it is empty or has exactly the records of `from`.
     ///
     /// # Errors
     /// [`RecordsImportError::NotEmpty`] if it has others, or it cannot be used.
@@ -68,7 +68,7 @@ impl<'a> RecordsImport<'a> {
         Ok(TABLES.iter().map(count).sum::<Result<u64, StoreError>>()?)
     }
 
-    /// Copies all records in one transaction, and compares them before it is committed; `progress` is told numbers of
+    /// Copies all records in one transaction, and compares them before it is committed; `progress` receives numbers of
     /// copied rows. Records that are there already are only compared. If the returned future is dropped, nothing is
     /// copied.
     ///
@@ -91,7 +91,7 @@ impl<'a> RecordsImport<'a> {
         target::begin(&self.session).await.map_err(writing)
     }
 
-    /// Returns the tables if they have the very rows of the source, or `None` if they are empty.
+    /// Returns the tables if they have exactly the rows of the source, or `None` if they are empty.
     async fn is_complete(
         &self,
         progress: &mut dyn FnMut(u64),

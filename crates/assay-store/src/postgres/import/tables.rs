@@ -80,7 +80,7 @@ mod tests {
 
     /// Tables of the source without one of the same name in the target: the fingerprints are those of `jobs`.
     const ONLY_IN_SOURCE: [&str; 1] = ["machines"];
-    /// Tables of the target without one of the same name in the source: what its processes tell each other, and the
+    /// Tables of the target without one of the same name in the source: the messages between its processes, and the
     /// identity of the new records.
     const ONLY_IN_TARGET: [&str; 4] = ["request_counts", "server_processes", "site", "site_leader"];
     /// Columns of the source that are used in another table or have no meaning there.

@@ -1,11 +1,12 @@
 //! A machine that follows a script: for each episode a list of attempts, each with the start of its policy, the events
 //! of its lane, and its end. An episode without a script completes at the first attempt.
 
+mod policy;
+
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::fs;
 use std::os::fd::BorrowedFd;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -15,18 +16,18 @@ use assay_model::lane::{Cost, Done, RenderPart, RunEpisode, files};
 use assay_model::{
     ClauseStatus, EpisodeError, EpisodeResult, EpisodeStatus, Level, PolicyErrorCode, Termination, Violation,
 };
-use assay_policy::{PolicyConnection, PolicyEnd, PolicyFailure, PolicyStream};
+use assay_policy::PolicyHome;
 use assay_scenario::Scenario;
 use assay_store::testing::episode;
 use tempfile::TempDir;
 
+use self::policy::ScriptedStart;
 use crate::engine::Staged;
 use crate::episode::host::{EpisodeHost, PreparedPolicy};
 use crate::episode::lane::{Lane, LaneError, LaneEvents};
-use crate::episode::policy::PolicyStart;
 use crate::episode::results::{Loss, without_end};
 use crate::rendering::video::{Recording, RenderOutput, RendererError};
-use crate::{Cancel, Job, SessionError, WallBudget};
+use crate::{Cancel, Job, PolicySource, SessionError, WallBudget};
 
 /// Time that passes between two ticks of a waiting lane: the longest that one sample of a policy counts for.
 const STEP: Duration = Duration::from_millis(100);
@@ -203,6 +204,7 @@ struct Stage {
     /// Attempts whose policy has started.
     lanes: HashMap<u32, VecDeque<LaneScript>>,
     log: Vec<String>,
+    homes: Vec<PolicyHome>,
     passed: Duration,
     activity: Option<Activity>,
     /// True if the worker killed the policy of the running episode.
@@ -239,6 +241,11 @@ impl ScriptedHost {
         self.log().iter().filter(|line| line.contains(what)).count()
     }
 
+    /// Returns the homes of the policies that were prepared so far.
+    pub(crate) fn homes(&self) -> Vec<PolicyHome> {
+        self.stage.lock().unwrap().homes.clone()
+    }
+
     /// Returns true if every scripted attempt was made.
     pub(crate) fn is_played(&self) -> bool {
         let stage = self.stage.lock().unwrap();
@@ -260,8 +267,11 @@ impl EpisodeHost for ScriptedHost {
         Ok(Box::new(ScriptedLane { host: self.clone(), scratch: Arc::new(tempfile::tempdir()?) }))
     }
 
-    fn policy(&self, _job: &Job, episode: u32, _core: usize) -> Result<Box<dyn PreparedPolicy + '_>, SessionError> {
+    fn policy(&self, job: &Job, episode: u32, _core: usize) -> Result<Box<dyn PreparedPolicy + '_>, SessionError> {
         let mut stage = self.stage.lock().unwrap();
+        if let PolicySource::Folder(folder) = &job.policy {
+            stage.homes.push(folder.home.clone());
+        }
         let attempt = stage.scripts.get_mut(&episode).and_then(VecDeque::pop_front);
         let attempt = attempt.unwrap_or_else(Attempt::completed);
         Ok(Box::new(ScriptedStart { host: self.clone(), episode, attempt }))
@@ -282,93 +292,6 @@ impl EpisodeHost for ScriptedHost {
 
     fn now(&self) -> Instant {
         self.began + self.stage.lock().unwrap().passed
-    }
-}
-
-/// A policy that is being prepared.
-struct ScriptedStart {
-    host: ScriptedHost,
-    episode: u32,
-    attempt: Attempt,
-}
-
-impl PreparedPolicy for ScriptedStart {
-    fn start(self: Box<Self>, cancel: &Cancel) -> Result<PolicyStart, SessionError> {
-        if cancel.is_cancelled() {
-            return Err(SessionError::Cancelled);
-        }
-        let Attempt { start, acts, end, exit, is_process, links } = self.attempt;
-        match start {
-            Start::Failed(code) => Ok(PolicyStart::Failed(Box::new(PolicyFailure {
-                code,
-                message: "the policy can't be imported".to_owned(),
-                traceback: String::new(),
-                log_tail: String::new(),
-            }))),
-            Start::Disturbed => Ok(PolicyStart::Disturbed("its process was killed from outside".to_owned())),
-            Start::Ready => {
-                let mut stage = self.host.stage.lock().unwrap();
-                stage.killed = false;
-                stage.lanes.entry(self.episode).or_default().push_back(LaneScript { acts, end, links });
-                drop(stage);
-                let (socket, _) = UnixStream::pair().map_err(SessionError::of)?;
-                let stream = Some(PolicyStream::socket(socket).map_err(SessionError::of)?);
-                Ok(PolicyStart::Ready(Box::new(ScriptedPolicy { host: self.host, stream, exit, is_process })))
-            }
-        }
-    }
-}
-
-/// A policy that follows a script.
-struct ScriptedPolicy {
-    host: ScriptedHost,
-    stream: Option<PolicyStream>,
-    exit: Exit,
-    is_process: bool,
-}
-
-impl ScriptedPolicy {
-    fn end(self, how: &str) -> PolicyEnd {
-        self.host.record_event(how);
-        let killed = self.host.stage.lock().unwrap().killed;
-        let exit = if killed { Exit { reason: ExitReason::Killed, ..self.exit } } else { self.exit };
-        let exit = self.is_process.then_some(exit);
-        PolicyEnd { exit, log_tail: "the policy's log".to_owned(), cpu_limit: Some(CPU_LIMIT), answers: None }
-    }
-}
-
-impl PolicyConnection for ScriptedPolicy {
-    fn take_stream(&mut self) -> Option<PolicyStream> {
-        self.stream.take()
-    }
-
-    fn nonce(&self) -> u64 {
-        1
-    }
-
-    fn pid(&self) -> Option<i32> {
-        self.is_process.then_some(1)
-    }
-
-    fn cpu_time(&self) -> Option<Duration> {
-        None
-    }
-
-    fn activity(&self) -> Option<Activity> {
-        self.host.stage.lock().unwrap().activity
-    }
-
-    fn kill(&mut self) {
-        self.host.record_event("policy killed");
-        self.host.stage.lock().unwrap().killed = true;
-    }
-
-    fn finish(self: Box<Self>) -> PolicyEnd {
-        self.end("policy finished")
-    }
-
-    fn abort(self: Box<Self>) -> PolicyEnd {
-        self.end("policy aborted")
     }
 }
 

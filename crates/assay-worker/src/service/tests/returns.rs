@@ -1,12 +1,15 @@
 //! The ways in which the work on a shard ends: done, handed back, postponed, abandoned.
 
 use assay_model::{AttemptNote, Blame, EpisodeStatus, ReplacementReason, Verdict};
+use assay_policy::PolicyHome;
+use assay_store::testing::job;
 use assay_store::{JobState, MAX_RETRIES};
 
 use super::service_run::ServiceRun;
-use crate::SessionError;
 use crate::episode::lane::LaneError;
-use crate::episode::tests::script::{Act, Attempt, CRITICAL, ScriptedHost};
+use crate::episode::tests::script::{Act, Attempt, CRITICAL, ScriptedHost, scenario};
+use crate::shards::warm_lane::WarmLane;
+use crate::{PolicyFolder, PolicySource, SessionError};
 
 /// Number of attempts that a session makes at an episode.
 const ATTEMPTS: u32 = 4;
@@ -39,6 +42,28 @@ fn a_job_runs_to_its_verdict() {
     let episodes = run.outside.episodes(run.id);
     assert_eq!(episodes.iter().map(|result| result.episode).collect::<Vec<_>>(), [0, 1, 2, 3]);
     assert!(episodes.iter().all(|result| result.evidence.len() == FILES));
+}
+
+#[test]
+fn shards_of_one_job_share_a_lane_and_a_fork_server_until_their_thread_is_idle() {
+    let run = ServiceRun::new(4, 1, |_| ScriptedHost::new([]));
+    let mut lane = WarmLane::new(0);
+    assert!(run.work_on(&mut lane) && run.work_on(&mut lane));
+    assert_eq!(run.host.count("lane started"), 1);
+    lane.start(&run.host);
+    assert!(run.work_on(&mut lane));
+    let homes = run.host.homes();
+    assert!(homes[0] == homes[1] && homes[1] != homes[2], "an idle thread keeps nothing");
+    assert_eq!(run.host.count("lane started"), 2, "the second was started while it was idle");
+    let mut policy =
+        PolicySource::Folder(PolicyFolder { path: "/".into(), runtime: None, home: PolicyHome::default() });
+    let other = job(9, "lab", 1, 1).header.job_id;
+    lane.share_home(other, &mut policy);
+    let PolicySource::Folder(folder) = policy else { unreachable!() };
+    assert!(folder.home != homes[2], "another job gets its own");
+    assert!(lane.take(run.id, &scenario()).is_some() && lane.take(run.id, &scenario()).is_none());
+    assert!(run.work_on(&mut lane));
+    assert!(lane.take(other, &scenario()).is_none(), "another job does not get its lane");
 }
 
 #[test]

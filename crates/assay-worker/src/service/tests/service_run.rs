@@ -145,7 +145,12 @@ impl ServiceRun {
 
     /// Runs the next shard. Returns whether there was one.
     pub(super) fn work(&self) -> bool {
-        self.worker.shard_next(&mut WarmLane::new(0), &mut Quiet::default())
+        self.work_on(&mut WarmLane::new(0))
+    }
+
+    /// Runs the next shard after those that ran on `lane`. Returns whether there was one.
+    pub(super) fn work_on(&self, lane: &mut WarmLane) -> bool {
+        self.worker.shard_next(lane, &mut Quiet::default())
     }
 
     /// Concludes the next job. Returns whether there was one.

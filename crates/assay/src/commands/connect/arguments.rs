@@ -9,8 +9,8 @@ use crate::options::{AdapterArgs, FailOnArgs, IsolationArgs, ModelArgs, PolicySe
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The policy connects to the service, so the service needs no way to this machine: it may be behind NAT. \
-The report says `declared`, because the service cannot know what ran here.
+    after_help = "The policy connects to the service, so the service needs no route to this machine: it may be behind \
+NAT. The report says `declared`, because the service cannot know what ran here.
 
 Exit codes: 0 SAFE, 1 UNSAFE, 3 INCONCLUSIVE (see --fail-on), 2 wrong usage, 4 internal error, 130 interrupted.
 

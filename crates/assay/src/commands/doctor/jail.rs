@@ -175,7 +175,7 @@ impl JailResults {
         } else {
             let all = self.held + self.weaker + self.broken;
             print_conclusion(&format!(
-                "{} of {all} fences and attacks gave another result. Do not run untrusted policies on this machine.",
+                "{} of {all} fences and attacks gave a wrong result. Do not run untrusted policies on this machine.",
                 self.broken
             ));
         }

@@ -31,7 +31,7 @@ pub(super) fn jail() -> Result<Jail, Failure> {
     Ok(jail)
 }
 
-/// Returns the outcome for people.
+/// Returns the outcome as text for people.
 pub(super) fn text(outcome: &SelfTest) -> String {
     let SelfTest { tried, failures } = outcome;
     if failures.is_empty() {

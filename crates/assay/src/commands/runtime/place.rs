@@ -14,7 +14,7 @@ use crate::options::runtimes_of;
 /// The place of added runtimes.
 #[derive(Debug, Args)]
 pub(crate) struct PlaceArgs {
-    /// The data folder of a service, whose runtimes are meant [default: your own, in $ASSAY_RUNTIMES or
+    /// Use the runtimes of the service with this data folder [default: your own, in $ASSAY_RUNTIMES or
     /// ~/.local/share/assay/runtimes]
     #[arg(long, value_name = "DIR", env = "ASSAY_DATA")]
     pub(super) data: Option<PathBuf>,

@@ -12,7 +12,7 @@ use crate::screen;
 pub(super) fn run(installation: &Installation, path: &str, json: bool) -> Result<ExitStatus, Failure> {
     // Found without opening the library, which may contain broken scenarios.
     let folder = Library::folder(&installation.scenarios(), path).or_usage()?;
-    let engine = super::super::machine::engine(installation, Some(1), Isolation::Namespaces)?;
+    let engine = super::super::machine::service_engine(installation, Some(1), Isolation::Namespaces)?;
     let checked = assay_worker::check(&engine, &folder, &installation.robots()).or_internal()?;
     let ok = checked.fault.is_none();
     let images = Scenario::load(&folder, &installation.robots()).ok().and_then(|scenario| scenario.image_cost());

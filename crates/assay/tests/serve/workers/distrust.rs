@@ -1,4 +1,4 @@
-//! Requests that a worker is not entitled to, bodies that are not of the protocol, and a server that lies to its worker.
+//! Requests that a worker is not entitled to, bodies that violate the protocol, and a server that lies to its worker.
 
 use std::fs;
 use std::sync::Arc;
@@ -126,8 +126,8 @@ fn bodies_that_are_not_of_the_protocol_are_refused() {
     assert_eq!(worker.post("/beat", &json!({ "leases": leases, "progress": [] })).status, 400);
     let results: Vec<Value> = std::iter::repeat_n(json!({ "lease": lease, "result": run.results[0] }), 17).collect();
     assert_eq!(worker.post("/results", &json!({ "results": results })).status, 400);
-    let limit = usize::try_from(shard["max_episode_bytes"].as_u64().unwrap()).unwrap();
-    let large = worker.upload(&lease, &vec![0; limit + 1]);
+    let share = usize::try_from(shard["max_episode_bytes"].as_u64().unwrap()).unwrap();
+    let large = worker.upload(&lease, &vec![0; 2 * share + 1]);
     assert!(large.status == 413, "{}", large.body);
     let mut older = run.registration.clone();
     older["protocol"] = 0.into();
@@ -185,7 +185,7 @@ fn a_worker_writes_nothing_outside_of_its_cache_whatever_its_server_lists() {
     let parts = [("scenario", POLE), ("num_episodes", "1"), ("record", "none")];
     let id = client.verify(&zip_folder(&example(CARTPOLE, "reference")), &parts);
     wait_for("a listing", JOB_LIMIT, || asked.load(Ordering::SeqCst).then_some(()));
-    wait_for("a refusal", JOB_LIMIT, || worker.stderr().contains("the server sent another file").then_some(()));
+    wait_for("a refusal", JOB_LIMIT, || worker.stderr().contains("the server sent a file other than").then_some(()));
     assert!(!outside.exists());
     assert_ne!(client.job(&id).status, JobStatus::Completed);
 }

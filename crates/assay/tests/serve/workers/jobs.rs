@@ -55,6 +55,26 @@ fn a_worker_has_the_results_of_the_servers_lanes() {
 }
 
 #[test]
+fn a_recording_larger_than_its_share_counts_as_on_the_servers_lanes() {
+    let assay = assay();
+    let (server, client) = lanes_elsewhere(&assay, &["server.max_evidence_mib=1"]);
+    let token = assay.worker_token(&assay.path("data"), "honest");
+    let _worker = assay.work(server.address(), ("honest", &token), &[]);
+    // The share of one in two is larger than each file, and that of one in three is smaller than the trace.
+    for episodes in ["2", "3"] {
+        let id = submit(&client, "reference", episodes);
+        let job = wait_for("the end of a job", JOB_LIMIT, || {
+            let row = worker_row(&client, "honest");
+            assert_eq!(row["state"], "ACTIVE", "{episodes} episodes: {row}");
+            Some(client.job(&id)).filter(|job| job.status.is_final())
+        });
+        assert_eq!((job.status, job.verdict), (JobStatus::Completed, Some(Verdict::Safe)), "{:?}", job.error_message);
+        let sizes = job.episode_details[0].evidence.iter().map(|file| file.size_bytes);
+        assert!(sizes.sum::<u64>() > (1 << 20) / episodes.parse::<u64>().unwrap(), "the share suffices");
+    }
+}
+
+#[test]
 fn a_policys_failure_on_a_worker_is_a_result_and_does_not_accuse_the_worker() {
     let assay = assay();
     let (server, client) = lanes_elsewhere(&assay, &["workers.restep_one_in=1"]);

@@ -10,7 +10,7 @@ use assay_testkit::archive;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::fixture::lanes_elsewhere;
+use super::fixture::{HonestRun, lanes_elsewhere, submit};
 use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay};
 
 /// Imports a module that only the runtime of the test has.
@@ -63,4 +63,20 @@ fn a_worker_fetches_the_runtime_of_a_policy_and_keeps_it() {
     again.signal(Signal::TERM);
     assert_eq!(again.wait(JOB_LIMIT).code, 0);
     drop(server.stop(Signal::TERM, STOP_LIMIT));
+}
+
+#[test]
+fn a_runtime_is_packed_only_where_it_leaves_the_space_that_the_records_need() {
+    let assay = assay();
+    let (server, client) = lanes_elsewhere(&assay, &[]);
+    let run = HonestRun::record(&assay, (&server, &client), "reference");
+    submit(&client, "reference", "1");
+    drop(server.stop(Signal::TERM, STOP_LIMIT));
+    let (server, _) = lanes_elsewhere(&assay, &["limits.disk.min_free_mib=1000000000"]);
+    let worker = run.impostor(&assay, &server, "far");
+    let (lease, _) = worker.claim(10).unwrap();
+    let refused = worker.get(&format!("/leases/{lease}/runtime"));
+    let message = refused.body["error"]["message"].as_str().unwrap_or_default();
+    assert!(refused.status == 503 && message.contains("nearly full"), "{}", refused.body);
+    assert!(!assay.path("data/packed-runtimes").exists());
 }

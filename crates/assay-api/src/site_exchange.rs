@@ -1,4 +1,4 @@
-//! Tells the other servers of the site the state of this one, and learns theirs.
+//! Exchanges the state of this server with the other servers of the site.
 
 use std::future::Future;
 use std::time::Duration;
@@ -7,25 +7,25 @@ use assay_store::{Bulletin, StoreError};
 
 use crate::AppState;
 
-/// Interval of the meetings.
+/// Interval of the exchanges.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Meets the other servers every second until `stopped` is ready, and then leaves them. Returns at once if there can be
-/// none.
-pub async fn meet_other_servers(state: AppState, stopped: impl Future<Output = ()>) {
+/// Exchanges state with the other servers every second until `stopped` is ready, and then leaves the site. Returns at
+/// once if there can be no others.
+pub async fn exchange_with_other_servers(state: AppState, stopped: impl Future<Output = ()>) {
     if !state.site.is_shared() {
         return;
     }
-    let meetings = async {
+    let exchanges = async {
         loop {
-            if let Err(error) = meet(&state).await {
-                error.log("could not meet the other servers; retrying every second");
+            if let Err(error) = exchange(&state).await {
+                error.log("could not exchange state with the other servers; retrying every second");
             }
             tokio::time::sleep(INTERVAL).await;
         }
     };
     tokio::select! {
-        () = meetings => {}
+        () = exchanges => {}
         () = stopped => {}
     }
     if let Err(error) = state.site.leave().await {
@@ -33,10 +33,10 @@ pub async fn meet_other_servers(state: AppState, stopped: impl Future<Output = (
     }
 }
 
-async fn meet(state: &AppState) -> Result<(), StoreError> {
+async fn exchange(state: &AppState) -> Result<(), StoreError> {
     let led = state.site.leads();
-    state.site.meet(&bulletin(state)).await?;
-    state.live.hear(&state.site.others());
+    state.site.exchange(&bulletin(state)).await?;
+    state.live.receive(&state.site.others());
     if state.site.leads() != led {
         tracing::info!(leads = !led, "the upkeep of the site changed hands");
     }
@@ -56,6 +56,6 @@ pub(crate) fn bulletin(state: &AppState) -> Bulletin {
         pending_bytes,
         ..Bulletin::default()
     };
-    state.live.tell(&mut bulletin);
+    state.live.report_to(&mut bulletin);
     bulletin
 }
