@@ -48,6 +48,7 @@ mod ui;
 mod upload;
 mod upload_space;
 mod views;
+mod waiting_claims;
 mod webhooks;
 mod worker_fleet;
 mod worker_protocol;
@@ -81,6 +82,6 @@ pub use upload::{PolicyArchives, PrepareError, prepare_folders, remove_partial_u
 pub use upload_space::UploadSpace;
 pub use webhooks::deliver_webhooks;
 pub use worker_fleet::{WakingQueue, WorkerFleet};
-pub use worker_protocol::count_workers;
+pub use worker_protocol::attend_workers;
 #[cfg(feature = "fuzzing")]
 pub use worker_protocol::{receive_rendering, receive_result};

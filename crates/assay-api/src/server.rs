@@ -39,6 +39,7 @@ pub async fn serve(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), ServeError> {
     let (readiness, events, drain) = (state.readiness.clone(), state.events.clone(), state.settings.drain_s.get());
+    let worker_fleet = state.worker_fleet.clone();
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(state.settings.header_s.get());
     let connections = Arc::new(Semaphore::new(state.settings.max_connections));
@@ -73,6 +74,7 @@ pub async fn serve(
     }
     drop(listener);
     readiness.set(Err("stopping"));
+    worker_fleet.wake_all();
     events.stop();
     stop.send_replace(true);
     drop(stopping);

@@ -5,20 +5,25 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use assay_model::{Fence, Fingerprint, Sha256Digest, WorkerRegistration, WorkerTask};
+use assay_model::{Fence, Fingerprint, Sha256Digest, WantedShard, WorkerRegistration, WorkerTask};
 use assay_store::{Queue, Records, StoreError, TaskFiles, Work, WorkerName, WorkerRecord, WorkerState};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
-use tokio::sync::{Mutex as AsyncMutex, Notify, Semaphore};
+use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 use tokio::time::Instant;
 
 use crate::evidence_allowances::EvidenceAllowances;
 use crate::remembered_scenarios::RememberedScenarios;
+use crate::waiting_claims::WaitingClaims;
 
 /// Time since its last call after which a worker no longer counts.
 const ABSENT: SignedDuration = SignedDuration::from_secs(90);
-/// Time for which workers that wait share a look into the records.
-const SHARED: Duration = Duration::from_secs(1);
+/// Interval at which the records are searched for work on behalf of all workers that wait: for what was postponed, or
+/// queued by another process. A request that begins to wait within it shares the last look.
+pub(crate) const LOOK: Duration = Duration::from_secs(1);
+/// Of the workers that wait while there is work, one in so many is woken after each look: the work may be none that it can
+/// do, and a claim writes.
+const WOKEN_ONE_IN: u32 = 5;
 /// The same for a look for tasks, which clients wait for.
 const SHARED_BRIEFLY: Duration = Duration::from_millis(100);
 
@@ -81,10 +86,12 @@ pub struct WorkerFleet(Arc<FleetState>);
 
 #[derive(Debug, Default)]
 struct FleetState {
-    /// Wakes workers that wait for shards whose policies they run.
-    policies: Notify,
-    /// Wakes those that wait for jobs of policy servers.
-    servers: Notify,
+    /// Claims of shards whose policies the worker runs.
+    policies: WaitingClaims,
+    /// Claims of jobs of policy servers.
+    servers: WaitingClaims,
+    /// Claims of renderings.
+    renderings: WaitingClaims,
     /// Number of workers that called lately.
     present: AtomicU32,
     /// The last look into the records for queued shards, the number of shards queued by then, and whether one waited.
@@ -254,14 +261,27 @@ impl WorkerFleet {
     /// Wakes one waiting worker of each kind: the kind of the new shard is not known here.
     fn wake(&self) {
         self.0.queued.fetch_add(1, Ordering::SeqCst);
-        self.0.policies.notify_one();
-        self.0.servers.notify_one();
+        self.0.policies.wake_one();
+        self.0.servers.wake_one();
     }
 
-    /// Wakes all waiting workers, since the state of one has changed.
+    /// Wakes all waiting workers, since the state of one or of the server has changed.
     pub(crate) fn wake_all(&self) {
-        self.0.policies.notify_waiters();
-        self.0.servers.notify_waiters();
+        let Self(state) = self;
+        [&state.policies, &state.servers, &state.renderings].into_iter().for_each(WaitingClaims::wake_all);
+    }
+
+    /// Wakes some of the workers that wait for work of which there is any, according to the records.
+    pub(crate) async fn wake_for_work(&self, records: &dyn Records) -> Result<(), StoreError> {
+        let Self(state) = self;
+        let shards = [&state.policies, &state.servers];
+        if !shards.iter().all(|claims| claims.is_empty()) && self.sees_work(records).await? {
+            shards.into_iter().for_each(|claims| claims.wake_some(WOKEN_ONE_IN));
+        }
+        if !state.renderings.is_empty() && self.sees_renders(records).await? {
+            state.renderings.wake_some(WOKEN_ONE_IN);
+        }
+        Ok(())
     }
 
     /// Returns true if a shard is, or lately was, queued; one that another process queued is seen after a second. Many
@@ -270,7 +290,7 @@ impl WorkerFleet {
         let mut looked = self.0.looked.lock().await;
         let queued = self.0.queued.load(Ordering::SeqCst);
         match *looked {
-            Some((at, before, found)) if at.elapsed() < SHARED && before == queued => Ok(found),
+            Some((at, before, found)) if at.elapsed() < LOOK && before == queued => Ok(found),
             _ => {
                 let found = !records.claimable(1).await?.is_empty();
                 *looked = Some((Instant::now(), queued, found));
@@ -283,7 +303,7 @@ impl WorkerFleet {
     pub(crate) async fn sees_renders(&self, records: &dyn Records) -> Result<bool, StoreError> {
         let mut looked = self.0.renders.lock().await;
         match *looked {
-            Some((at, found)) if at.elapsed() < SHARED => Ok(found),
+            Some((at, found)) if at.elapsed() < LOOK => Ok(found),
             _ => {
                 let found = records.has_renders().await?;
                 *looked = Some((Instant::now(), found));
@@ -292,10 +312,17 @@ impl WorkerFleet {
         }
     }
 
-    /// Waits until woken, at most for `limit`. Returns true if it was: for a shard, or a worker's new state.
-    pub(crate) async fn wait(&self, is_server: bool, limit: Duration) -> bool {
-        let notify = if is_server { &self.0.servers } else { &self.0.policies };
-        tokio::time::timeout(limit, notify.notified()).await.is_ok()
+    /// Returns the claims that wait for shards like these.
+    pub(crate) fn waiting_for(&self, shards: WantedShard) -> &WaitingClaims {
+        match shards {
+            WantedShard::Server => &self.0.servers,
+            WantedShard::Policy | WantedShard::Secret => &self.0.policies,
+        }
+    }
+
+    /// Returns the claims that wait for renderings.
+    pub(crate) fn waiting_for_renderings(&self) -> &WaitingClaims {
+        &self.0.renderings
     }
 }
 

@@ -26,9 +26,6 @@ const LEASES_PER_LANE: u32 = 3;
 const SERVER_LEASES: u32 = 4;
 /// Maximum number of excluded accounts.
 const MAX_EXCLUDED: usize = 1024;
-/// Interval at which a waiting worker looks for shards that it was not woken for: those that were postponed, or that
-/// another process queued.
-const LOOK: Duration = Duration::from_secs(5);
 /// Duration of a lease.
 pub(super) const LEASE: SignedDuration = SignedDuration::from_secs(WORKER_LEASE_S as i64);
 
@@ -52,6 +49,8 @@ pub(super) async fn handle(
     // A request that may wait shares a look with the others.
     let mut looks = wait.is_zero() || Box::pin(app.worker_fleet.sees_work(&*app.records)).await?;
     loop {
+        // Before the checks, so that a change between them and the wait is not missed.
+        let waiting = app.worker_fleet.waiting_for(request.wanted).join();
         if worker.0.state == WorkerState::Draining {
             return Ok(answer(None, true, began.elapsed()));
         }
@@ -65,9 +64,8 @@ pub(super) async fn handle(
         }
         // It is read again before the next look.
         worker.0.registration = None;
-        let is_woken = app.worker_fleet.wait(request.wanted == WantedShard::Server, left.min(LOOK)).await;
-        // A claim writes, and a thousand idle workers look all the time.
-        looks = is_woken || Box::pin(app.worker_fleet.sees_work(&*app.records)).await?;
+        // A claim writes, and a thousand idle workers wait all the time: those that nobody wakes do not look again.
+        looks = waiting.wait(left).await && app.readiness.get().is_ok();
         // The worker's next request meets a change of its state otherwise.
         if looks {
             worker.0 = Box::pin(worker.again(&app)).await?;

@@ -4,10 +4,10 @@
 //! Where to begin: `identity` (who asks), `lease` (what they may touch), `claim` (what they get), `results` and
 //! `audit` (why they are believed).
 
+mod attend;
 mod audit;
 mod beat;
 mod claim;
-mod count;
 mod evidence;
 #[cfg(feature = "fuzzing")]
 mod fuzzing;
@@ -33,7 +33,7 @@ use axum::Router;
 use axum::routing::{get, post, put};
 
 use crate::state::App;
-pub use count::count_workers;
+pub use attend::attend_workers;
 #[cfg(feature = "fuzzing")]
 pub use fuzzing::{receive_rendering, receive_result};
 

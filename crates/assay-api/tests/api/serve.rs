@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use assay_api::{ApiSettings, Uploads, serve};
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::app::{POLICY, Part, SCENARIO, TestApp, ZIP, encode};
+use crate::workers::HandWorker;
 
 /// A form whose archive is more than is held in memory while it comes in.
 fn long() -> Vec<u8> {
@@ -211,6 +213,25 @@ async fn stopping_does_not_wait_for_ever() {
     socket.write_all(b"--XyZ\r\n").await.unwrap();
     running.stop.send(()).unwrap();
     tokio::time::timeout(Duration::from_secs(10), running.server).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn stopping_ends_claims_that_wait_at_once() {
+    let running = run(ApiSettings { drain_s: Duration::from_secs(60).into(), ..ApiSettings::default() }).await;
+    let admin = running.app.key("ops", "admin").await;
+    let worker = HandWorker::new(&running.app, "gpu-07", &admin).await;
+    let wanted = json!({ "wanted": "policy", "excluded_accounts": [], "wait_s": 50 });
+    let waiting = json!({ "wait_s": 50 });
+    let answers = async { tokio::join!(worker.post("/claim", &wanted), worker.post("/renders/claim", &waiting)) };
+    let stop = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        running.stop.send(()).unwrap();
+    };
+    let ended = async { tokio::join!(answers, stop).0 };
+    let (claim, render) = tokio::time::timeout(Duration::from_secs(20), ended).await.unwrap();
+    assert_eq!((claim.status.as_u16(), &claim.body["shard"]), (200, &Value::Null));
+    assert_eq!((render.status.as_u16(), &render.body["render"]), (200, &Value::Null));
+    running.server.await.unwrap();
 }
 
 #[tokio::test]

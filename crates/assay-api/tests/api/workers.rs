@@ -176,6 +176,31 @@ async fn errors_for_another_version_and_a_missing_token_name_the_remedy() {
 }
 
 #[tokio::test]
+async fn a_waiting_worker_gets_what_nothing_in_this_process_queued() {
+    let app = TestApp::new();
+    app.state.readiness.set(Ok(()));
+    let admin = app.key("ops", "read,verify,admin").await;
+    let worker = HandWorker::new(&app, "one", &admin).await;
+    let id = job(&app, &admin, 1).await;
+    let (records, now) = (&app.state.records, app.state.clock.now());
+    let lease = jiff::SignedDuration::from_secs(15);
+    let held = records.claim_shard(&assay_store::ShardRequest::new("elsewhere"), now, lease).await.unwrap().unwrap();
+    let wanted = json!({ "wanted": "policy", "excluded_accounts": [], "wait_s": 50 });
+    let another_process = async {
+        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        records.release_shard(held.fence).await.unwrap();
+        std::future::pending::<()>().await;
+    };
+    let answer = tokio::select! {
+        answer = worker.post("/claim", &wanted) => answer,
+        () = another_process => unreachable!(),
+        () = assay_api::attend_workers(app.state.clone(), std::future::pending()) => unreachable!(),
+    };
+    assert_eq!(answer.body["shard"]["assignment"]["fence"]["job_id"], json!(id), "{}", answer.body);
+    assert!(answer.body["waited_ms"].as_u64().unwrap() >= 300, "{}", answer.body);
+}
+
+#[tokio::test]
 async fn claims_at_the_same_time_stay_within_a_workers_leases() {
     /// Of two lanes: three shards for each, and four of policy servers.
     const MOST: usize = 10;

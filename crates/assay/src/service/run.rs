@@ -127,7 +127,7 @@ async fn serve(
     let drained = tokio::spawn(drain(worker, stopping_preflights, stopping.clone()));
     let maintenance = tokio::spawn(assay_api::run_maintenance(state.clone(), stopped(stopping.clone())));
     let webhooks = tokio::spawn(assay_api::deliver_webhooks(state.clone(), stopped(stopping.clone())));
-    let counting = tokio::spawn(assay_api::count_workers(state.clone(), stopped(stopping.clone())));
+    let attending = tokio::spawn(assay_api::attend_workers(state.clone(), stopped(stopping.clone())));
     let exchanges = tokio::spawn(assay_api::exchange_with_other_servers(state.clone(), stopped(stopping.clone())));
     let wakeups = state.site.is_shared().then(|| {
         let (records, queue) = (Arc::clone(&state.records), Arc::clone(&state.queue));
@@ -140,7 +140,7 @@ async fn serve(
     drained.await??;
     maintenance.await?;
     webhooks.await?;
-    counting.await?;
+    attending.await?;
     exchanges.await?;
     if let Some(wakeups) = wakeups {
         wakeups.await?;

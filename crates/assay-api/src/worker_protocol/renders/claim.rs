@@ -16,9 +16,6 @@ use super::lease::render_lease;
 use crate::http::{ApiError, Json};
 use crate::state::App;
 
-/// Interval at which a waiting worker looks for renderings.
-const LOOK: Duration = Duration::from_secs(2);
-
 pub(super) async fn handle(
     State(app): State<App>,
     worker: RegisteredWorker,
@@ -29,6 +26,8 @@ pub(super) async fn handle(
     let until = began + Duration::from_secs(request.wait_s.min(MAX_CLAIM_WAIT_S).into());
     let mut record = worker.0.clone();
     loop {
+        // Before the checks, so that a change between them and the wait is not missed.
+        let waiting = app.worker_fleet.waiting_for_renderings().join();
         let (drain, waited_ms) = (record.state == WorkerState::Draining, began.elapsed().as_millis());
         let waited_ms = u64::try_from(waited_ms).unwrap_or(u64::MAX);
         if !drain && app.worker_fleet.sees_renders(&*app.records).await? {
@@ -42,7 +41,7 @@ pub(super) async fn handle(
         if drain || left.is_zero() || app.readiness.get().is_err() {
             return Ok(Json(RenderClaimAnswer { render: None, waited_ms, drain }));
         }
-        tokio::time::sleep(left.min(LOOK)).await;
+        waiting.wait(left).await;
     }
 }
 
