@@ -26,8 +26,10 @@ pub struct SleepWatch {
     asleep_now: Duration,
     /// The time for which its process has been stopped in the current wait.
     stopped: Duration,
-    /// The last sample of the current wait, and the time of the next.
+    /// In a wait, the time of the last sample, and of the next. Time between two waits is left out: it does not count.
     samples: Option<(Instant, Instant)>,
+    /// Between two waits, the time waited since the last sample, and the time to wait until the next.
+    carried: Option<(Duration, Duration)>,
 }
 
 impl SleepWatch {
@@ -35,20 +37,32 @@ impl SleepWatch {
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let zero = Duration::ZERO;
-        Self { random: Generator::new(seed), asleep: zero, asleep_now: zero, stopped: zero, samples: None }
-    }
-
-    /// Begins a wait for the policy at `now`, unless there is one.
-    pub fn begin(&mut self, now: Instant) {
-        if self.samples.is_none() {
-            (self.asleep_now, self.stopped) = (Duration::ZERO, Duration::ZERO);
-            self.samples = Some((now, now + self.gap()));
+        Self {
+            random: Generator::new(seed),
+            asleep: zero,
+            asleep_now: zero,
+            stopped: zero,
+            samples: None,
+            carried: None,
         }
     }
 
-    /// Ends the wait: the policy has answered.
-    pub fn end(&mut self) {
-        self.samples = None;
+    /// Begins a wait for the policy, unless there is one; it is known at `now`, after the time `waited`.
+    pub fn begin(&mut self, now: Instant, waited: Duration) {
+        if self.samples.is_none() {
+            (self.asleep_now, self.stopped) = (Duration::ZERO, Duration::ZERO);
+            let (since, until) = self.carried.take().unwrap_or_else(|| (Duration::ZERO, self.gap()));
+            let last = now.checked_sub(since + waited).unwrap_or(now);
+            self.samples = Some((last, now + until.saturating_sub(waited)));
+        }
+    }
+
+    /// Ends the wait at `now`: the policy has answered. The next wait continues where this one ends, so that short waits
+    /// are measured like one long wait.
+    pub fn end(&mut self, now: Instant) {
+        if let Some((last, next)) = self.samples.take() {
+            self.carried = Some((now.saturating_duration_since(last), next.saturating_duration_since(now)));
+        }
     }
 
     /// Returns the time until the next sample; `None` outside a wait.
@@ -104,12 +118,12 @@ mod tests {
     /// Runs a wait of `total` in steps of 1 ms; `activity` is the policy's at each moment.
     fn wait(watch: &mut SleepWatch, total: Duration, activity: impl Fn(Duration) -> Activity) {
         let start = Instant::now();
-        watch.begin(start);
+        watch.begin(start, Duration::ZERO);
         for ms in 0..u64::try_from(total.as_millis()).unwrap_or(0) {
             let at = Duration::from_millis(ms);
             watch.sample(start + at, || Some(activity(at)));
         }
-        watch.end();
+        watch.end(start + total);
     }
 
     #[test]
@@ -128,6 +142,34 @@ mod tests {
     }
 
     #[test]
+    fn short_waits_are_measured_like_one_long_wait() {
+        for (wait_ms, asleep_ms) in [(17_u64, 17_u128), (17, 8), (40, 40), (3, 2)] {
+            let mut watch = SleepWatch::new(5);
+            for _ in 0..60_000 / wait_ms {
+                wait(&mut watch, Duration::from_millis(wait_ms), |at| {
+                    if at.as_millis() < asleep_ms { Activity::Asleep } else { Activity::Ready }
+                });
+            }
+            #[expect(clippy::cast_precision_loss, reason = "small numbers")]
+            let expected = 60.0 * asleep_ms as f64 / wait_ms as f64;
+            let measured = watch.asleep().as_secs_f64();
+            assert!((measured - expected).abs() < 4.0, "{wait_ms} ms: {measured} s for {expected} s");
+        }
+    }
+
+    #[test]
+    fn the_time_before_a_wait_is_known_counts() {
+        let (mut watch, start) = (SleepWatch::new(6), Instant::now());
+        for round in 0..100 {
+            let at = start + Duration::from_secs(round);
+            watch.begin(at, Duration::from_millis(20));
+            watch.sample(at, || Some(Activity::Asleep));
+            watch.end(at);
+        }
+        assert!((watch.asleep().as_secs_f64() - 2.0).abs() < 0.1, "{watch:?}");
+    }
+
+    #[test]
     fn a_policy_that_is_ready_to_run_is_never_asleep() {
         let mut watch = SleepWatch::new(1);
         wait(&mut watch, Duration::from_secs(60), |_| Activity::Ready);
@@ -140,7 +182,7 @@ mod tests {
         wait(&mut watch, Duration::from_secs(2), |_| Activity::Asleep);
         wait(&mut watch, Duration::from_secs(1), |_| Activity::Asleep);
         assert!(watch.asleep() > Duration::from_millis(2700), "{watch:?}");
-        assert!(watch.asleep_in_this_wait() < Duration::from_millis(1001), "{watch:?}");
+        assert!(watch.asleep_in_this_wait() < Duration::from_secs(1) + MOST_WEIGHT, "{watch:?}");
         wait(&mut watch, Duration::from_secs(1), |_| Activity::Stopped);
         assert!(watch.stopped() > Duration::from_millis(900) && watch.asleep() < Duration::from_secs(3));
     }
@@ -148,7 +190,7 @@ mod tests {
     #[test]
     fn a_late_sample_counts_only_for_the_maximum_time() {
         let (mut watch, start) = (SleepWatch::new(3), Instant::now());
-        watch.begin(start);
+        watch.begin(start, Duration::ZERO);
         watch.sample(start + Duration::from_secs(60), || Some(Activity::Asleep));
         assert_eq!(watch.asleep(), MOST_WEIGHT);
     }

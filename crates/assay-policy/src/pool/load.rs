@@ -210,7 +210,7 @@ impl Import {
         (child, mut sleep): (&Child, SleepWatch),
     ) -> Self {
         let start = Instant::now();
-        sleep.begin(start);
+        sleep.begin(start, Duration::ZERO);
         Self {
             start,
             cpu_at_start: child.cpu_time().unwrap_or_default(),

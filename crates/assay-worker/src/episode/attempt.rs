@@ -7,7 +7,8 @@
 
 use std::time::{Duration, Instant};
 
-use assay_model::lane::{RunEpisode, SLEEP_LIMIT};
+use assay_jail::Activity;
+use assay_model::lane::{RunEpisode, SLEEP_LIMIT, WAIT_TICK};
 use assay_model::{
     AttemptNote, EpisodeError, EpisodeResult, EpisodeStatus, PolicyErrorCode, ReplacedAttempt, ReplacementReason,
     Termination, Violation,
@@ -84,17 +85,22 @@ impl LaneEvents for Supervisor<'_> {
 
     fn waiting(&mut self) {
         if self.policy.pid().is_some() {
-            self.sleep.begin(self.host.now());
+            self.sleep.begin(self.host.now(), WAIT_TICK);
         }
     }
 
     fn answered(&mut self) {
-        self.sleep.end();
+        self.sleep.end(self.host.now());
     }
 
-    fn tick(&mut self) -> Duration {
+    fn tick(&mut self, lane: &dyn Fn() -> Option<Activity>) -> Duration {
         let policy = &*self.policy;
-        self.sleep.sample(self.host.now(), || policy.activity());
+        // A lane that is ready to run has an answer that it could not read yet: the policy sleeps with good reason.
+        let activity = || match policy.activity()? {
+            Activity::Asleep if lane() == Some(Activity::Ready) => Some(Activity::Ready),
+            activity => Some(activity),
+        };
+        self.sleep.sample(self.host.now(), activity);
         self.end_if_over();
         self.sleep.due_in(self.host.now()).unwrap_or(TICK)
     }

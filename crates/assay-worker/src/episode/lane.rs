@@ -9,6 +9,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use assay_jail::Activity;
 use assay_model::Violation;
 use assay_model::lane::{Done, RunEpisode};
 use tempfile::TempDir;
@@ -43,8 +44,9 @@ pub(crate) trait LaneEvents {
     fn waiting(&mut self);
     /// The policy has answered.
     fn answered(&mut self);
-    /// Called while no message arrives; returns the maximum time until the next call.
-    fn tick(&mut self) -> Duration;
+    /// Called while no message arrives; returns the maximum time until the next call. `lane` returns the activity of the
+    /// lane's threads.
+    fn tick(&mut self, lane: &dyn Fn() -> Option<Activity>) -> Duration;
     /// A critical clause was violated; returns once the violation is recorded. An error ends the attempt.
     fn violated(&mut self, violation: Violation) -> Result<(), Rejection>;
 }
@@ -59,7 +61,7 @@ impl LaneEvents for IgnoredEvents {
 
     fn answered(&mut self) {}
 
-    fn tick(&mut self) -> Duration {
+    fn tick(&mut self, _lane: &dyn Fn() -> Option<Activity>) -> Duration {
         TICK
     }
 

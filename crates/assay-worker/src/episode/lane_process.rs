@@ -117,7 +117,8 @@ impl LaneProcess {
             if cancel.is_cancelled() {
                 return Err(LaneError::Cancelled);
             }
-            self.control.set_read_timeout(Some(events.tick().clamp(LEAST_TICK, TICK)))?;
+            let tick = events.tick(&|| self.child.activity());
+            self.control.set_read_timeout(Some(tick.clamp(LEAST_TICK, TICK)))?;
             match self.control.read(slot) {
                 Ok(0) => return Err(self.died(step)),
                 Ok(n) => slot = &mut slot[n..],

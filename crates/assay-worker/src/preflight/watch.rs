@@ -4,6 +4,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use assay_jail::Activity;
 use assay_model::Violation;
 
 use crate::Cancel;
@@ -59,7 +60,7 @@ impl LaneEvents for &AnswerTimer {
         }
     }
 
-    fn tick(&mut self) -> Duration {
+    fn tick(&mut self, _lane: &dyn Fn() -> Option<Activity>) -> Duration {
         TICK
     }
 

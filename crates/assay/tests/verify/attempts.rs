@@ -100,6 +100,19 @@ fn a_policy_that_sleeps_while_it_reads_is_charged_for_it() {
 }
 
 #[test]
+fn naps_that_are_shorter_than_the_gap_between_two_samples_are_charged() {
+    let assay = assay();
+    let source = "import time\n\ndef policy(observation):\n    time.sleep(0.037)\n    return [0]\n";
+    let run = verify(&assay, &assay.write("policy.py", source), &["--episodes", "1", "--wall-budget", "1", "--json"]);
+    let report = report(&run);
+    let episode = &report.episode_details[0];
+    let found = episode.error.as_ref().map(|error| error.code.as_str());
+    assert_eq!((episode.status, found), (EpisodeStatus::PolicyTimeout, Some("wall_budget")), "{:?}", episode.error);
+    assert!(episode.steps <= 60, "{} naps in a budget of 1 s", episode.steps);
+    assay.assert_clean();
+}
+
+#[test]
 fn a_policy_that_starves_itself_before_its_first_answer_is_to_blame() {
     let assay = assay();
     let source = "import hashlib, threading, time\n\ndef spin():\n    while True:\n        hashlib.pbkdf2_hmac('sha256', \

@@ -43,6 +43,12 @@ fn a_policy_that_is_starved_of_cpu_gets_more_time() {
 }
 
 #[test]
+fn a_policy_whose_answer_the_lane_could_not_read_yet_does_not_sleep() {
+    let run = SessionRun::new(vec![Attempt::completed().with(Act::Delays(Duration::from_secs(3600)))]);
+    assert_eq!((run.result().status, run.host.count("policy killed")), (EpisodeStatus::Completed, 0));
+}
+
+#[test]
 fn the_sleep_of_a_policy_server_is_not_watched() {
     let run = SessionRun::new(vec![Attempt::completed().of_server().with(waits(60, Activity::Asleep))]);
     assert_eq!((run.result().status, run.host.count("policy killed")), (EpisodeStatus::Completed, 0));

@@ -52,6 +52,8 @@ pub(crate) enum Act {
     Violates(&'static str),
     /// The policy gives no answer for this time, in this state.
     Waits(Duration, Activity),
+    /// The policy has answered, and the lane gets no processor for this time to read it.
+    Delays(Duration),
     /// Something happens outside the lane.
     Meanwhile(Box<dyn FnOnce() + Send>),
 }
@@ -318,7 +320,12 @@ impl Lane for ScriptedLane {
                 Act::Steps(step) => events.progress(step, 100),
                 Act::Violates(clause) => events.violated(violation(clause))?,
                 Act::Waits(time, activity) => {
-                    if self.wait(time, activity, events).is_killed() {
+                    if self.wait(time, (activity, Activity::Asleep), events).is_killed() {
+                        return Ok(done(&run, &End::PolicyGone));
+                    }
+                }
+                Act::Delays(time) => {
+                    if self.wait(time, (Activity::Asleep, Activity::Ready), events).is_killed() {
                         return Ok(done(&run, &End::PolicyGone));
                     }
                 }
@@ -353,14 +360,15 @@ impl Waited {
 }
 
 impl ScriptedLane {
-    fn wait(&self, time: Duration, activity: Activity, events: &mut dyn LaneEvents) -> Waited {
-        self.host.stage.lock().unwrap().activity = Some(activity);
+    /// Waits for the policy; `policy` and `lane` are their activities.
+    fn wait(&self, time: Duration, (policy, lane): (Activity, Activity), events: &mut dyn LaneEvents) -> Waited {
+        self.host.stage.lock().unwrap().activity = Some(policy);
         events.waiting();
         let mut waited = Duration::ZERO;
         while waited < time {
             waited += STEP;
             self.host.stage.lock().unwrap().passed += STEP;
-            events.tick();
+            events.tick(&|| Some(lane));
             if self.host.stage.lock().unwrap().killed {
                 return Waited::Killed;
             }
