@@ -265,6 +265,11 @@ impl WorkerFleet {
         self.0.servers.wake_one();
     }
 
+    /// Returns a number that changes with each shard that this process queues.
+    pub(crate) fn queued(&self) -> u32 {
+        self.0.queued.load(Ordering::SeqCst)
+    }
+
     /// Wakes all waiting workers, since the state of one or of the server has changed.
     pub(crate) fn wake_all(&self) {
         let Self(state) = self;
@@ -288,13 +293,14 @@ impl WorkerFleet {
     /// workers may ask at the same time.
     pub(crate) async fn sees_work(&self, records: &dyn Records) -> Result<bool, StoreError> {
         let mut looked = self.0.looked.lock().await;
-        let queued = self.0.queued.load(Ordering::SeqCst);
+        let queued = self.queued();
         match *looked {
             Some((at, before, found)) if at.elapsed() < LOOK && before == queued => Ok(found),
             _ => {
-                let found = !records.claimable(1).await?.is_empty();
-                *looked = Some((Instant::now(), queued, found));
-                Ok(found)
+                let found = records.claimable(1).await.map(|found| !found.is_empty());
+                // An error counts as well: during an outage, the others do not wait for one error each.
+                *looked = Some((Instant::now(), queued, matches!(found, Ok(true))));
+                found
             }
         }
     }
@@ -305,9 +311,9 @@ impl WorkerFleet {
         match *looked {
             Some((at, found)) if at.elapsed() < LOOK => Ok(found),
             _ => {
-                let found = records.has_renders().await?;
-                *looked = Some((Instant::now(), found));
-                Ok(found)
+                let found = records.has_renders().await;
+                *looked = Some((Instant::now(), matches!(found, Ok(true))));
+                found
             }
         }
     }

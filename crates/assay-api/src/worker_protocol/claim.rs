@@ -47,6 +47,7 @@ pub(super) async fn handle(
         Json(ClaimAnswer { shard, waited_ms: u64::try_from(waited.as_millis()).unwrap_or(u64::MAX), drain })
     };
     // A request that may wait shares a look with the others.
+    let mut passed_on = app.worker_fleet.queued();
     let mut looks = wait.is_zero() || Box::pin(app.worker_fleet.sees_work(&*app.records)).await?;
     loop {
         // Before the checks, so that a change between them and the wait is not missed.
@@ -57,6 +58,11 @@ pub(super) async fn handle(
         let waited = began.elapsed();
         if looks && let Some(shard) = Box::pin(next(&app, &worker.0, &request)).await? {
             return Ok(answer(Some(shard), false, waited));
+        }
+        // A shard that this worker cannot run may be for one that waits behind it: for each new shard, all look in turn.
+        let queued = app.worker_fleet.queued();
+        if looks && queued != std::mem::replace(&mut passed_on, queued) {
+            app.worker_fleet.waiting_for(request.wanted).wake_one();
         }
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() || app.readiness.get().is_err() {

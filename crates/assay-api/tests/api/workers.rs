@@ -1,7 +1,11 @@
 //! Workers on other hosts: the operator's endpoints, and the protocol of the workers themselves.
 
-use assay_api::ApiSettings;
+use std::sync::Arc;
+use std::time::Duration;
+
+use assay_api::{ApiSettings, WakingQueue};
 use assay_model::{Artifact, EpisodeResult, EpisodeStatus, GENERATION_HEADER, Sha256Digest};
+use assay_store::{Queue, Work};
 use axum::body::Body;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -187,7 +191,7 @@ async fn a_waiting_worker_gets_what_nothing_in_this_process_queued() {
     let held = records.claim_shard(&assay_store::ShardRequest::new("elsewhere"), now, lease).await.unwrap().unwrap();
     let wanted = json!({ "wanted": "policy", "excluded_accounts": [], "wait_s": 50 });
     let another_process = async {
-        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
         records.release_shard(held.fence).await.unwrap();
         std::future::pending::<()>().await;
     };
@@ -198,6 +202,40 @@ async fn a_waiting_worker_gets_what_nothing_in_this_process_queued() {
     };
     assert_eq!(answer.body["shard"]["assignment"]["fence"]["job_id"], json!(id), "{}", answer.body);
     assert!(answer.body["waited_ms"].as_u64().unwrap() >= 300, "{}", answer.body);
+}
+
+#[tokio::test]
+async fn a_shard_that_some_waiting_workers_cannot_run_reaches_the_one_that_can() {
+    let app = TestApp::new();
+    app.state.readiness.set(Ok(()));
+    let admin = app.key("ops", "read,verify,admin").await;
+    let mut workers = Vec::new();
+    for (name, memory_mib) in [("small-1", 1), ("small-2", 1), ("large", 4096)] {
+        let mut worker = HandWorker::new(&app, name, &admin).await;
+        let mut own = registration(1);
+        own["registration"]["memory_mib"] = json!(memory_mib);
+        worker.register_as(&own).await;
+        workers.push(worker);
+    }
+    let wanted = json!({ "wanted": "policy", "excluded_accounts": [], "wait_s": 50 });
+    let small = join_all(workers[..2].iter().map(|worker| worker.post("/claim", &wanted)));
+    let large = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        workers[2].post("/claim", &wanted).await
+    };
+    let queued = async {
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        let id = job(&app, &admin, 1).await;
+        let queue = WakingQueue::new(Arc::clone(&app.state.queue), app.state.worker_fleet.clone());
+        queue.publish(Work::Shard { job_id: id.parse().unwrap(), shard: 0 }).await;
+        std::future::pending::<()>().await;
+    };
+    let answer = tokio::select! {
+        answer = large => answer,
+        answers = small => panic!("{}", answers[0].body),
+        () = queued => unreachable!(),
+    };
+    assert!(answer.body["shard"]["lease"].is_string(), "{}", answer.body);
 }
 
 #[tokio::test]

@@ -30,18 +30,19 @@ pub(super) async fn handle(
         let waiting = app.worker_fleet.waiting_for_renderings().join();
         let (drain, waited_ms) = (record.state == WorkerState::Draining, began.elapsed().as_millis());
         let waited_ms = u64::try_from(waited_ms).unwrap_or(u64::MAX);
-        if !drain && app.worker_fleet.sees_renders(&*app.records).await? {
-            // The worker's next request meets a change of its state otherwise.
-            record = worker.again(&app).await?;
-            if let Some(render) = next(&app, &record).await? {
-                return Ok(Json(RenderClaimAnswer { render: Some(render), waited_ms, drain }));
-            }
+        if !drain
+            && app.worker_fleet.sees_renders(&*app.records).await?
+            && let Some(render) = next(&app, &record).await?
+        {
+            return Ok(Json(RenderClaimAnswer { render: Some(render), waited_ms, drain }));
         }
         let left = until.saturating_duration_since(Instant::now());
         if drain || left.is_zero() || app.readiness.get().is_err() {
             return Ok(Json(RenderClaimAnswer { render: None, waited_ms, drain }));
         }
-        waiting.wait(left).await;
+        if waiting.wait(left).await {
+            record = worker.again(&app).await?;
+        }
     }
 }
 
