@@ -20,13 +20,15 @@ pub(crate) struct WaitingClaims {
 pub(crate) struct WaitingClaim<'a> {
     claims: &'a WaitingClaims,
     notified: Pin<Box<Notified<'a>>>,
+    /// The same request among those that wait for work of another kind.
+    other: Option<Box<Self>>,
 }
 
 impl WaitingClaims {
     /// Adds a request.
     pub(crate) fn join(&self) -> WaitingClaim<'_> {
         self.count.fetch_add(1, Ordering::Relaxed);
-        WaitingClaim { claims: self, notified: Box::pin(self.notify.notified()) }
+        WaitingClaim { claims: self, notified: Box::pin(self.notify.notified()), other: None }
     }
 
     /// Returns true if no request waits.
@@ -53,9 +55,25 @@ impl WaitingClaims {
 }
 
 impl WaitingClaim<'_> {
+    /// Makes the request wait for work of another kind too.
+    pub(crate) fn or(mut self, other: Option<Self>) -> Self {
+        self.other = other.map(Box::new);
+        self
+    }
+
     /// Waits until woken, at most for `limit`. Returns true if it was.
     pub(crate) async fn wait(mut self, limit: Duration) -> bool {
-        tokio::time::timeout(limit, self.notified.as_mut()).await.is_ok()
+        tokio::time::timeout(limit, self.woken()).await.is_ok()
+    }
+
+    async fn woken(&mut self) {
+        match &mut self.other {
+            None => self.notified.as_mut().await,
+            Some(other) => tokio::select! {
+                () = self.notified.as_mut() => {}
+                () = other.notified.as_mut() => {}
+            },
+        }
     }
 }
 
@@ -100,6 +118,10 @@ mod tests {
         claims.wake_all();
         assert_eq!(woken(&mut waiting), 1);
         assert!(next.wait(LONG).await, "one that did not wait yet is woken with the others");
-        assert!(claims.is_empty());
+        let others = WaitingClaims::default();
+        let both = claims.join().or(Some(others.join()));
+        others.wake_all();
+        assert!(both.wait(LONG).await, "work of either kind wakes it");
+        assert!(claims.is_empty() && others.is_empty());
     }
 }

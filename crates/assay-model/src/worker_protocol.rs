@@ -85,6 +85,9 @@ pub struct RegisterAnswer {
     /// True if files of evidence may be sent packed, as [`PACKED_EVIDENCE`].
     #[serde(default)]
     pub packed_evidence: bool,
+    /// True if a claim may ask for jobs of policy servers too.
+    #[serde(default)]
+    pub shared_claims: bool,
 }
 
 /// The kind of shard that a worker asks for.
@@ -104,6 +107,9 @@ pub enum WantedShard {
 pub struct ClaimRequest {
     /// The kind of shard.
     pub wanted: WantedShard,
+    /// True if a shard of [`WantedShard::Server`] will do as well; only if [`RegisterAnswer::shared_claims`] is true.
+    #[serde(default)]
+    pub or_server: bool,
     /// Accounts whose shards are not wanted, since their policies sleep here.
     pub excluded_accounts: Vec<AccountId>,
     /// Maximum time to wait, in seconds; at most [`MAX_CLAIM_WAIT_S`].

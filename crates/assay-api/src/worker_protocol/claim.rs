@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use assay_model::{
-    AttemptNote, ClaimAnswer, ClaimRequest, Fingerprint, LeasedShard, MAX_CLAIM_WAIT_S, SeedSource, WORKER_LEASE_S,
-    WantedShard, episode_share,
+    AccountId, AttemptNote, ClaimAnswer, ClaimRequest, Fingerprint, LeasedShard, MAX_CLAIM_WAIT_S, SeedSource,
+    WORKER_LEASE_S, WantedShard, episode_share,
 };
 use assay_store::{
     Claim, Confinement, ShardKind, ShardRequest, WorkerCapabilities, WorkerRecord, WorkerState, seeds_of_job,
@@ -52,6 +52,7 @@ pub(super) async fn handle(
     loop {
         // Before the checks, so that a change between them and the wait is not missed.
         let waiting = app.worker_fleet.waiting_for(request.wanted).join();
+        let or_server = request.or_server.then(|| app.worker_fleet.waiting_for(WantedShard::Server).join());
         if worker.0.state == WorkerState::Draining {
             return Ok(answer(None, true, began.elapsed()));
         }
@@ -62,7 +63,7 @@ pub(super) async fn handle(
         // A shard that this worker cannot run may be for one that waits behind it: for each new shard, all look in turn.
         let queued = app.worker_fleet.queued();
         if looks && queued != std::mem::replace(&mut passed_on, queued) {
-            app.worker_fleet.waiting_for(request.wanted).wake_one();
+            kinds(&request).for_each(|kind| app.worker_fleet.waiting_for(kind).wake_one());
         }
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() || app.readiness.get().is_err() {
@@ -71,7 +72,7 @@ pub(super) async fn handle(
         // It is read again before the next look.
         worker.0.registration = None;
         // A claim writes, and a thousand idle workers wait all the time: those that nobody wakes do not look again.
-        looks = waiting.wait(left).await && app.readiness.get().is_ok();
+        looks = waiting.or(or_server).wait(left).await && app.readiness.get().is_ok();
         // The worker's next request meets a change of its state otherwise.
         if looks {
             worker.0 = Box::pin(worker.again(&app)).await?;
@@ -79,7 +80,26 @@ pub(super) async fn handle(
     }
 }
 
+/// Returns the kinds of shards that a request asks for, the preferred one first.
+fn kinds(request: &ClaimRequest) -> impl Iterator<Item = WantedShard> + use<> {
+    [Some(request.wanted), request.or_server.then_some(WantedShard::Server)].into_iter().flatten()
+}
+
+/// Returns a shard of a kind that the request asks for.
 async fn next(app: &App, worker: &WorkerRecord, request: &ClaimRequest) -> Result<Option<LeasedShard>, ApiError> {
+    for kind in kinds(request) {
+        if let Some(shard) = next_of(app, worker, (kind, &request.excluded_accounts)).await? {
+            return Ok(Some(shard));
+        }
+    }
+    Ok(None)
+}
+
+async fn next_of(
+    app: &App,
+    worker: &WorkerRecord,
+    (wanted, excluded_accounts): (WantedShard, &[AccountId]),
+) -> Result<Option<LeasedShard>, ApiError> {
     let Some(registration) = &worker.registration else { return Ok(None) };
     let most = registration.lanes.saturating_mul(LEASES_PER_LANE).saturating_add(SERVER_LEASES);
     if worker.shards >= most {
@@ -88,7 +108,7 @@ async fn next(app: &App, worker: &WorkerRecord, request: &ClaimRequest) -> Resul
     let here = app.fingerprint.digest() == registration.machine.digest();
     // Results of a season are comparable only on the machine that it was opened for.
     let trust = if worker.trusted && here { Confinement::Trusted } else { Confinement::Anywhere };
-    let kind = match request.wanted {
+    let kind = match wanted {
         WantedShard::Policy => ShardKind::Policy,
         WantedShard::Secret => ShardKind::Secret,
         WantedShard::Server => ShardKind::Server,
@@ -107,7 +127,7 @@ async fn next(app: &App, worker: &WorkerRecord, request: &ClaimRequest) -> Resul
     let excluded_shards =
         if has_others { pauses.excluded(&worker.name, worker.shards, now).await? } else { Vec::new() };
     let wanted = ShardRequest { capabilities, excluded_shards, ..ShardRequest::new(&worker.name.lease_holder()) };
-    let wanted = wanted.of_kind(kind).excluding(&request.excluded_accounts);
+    let wanted = wanted.of_kind(kind).excluding(excluded_accounts);
     let claim = app.records.claim_shard(&wanted, now, LEASE).await?;
     let Some(claim) = claim else { return Ok(None) };
     // Its other claims may have been answered since this one began.

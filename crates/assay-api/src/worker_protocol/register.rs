@@ -59,6 +59,7 @@ pub(super) async fn handle(
         trusted: worker.trusted,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         packed_evidence: true,
+        shared_claims: true,
     }))
 }
 

@@ -10,7 +10,7 @@ use axum::body::Body;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use crate::app::{Answer, POLICY, Part, SCENARIO, TestApp, request};
+use crate::app::{Answer, POLICY, Part, SCENARIO, SERVER, TestApp, request};
 
 /// A worker that speaks the protocol by hand.
 pub(crate) struct HandWorker<'a> {
@@ -236,6 +236,27 @@ async fn a_shard_that_some_waiting_workers_cannot_run_reaches_the_one_that_can()
         () = queued => unreachable!(),
     };
     assert!(answer.body["shard"]["lease"].is_string(), "{}", answer.body);
+}
+
+#[tokio::test]
+async fn one_claim_may_ask_for_jobs_of_policy_servers_too() {
+    let app = TestApp::new();
+    let admin = app.key("ops", "read,verify,admin").await;
+    let worker = HandWorker::new(&app, "one", &admin).await;
+    assert_eq!(worker.post("/register", &registration(1)).await.body["shared_claims"], true);
+    let mut worker = worker;
+    worker.register().await;
+    let made = app.verify(&admin, &[SERVER, SCENARIO, Part::Text("num_episodes", "1")]).await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    let claim =
+        |or_server: bool| json!({ "wanted": "policy", "or_server": or_server, "excluded_accounts": [], "wait_s": 0 });
+    let none = worker.post("/claim", &claim(false)).await;
+    assert_eq!((none.status.as_u16(), &none.body["shard"]), (200, &Value::Null));
+    let found = worker.post("/claim", &claim(true)).await;
+    assert_eq!(found.body["shard"]["assignment"]["policy"]["kind"], "server", "{}", found.body);
+    job(&app, &admin, 1).await;
+    let own = worker.post("/claim", &claim(true)).await;
+    assert_eq!(own.body["shard"]["assignment"]["policy"]["kind"], "archive", "{}", own.body);
 }
 
 #[tokio::test]

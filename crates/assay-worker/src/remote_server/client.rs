@@ -55,14 +55,17 @@ pub(super) struct ProtocolClient {
     generation: AtomicU32,
     /// True if the server accepts packed evidence.
     takes_packed: AtomicBool,
+    /// True if a claim may ask for jobs of policy servers too.
+    shares_claims: AtomicBool,
     piece_limit: Duration,
 }
 
 impl ProtocolClient {
     pub(super) fn new(agent: Agent, server: &str, token: Secret) -> Self {
         let server = server.trim_end_matches('/').to_owned();
-        let (generation, takes_packed) = (AtomicU32::new(0), AtomicBool::new(false));
-        Self { agent, server, token, generation, takes_packed, piece_limit: PIECE_LIMIT }
+        let (generation, takes_packed, shares_claims) =
+            (AtomicU32::new(0), AtomicBool::new(false), AtomicBool::new(false));
+        Self { agent, server, token, generation, takes_packed, shares_claims, piece_limit: PIECE_LIMIT }
     }
 
     /// Abandons a download if a piece of 64 KiB takes longer than this.
@@ -75,6 +78,12 @@ impl ProtocolClient {
     pub(super) fn begin_registration(&self, answer: &RegisterAnswer) {
         self.generation.store(answer.generation, Ordering::SeqCst);
         self.takes_packed.store(answer.packed_evidence, Ordering::SeqCst);
+        self.shares_claims.store(answer.shared_claims, Ordering::SeqCst);
+    }
+
+    /// Returns true if a claim may ask for jobs of policy servers too.
+    pub(super) fn shares_claims(&self) -> bool {
+        self.shares_claims.load(Ordering::SeqCst)
     }
 
     /// Posts `body` and returns the answer, which the server may delay for `wait`.

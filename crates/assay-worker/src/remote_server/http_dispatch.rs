@@ -29,6 +29,7 @@ use super::inputs::{self, outage};
 use super::leases::Leases;
 use super::result_batches::OutgoingResults;
 use super::runtimes;
+use super::shared_claims::SharedClaims;
 use crate::shards::dispatch::{Dispatch, DispatchError};
 use crate::shards::intervals::TICK;
 use crate::{Cancel, Engine, SessionError};
@@ -48,6 +49,7 @@ pub(super) struct HttpDispatch {
     scenarios: ScenarioFiles,
     leases: Arc<Leases>,
     results: OutgoingResults,
+    shared_claims: SharedClaims,
     /// Inputs of each shard, which stay in the cache while it runs.
     needed: Mutex<HashMap<Fence, HashSet<Sha256Digest>>>,
     /// Models and runtime of each task, by its lease.
@@ -75,6 +77,7 @@ impl HttpDispatch {
             scenarios,
             leases: Arc::default(),
             results: OutgoingResults::default(),
+            shared_claims: SharedClaims::default(),
             needed: Mutex::default(),
             needed_by_tasks: Mutex::default(),
             progress: Mutex::default(),
@@ -117,8 +120,9 @@ impl HttpDispatch {
         self.leases.text(fence).ok_or(ServerCallError::LeaseLost)
     }
 
-    /// Asks for a shard on a thread of its own, so that a stopping worker need not wait for the answer.
-    fn ask(&self, request: ClaimRequest) -> Result<Option<ClaimAnswer>, ServerCallError> {
+    /// Asks for a shard on a thread of its own, so that a stopping worker need not wait for the answer, nor one for which
+    /// `is_served` returns true.
+    fn ask(&self, request: ClaimRequest, is_served: &dyn Fn() -> bool) -> Result<Option<ClaimAnswer>, ServerCallError> {
         let (sender, receiver) = mpsc::channel();
         let (client, leases) = (Arc::clone(&self.client), Arc::clone(&self.leases));
         let asking = thread::Builder::new().name("claim".to_owned()).spawn(move || {
@@ -138,10 +142,74 @@ impl HttpDispatch {
         loop {
             match receiver.recv_timeout(TICK) {
                 Ok(answer) => return answer.map(Some),
-                Err(RecvTimeoutError::Timeout) if !self.stopping.is_cancelled() => {}
+                Err(RecvTimeoutError::Timeout) if !self.stopping.is_cancelled() && !is_served() => {}
                 Err(_) => return Ok(None),
             }
         }
+    }
+
+    /// Claims a shard; returns none as soon as `is_served` returns true.
+    fn claim_alone(
+        &self,
+        request: ClaimRequest,
+        is_served: &dyn Fn() -> bool,
+    ) -> Result<Option<Assignment>, DispatchError> {
+        match self.checked(self.ask(request, is_served)) {
+            Ok(answer) => {
+                self.failures.store(0, Ordering::SeqCst);
+                let Some(answer) = answer else { return Ok(None) };
+                if answer.drain {
+                    self.stopping.cancel();
+                }
+                Ok(answer.shard.map(|shard| shard.assignment))
+            }
+            Err(error) => {
+                self.back_off();
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Claims a shard for a lane, and a job of a policy server for the thread that waits for one.
+    fn claim_of_idle_lane(&self, wait: Duration) -> Result<Option<Assignment>, DispatchError> {
+        let shared = self.shared_claims.join();
+        let request = ClaimRequest { or_server: shared.is_some(), ..request(ShardKind::Policy, &[], wait) };
+        let shard = self.claim_alone(request, &|| false)?;
+        match (shared, shard) {
+            (Some(shared), Some(shard)) if matches!(shard.policy, AssignedPolicy::Server { .. }) => {
+                if let Some(shard) = shared.hand_over(shard) {
+                    self.hand_back(&shard)?;
+                }
+                Ok(None)
+            }
+            (_, shard) => Ok(shard),
+        }
+    }
+
+    /// Claims a job of a policy server: by a claim of an idle lane if there is one, otherwise by a claim of its own.
+    fn claim_of_server(&self, wait: Duration) -> Result<Option<Assignment>, DispatchError> {
+        self.shared_claims.want();
+        self.shared_claims.wait_for_lanes(&|| self.stopping.is_cancelled());
+        let is_served = || self.shared_claims.has_shard() || self.stopping.is_cancelled();
+        let own = match is_served() {
+            true => Ok(None),
+            false => self.claim_alone(request(ShardKind::Server, &[], wait), &is_served),
+        };
+        match (own, self.shared_claims.stop_wanting()) {
+            (Ok(Some(own)), Some(brought)) => {
+                self.hand_back(&brought)?;
+                Ok(Some(own))
+            }
+            (_, Some(brought)) => Ok(Some(brought)),
+            (own, None) => own,
+        }
+    }
+
+    /// Gives back a shard that nothing here waits for.
+    fn hand_back(&self, shard: &Assignment) -> Result<(), DispatchError> {
+        let given = self.give_back(shard.fence, ShardReturn::Release);
+        self.released(shard.fence);
+        given
     }
 
     fn back_off(&self) {
@@ -215,6 +283,17 @@ impl HttpDispatch {
     }
 }
 
+/// Returns a claim of one kind.
+fn request(kind: ShardKind, excluded: &[AccountId], wait: Duration) -> ClaimRequest {
+    let wanted = match kind {
+        ShardKind::Policy => WantedShard::Policy,
+        ShardKind::Secret => WantedShard::Secret,
+        ShardKind::Server => WantedShard::Server,
+    };
+    let wait_s = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX);
+    ClaimRequest { wanted, or_server: false, excluded_accounts: excluded.to_vec(), wait_s }
+}
+
 impl Dispatch for HttpDispatch {
     fn claim(
         &self,
@@ -222,26 +301,10 @@ impl Dispatch for HttpDispatch {
         excluded: &[AccountId],
         wait: Duration,
     ) -> Result<Option<Assignment>, DispatchError> {
-        let wanted = match kind {
-            ShardKind::Policy => WantedShard::Policy,
-            ShardKind::Secret => WantedShard::Secret,
-            ShardKind::Server => WantedShard::Server,
-        };
-        let wait_s = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX);
-        let request = ClaimRequest { wanted, excluded_accounts: excluded.to_vec(), wait_s };
-        match self.checked(self.ask(request)) {
-            Ok(answer) => {
-                self.failures.store(0, Ordering::SeqCst);
-                let Some(answer) = answer else { return Ok(None) };
-                if answer.drain {
-                    self.stopping.cancel();
-                }
-                Ok(answer.shard.map(|shard| shard.assignment))
-            }
-            Err(error) => {
-                self.back_off();
-                Err(error.into())
-            }
+        match kind {
+            ShardKind::Server if self.client.shares_claims() => self.claim_of_server(wait),
+            ShardKind::Policy if excluded.is_empty() && !wait.is_zero() => self.claim_of_idle_lane(wait),
+            kind => self.claim_alone(request(kind, excluded, wait), &|| false),
         }
     }
 

@@ -13,6 +13,7 @@ mod remote_renderer;
 mod remote_worker;
 mod result_batches;
 mod runtimes;
+mod shared_claims;
 #[cfg(test)]
 mod swarm;
 mod task_leases;

@@ -28,7 +28,7 @@ impl Quiet {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
     use assay_model::{ArenaEntry, Fence, SeedSource};
     use assay_store::Claim;
@@ -36,7 +36,8 @@ mod tests {
 
     use super::*;
 
-    fn shard(arena: bool, episodes: Vec<u32>) -> Assignment {
+    /// Returns a shard of a verification, or of a submission.
+    pub(crate) fn shard(arena: bool, episodes: Vec<u32>) -> Assignment {
         let mut header = job(1, "lab", 20, 20).header;
         header.arena = arena.then_some(ArenaEntry { season: 1, rerun: false, max_score: 500, description: None });
         let secret = assay_model::SeasonSecret::new([1; 32]);
