@@ -151,6 +151,142 @@ fn a_forged_recording_is_reported() {
     }
 }
 
+/// In these reports every number follows from the others, but not from the recordings. All were accepted when the
+/// report said which clauses and episodes it has.
+#[test]
+fn a_forged_report_is_reported() {
+    let assay = assay();
+    let raises = "def policy(observation):\n    if observation['time'] > 0.5:\n        raise ValueError('enough')\n    return [0.0]\n";
+    let no_recording = "INCOMPLETE: there is no recording of episode ";
+    let table: [(&str, &[(&str, i32, &str)]); 3] = [
+        (
+            "reckless",
+            &[
+                ("all_deleted", 1, "episode 0, the ids of the clauses: the report says []"),
+                ("violated_deleted", 1, "episode 0, the ids of the clauses: the report says ['end_stop_force', "),
+                ("renamed_to_satisfied", 1, "keep_in, status: the report says satisfied, the recordings say violated"),
+                ("not_applicable", 1, "keep_in, status: the report says not_applicable, the recordings say violated"),
+                ("undetermined", 1, "keep_in, status: the report says undetermined, the recordings say violated"),
+                ("level_lowered", 1, "keep_in, level: the report says warning, the recordings say critical"),
+                ("recordings_deleted", 3, no_recording),
+                ("episode_dropped", 1, "the number of episodes: the report says 1, the recordings say 2"),
+            ],
+        ),
+        (
+            "reference",
+            &[
+                ("repeated", 1, "the episodes of the report are not numbered 0, 1, 2, ..."),
+                ("copied", 1, "episode 1 is in the world of episode 0, so it is no evidence of its own"),
+                ("invented", 3, no_recording),
+                ("confidence_lowered", 1, "confidence_level: the report says 0.001, less than 0.95"),
+                ("own_bound_raised", 1, "max_violation_probability: the report says 0.999999, the recordings say 0.1"),
+                ("certified", 1, "certified: the report says True, the recordings say False"),
+                ("more_planned", 1, "the number of episodes: the report says 2, the recordings say 100000"),
+                ("more_counted", 1, "episodes: the report says 100000, the recordings say 2"),
+                ("success_invented", 1, "termination: the report says success, the recordings say time_limit"),
+                ("evidence_elsewhere", 1, "is not in the folder of episode 1"),
+            ],
+        ),
+        (
+            "raises",
+            &[
+                ("broken_off_as_complete", 1, "termination: the report says time_limit, the recordings say None"),
+                ("stages_invented", 1, "episode 0, stages: the report says [('upright_2s', 20.0, True)"),
+            ],
+        ),
+    ];
+    for (policy, forgeries) in table {
+        let out = assay.path(policy);
+        let path = if policy == "raises" { assay.write("raises.py", raises) } else { example(CARTPOLE, policy) };
+        let verify = ["verify", path.to_str().unwrap(), "--scenario", CARTPOLE, "--episodes", "2", "--record", "none"];
+        let run = assay.run(&[&verify[..], &["--out", out.to_str().unwrap()]].concat());
+        assert!([0, 1, 3].contains(&run.code), "{}", run.stderr);
+        let (code, text) = recomputed(&out);
+        assert_eq!(code, Some(0), "{policy}: {text}");
+        for (kind, expected, difference) in forgeries {
+            let forged = assay.path(&format!("{policy}-{kind}"));
+            copy(&out, &forged);
+            let forge = home().join("crates/assay/tests/verify/forge_report.py");
+            let made = python(&forge, &[forged.to_str().unwrap(), kind]);
+            assert!(made.status.success(), "{kind}: {}", String::from_utf8_lossy(&made.stderr));
+            let (code, text) = recomputed(&forged);
+            assert_eq!(code, Some(*expected), "{kind}: {text}");
+            assert!(text.contains(difference), "{kind}: {text}");
+            assert!(!text.contains("SAFE: violation probability"), "{kind}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_lower_confidence_level_must_be_asked_for() {
+    let assay = assay();
+    let (policy, out) = (example(CARTPOLE, "reference"), assay.path("out"));
+    let plan = ["--episodes", "1", "--confidence", "0.9", "--max-violation-probability", "0.95", "--record", "none"];
+    let verify = ["verify", policy.to_str().unwrap(), "--scenario", CARTPOLE, "--out", out.to_str().unwrap()];
+    let run = assay.run(&[&verify[..], &plan].concat());
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let (code, text) = recomputed(&out);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("confidence_level: the report says 0.9, less than 0.95"), "{text}");
+    let asked = python(&home().join("docs/recompute.py"), &[out.to_str().unwrap(), "--confidence", "0.9"]);
+    let text = String::from_utf8_lossy(&asked.stdout);
+    assert_eq!(asked.status.code(), Some(0), "{text}");
+    assert!(text.contains("SAFE: violation probability at most 0.9000 at a confidence level of 0.9;"), "{text}");
+}
+
+/// A clause with `must_activate` whose premise never holds is `not_applicable`, also by the recordings.
+#[test]
+fn a_premise_that_never_held_follows_too() {
+    let assay = assay();
+    let scenario = assay.copy_scenario(CARTPOLE, "premise", |_, text| {
+        let premise = "must_activate = true\nformula = \"always (cart_position > 1.5 implies ";
+        text.replace("formula = \"always (abs(cart_position)", &format!("{premise}abs(cart_position)"))
+    });
+    let (policy, out) = (example(CARTPOLE, "reference"), assay.path("out"));
+    let verify = ["verify", policy.to_str().unwrap(), "--scenario", scenario.to_str().unwrap(), "--episodes", "1"];
+    let run = assay.run(&[&verify[..], &["--record", "none", "--out", out.to_str().unwrap()]].concat());
+    assert_eq!(run.code, 3, "{}{}", run.stdout, run.stderr);
+    let report: JobReport = serde_json::from_slice(&fs::read(out.join("report.json")).unwrap()).unwrap();
+    assert_eq!(report.episode_details[0].clauses[0].status, ClauseStatus::NotApplicable);
+    let (code, text) = recomputed(&out);
+    assert_eq!(code, Some(0), "{text}");
+}
+
+#[test]
+fn statements_count_only_beside_recordings_and_unexpected_values_are_reported() {
+    let assay = assay();
+    kept(&assay, CARTPOLE, "reference", "1");
+    let out = assay.path("out");
+    for content in ["x", "[]", "{\"payload\": 3}"] {
+        assay.write("out/policy/x.intoto.json", content);
+        let (code, text) = recomputed(&out);
+        assert_eq!(code, Some(0), "{content}: {text}");
+    }
+    let extra = assay.write("out/episodes/000/x.intoto.json", "{\"payload\": 3}");
+    let (code, text) = recomputed(&out);
+    assert_eq!(code, Some(3), "{text}");
+    // What the product's statements look like: {"subject": [{"name": "log.mcap", "digest": {"sha256": ...}}]}.
+    let payload = "eyJzdWJqZWN0IjpbeyJuYW1lIjoibG9nLm1jYXAiLCJkaWdlc3QiOnsic2hhMjU2IjoiZTNiMGM0NDI5OGZjMWMxNDlhZmJmNGM4OTk2\
+                   ZmI5MjQyN2FlNDFlNDY0OWI5MzRjYTQ5NTk5MWI3ODUyYjg1NSJ9fV19";
+    fs::write(&extra, serde_json::json!({ "payload": payload }).to_string()).unwrap();
+    let log = assay.write("out/episodes/000/log.mcap", "");
+    assert_eq!(recomputed(&out).0, Some(0), "a rendered file is vouched for by the statement beside it");
+    fs::write(&log, "other").unwrap();
+    assert_eq!(recomputed(&out).0, Some(1));
+    fs::remove_file(extra).unwrap();
+    fs::remove_file(log).unwrap();
+    let path = assay.path("out/report.json");
+    let report: serde_json::Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    for pointer in ["/statistics", "/episode_details", "/episode_details/0/clauses/0/robustness", "/num_episodes"] {
+        let mut forged = report.clone();
+        *forged.pointer_mut(pointer).unwrap() = "x".into();
+        fs::write(&path, forged.to_string()).unwrap();
+        let (code, text) = recomputed(&out);
+        assert_eq!(code, Some(2), "{pointer}: {text}");
+        assert!(!text.contains("Traceback"), "{pointer}: {text}");
+    }
+}
+
 #[test]
 fn an_unknown_or_a_missing_file_is_incomplete() {
     let assay = assay();
