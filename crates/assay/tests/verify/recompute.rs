@@ -151,6 +151,9 @@ fn a_forged_recording_is_reported() {
     }
 }
 
+/// A kind of `forge_report.py`, the exit code of `recompute.py`, and a part of what it prints.
+type Forgery = (&'static str, i32, &'static str);
+
 /// In these reports every number follows from the others, but not from the recordings. All were accepted when the
 /// report said which clauses and episodes it has.
 #[test]
@@ -158,7 +161,7 @@ fn a_forged_report_is_reported() {
     let assay = assay();
     let raises = "def policy(observation):\n    if observation['time'] > 0.5:\n        raise ValueError('enough')\n    return [0.0]\n";
     let no_recording = "INCOMPLETE: there is no recording of episode ";
-    let table: [(&str, &[(&str, i32, &str)]); 3] = [
+    let table: [(&str, &[Forgery]); 3] = [
         (
             "reckless",
             &[
