@@ -45,7 +45,7 @@ STATUS |= {"policy_error": "policy_error", "policy_timeout": "policy_timeout", "
 TEMPORAL = ("always", "eventually", "historically", "once")
 
 # What is read of a report and of a scenario. `?` marks what may be absent, a pair what may be null.
-CLAUSE = {"id": str, "level": str, "limit": float, "scale?": float, "status": str, "robustness": (float, None)}
+CLAUSE = {"id": str, "level": str, "limit": float, "scale?": (float, None), "status": str, "robustness": (float, None)}
 CLAUSE |= {"vacuous": bool}
 STAGE = {"name": str, "points": float, "passed": bool}
 EPISODE = {"episode": int, "seed": int, "status": str, "termination": str, "success": bool, "steps": int}
@@ -494,8 +494,9 @@ def scores(check, name, result, scenario, found, passed):
     for clause in scenario["clause"]:
         scale = float(clause.get("scale", abs(clause["limit"])))
         for reported in result["clauses"]:
-            if reported["id"] == clause["id"]:
-                check.compare(f"{name}, {clause['id']}, scale", reported.get("scale", scale), scale, TOLERANCE)
+            # Absent from reports of older versions.
+            if reported["id"] == clause["id"] and reported.get("scale") is not None:
+                check.compare(f"{name}, {clause['id']}, scale", reported["scale"], scale, TOLERANCE)
         status, margin = found.get(clause["id"], ("undetermined", None))
         if status == "violated":
             severity = max(FLOOR[clause["level"]], 1.0 if margin is None else min(max(-margin / scale, 0.0), 1.0))

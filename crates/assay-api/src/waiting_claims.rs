@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
-/// The requests that wait for work of one kind. None of them wakes by itself before its time is over: a thousand idle
-/// workers cost no processor time.
+/// The requests that wait for work of one kind. None of them wakes by itself before its time is over: so a thousand
+/// idle workers cost little.
 #[derive(Debug, Default)]
 pub(crate) struct WaitingClaims {
     notify: Notify,

@@ -21,8 +21,8 @@ const ABSENT: SignedDuration = SignedDuration::from_secs(90);
 /// Interval at which the records are searched for work on behalf of all workers that wait: for what was postponed, or
 /// queued by another process. A request that begins to wait within it shares the last look.
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
-/// Of the workers that wait while there is work, one in so many is woken after each look: the work may be none that it can
-/// do, and a claim writes.
+/// Of the workers that wait while there is work, one in so many is woken after each look: the work may be none that it
+/// can do, and a claim writes.
 const WOKEN_ONE_IN: u32 = 5;
 /// The same for a look for tasks, which clients wait for.
 const SHARED_BRIEFLY: Duration = Duration::from_millis(100);

@@ -57,8 +57,8 @@ impl SleepWatch {
         }
     }
 
-    /// Ends the wait at `now`: the policy has answered. The next wait continues where this one ends, so that short waits
-    /// are measured like one long wait.
+    /// Ends the wait at `now`: the policy has answered. The next wait continues where this one ends, so that short
+    /// waits are measured like one long wait.
     pub fn end(&mut self, now: Instant) {
         if let Some((last, next)) = self.samples.take() {
             self.carried = Some((now.saturating_duration_since(last), next.saturating_duration_since(now)));

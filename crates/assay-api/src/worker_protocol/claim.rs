@@ -60,7 +60,7 @@ pub(super) async fn handle(
         if looks && let Some(shard) = Box::pin(next(&app, &worker.0, &request)).await? {
             return Ok(answer(Some(shard), false, waited));
         }
-        // A shard that this worker cannot run may be for one that waits behind it: for each new shard, all look in turn.
+        // A shard that this worker cannot run may be for one behind it. All look in turn, once for each shard.
         let queued = app.worker_fleet.queued();
         if looks && queued != std::mem::replace(&mut passed_on, queued) {
             kinds(&request).for_each(|kind| app.worker_fleet.waiting_for(kind).wake_one());

@@ -44,8 +44,8 @@ pub(crate) trait LaneEvents {
     fn waiting(&mut self);
     /// The policy has answered.
     fn answered(&mut self);
-    /// Called while no message arrives; returns the maximum time until the next call. `lane` returns the activity of the
-    /// lane's threads.
+    /// Called while no message arrives; returns the maximum time until the next call. `lane` returns the activity of
+    /// the lane's threads.
     fn tick(&mut self, lane: &dyn Fn() -> Option<Activity>) -> Duration;
     /// A critical clause was violated; returns once the violation is recorded. An error ends the attempt.
     fn violated(&mut self, violation: Violation) -> Result<(), Rejection>;

@@ -120,10 +120,11 @@ impl HttpDispatch {
         self.leases.text(fence).ok_or(ServerCallError::LeaseLost)
     }
 
-    /// Asks for a shard on a thread of its own, so that a stopping worker need not wait for the answer, nor one for which
-    /// `is_served` returns true.
+    /// Asks for a shard on a thread of its own: the wait for the answer ends when the worker stops, or once `is_served`
+    /// returns true.
     fn ask(&self, request: ClaimRequest, is_served: &dyn Fn() -> bool) -> Result<Option<ClaimAnswer>, ServerCallError> {
-        let (sender, receiver) = mpsc::channel();
+        // Without a buffer, an answer is either received, or known not to be.
+        let (sender, receiver) = mpsc::sync_channel(0);
         let (client, leases) = (Arc::clone(&self.client), Arc::clone(&self.leases));
         let asking = thread::Builder::new().name("claim".to_owned()).spawn(move || {
             let (sent, wait) = (Instant::now(), Duration::from_secs(request.wait_s.into()));
@@ -135,6 +136,7 @@ impl HttpDispatch {
             }
             if let Err(mpsc::SendError(Ok(ClaimAnswer { shard: Some(shard), .. }))) = sender.send(answer) {
                 // Nothing waits for the shard any more. Leaving the server gives it back as well.
+                leases.remove(shard.assignment.fence);
                 drop(client.send(&format!("/leases/{}/return", shard.lease), &ShardReturn::Release));
             }
         });
@@ -178,7 +180,7 @@ impl HttpDispatch {
         match (shared, shard) {
             (Some(shared), Some(shard)) if matches!(shard.policy, AssignedPolicy::Server { .. }) => {
                 if let Some(shard) = shared.hand_over(shard) {
-                    self.hand_back(&shard)?;
+                    self.hand_back(shard.fence);
                 }
                 Ok(None)
             }
@@ -197,7 +199,7 @@ impl HttpDispatch {
         };
         match (own, self.shared_claims.stop_wanting()) {
             (Ok(Some(own)), Some(brought)) => {
-                self.hand_back(&brought)?;
+                self.hand_back(brought.fence);
                 Ok(Some(own))
             }
             (_, Some(brought)) => Ok(Some(brought)),
@@ -205,11 +207,16 @@ impl HttpDispatch {
         }
     }
 
-    /// Gives back a shard that nothing here waits for.
-    fn hand_back(&self, shard: &Assignment) -> Result<(), DispatchError> {
-        let given = self.give_back(shard.fence, ShardReturn::Release);
-        self.released(shard.fence);
-        given
+    /// Gives back a shard that nothing here waits for, on a thread of its own: the caller may have another to run.
+    fn hand_back(&self, fence: Fence) {
+        let Some(lease) = self.leases.text(fence) else { return };
+        self.released(fence);
+        let client = Arc::clone(&self.client);
+        let give_back = move || client.send(&format!("/leases/{lease}/return"), &ShardReturn::Release);
+        let returning = move || give_back().unwrap_or_else(|error| tracing::warn!(%error, "could not return a shard"));
+        if let Err(error) = thread::Builder::new().name("return".to_owned()).spawn(returning) {
+            tracing::warn!(%error, "could not return a shard: its lease will expire");
+        }
     }
 
     fn back_off(&self) {

@@ -11,6 +11,9 @@ use crate::shards::intervals::TICK;
 /// Time in which an idle lane claims again after a claim that brought nothing.
 const GRACE: Duration = Duration::from_millis(100);
 
+/// Time in which a thread that found no job claims again, or one that got a job lets another thread claim.
+const HAND_OVER_LIMIT: Duration = Duration::from_millis(1500);
+
 /// Connects lanes, whose claims may bring a job of a policy server, with the thread that waits for one.
 #[derive(Debug, Default)]
 pub(super) struct SharedClaims {
@@ -46,13 +49,16 @@ impl SharedClaims {
     /// Begins the wait for a job of a policy server.
     pub(super) fn want(&self) {
         self.lock().is_wanted = true;
+        self.changed.notify_all();
     }
 
     /// Ends the wait. Returns the job that a lane's claim brought.
     pub(super) fn stop_wanting(&self) -> Option<Assignment> {
         let mut state = self.lock();
         state.is_wanted = false;
-        state.shard.take()
+        let shard = state.shard.take();
+        self.changed.notify_all();
+        shard
     }
 
     /// Returns true if a lane's claim has brought a job.
@@ -80,9 +86,12 @@ impl SharedClaims {
 }
 
 impl SharedClaim<'_> {
-    /// Passes a job of a policy server to the thread that waits for it. Returns the job if none waits any more.
+    /// Passes a job of a policy server to the thread that waits for it, or soon waits again. Returns the job if none
+    /// does.
     pub(super) fn hand_over(&self, shard: Assignment) -> Option<Assignment> {
-        let mut state = self.0.lock();
+        let busy = |state: &mut SharedState| !state.is_wanted || state.shard.is_some();
+        let waited = self.0.changed.wait_timeout_while(self.0.lock(), HAND_OVER_LIMIT, busy);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
         if !state.is_wanted || state.shard.is_some() {
             return Some(shard);
         }
