@@ -3,6 +3,7 @@
 //! ordinary processes, so that a jail does not pass the test because of a broken channel.
 
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -95,11 +96,17 @@ struct Outside {
 }
 
 impl Outside {
-    fn start(bench: &Bench, channel: &str, nonce: u64) -> Self {
+    /// Starts both ends. The program is written before either starts: written again for the second, it would be cut to
+    /// nothing while the first reads it.
+    fn start_pair(bench: &Bench, channel: &str) -> [Self; 2] {
         let path = bench.folder.path().join("outside.py");
-        std::fs::write(&path, source(channel, false, nonce)).unwrap();
+        std::fs::write(&path, source(channel, false, nonce())).unwrap();
+        [(); 2].map(|()| Self::start(&path))
+    }
+
+    fn start(program: &Path) -> Self {
         let mut command = Command::new("python3");
-        let mut child = command.arg(path).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = command.arg(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (ask, answers) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
         Self { child, ask, answers }
     }
@@ -110,7 +117,7 @@ impl End for Outside {
         writeln!(self.ask, "{command}").unwrap();
         let mut line = String::new();
         self.answers.read_line(&mut line).unwrap();
-        line.trim().parse().unwrap()
+        line.trim().parse().unwrap_or_else(|error| panic!("the program answered {line:?} ({error})"))
     }
 }
 
@@ -169,9 +176,7 @@ fn every_channel_works_between_ordinary_processes() {
     for channel in OPEN_OUTSIDE {
         // A timing channel needs a moment without disturbance by other processes.
         let tries = (0..TRIES).map(|_| {
-            let nonce = nonce();
-            let (mut sender, mut receiver) =
-                (Outside::start(&bench, channel, nonce), Outside::start(&bench, channel, nonce));
+            let [mut sender, mut receiver] = Outside::start_pair(&bench, channel);
             pass(&mut sender, &mut receiver)
         });
         let failed: Vec<_> = tries.take_while(|readings| !is_received(readings)).collect();
