@@ -1,6 +1,6 @@
 //! The ports of the service: the traits that its host implements.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -182,8 +182,18 @@ pub trait PolicyConnections: Send + Sync + fmt::Debug {
     /// Reserves the connection of a job; `None` while another one is open.
     fn reserve(&self, job: JobId) -> Option<Box<dyn PolicyReservation>>;
 
-    /// Returns true if an episode of the job waits for its policy to connect.
-    fn is_awaited(&self, job: JobId) -> bool;
+    /// Returns the jobs of which an episode waits for its policy to connect.
+    fn awaited(&self) -> BTreeSet<JobId>;
+
+    /// Returns the jobs whose policies are connected.
+    fn connected(&self) -> BTreeSet<JobId>;
+
+    /// Returns the jobs whose policies were connected or waited for, and whose end was not reported yet.
+    fn known(&self) -> BTreeSet<JobId>;
+
+    /// Replaces the jobs whose policies are connected to other servers of the site. Episodes of these that wait here
+    /// are left to those servers.
+    fn set_elsewhere(&self, jobs: &BTreeSet<JobId>);
 
     /// Closes the connection of a job that has ended.
     fn end(&self, job: JobId);

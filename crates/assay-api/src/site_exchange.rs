@@ -36,11 +36,26 @@ pub async fn exchange_with_other_servers(state: AppState, stopped: impl Future<O
 async fn exchange(state: &AppState) -> Result<(), StoreError> {
     let led = state.site.leads();
     state.site.exchange(&bulletin(state)).await?;
-    state.live.receive(&state.site.others());
+    let others = state.site.others();
+    state.live.receive(&others);
+    state
+        .policy_connections
+        .set_elsewhere(&others.iter().flat_map(|server| server.connected.iter().copied()).collect());
+    forget_ended(state);
     if state.site.leads() != led {
         tracing::info!(leads = !led, "the upkeep of the site changed hands");
     }
     state.rate.exchange().await
+}
+
+/// Ends the connections of jobs that need them no longer, because they ended at another server: it has removed their
+/// files.
+fn forget_ended(state: &AppState) {
+    for job in state.policy_connections.known() {
+        if matches!(state.servers.get(job), Ok(None)) {
+            state.policy_connections.end(job);
+        }
+    }
 }
 
 /// Returns the state of this server.
@@ -54,6 +69,8 @@ pub(crate) fn bulletin(state: &AppState) -> Bulletin {
         publications: state.publishing_slots.holders(),
         uploads,
         pending_bytes,
+        connected: state.policy_connections.connected(),
+        awaited: state.policy_connections.awaited(),
         ..Bulletin::default()
     };
     state.live.report_to(&mut bulletin);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use assay_model::{Clock, Entropy, Fingerprint, ScenarioCard, ScenarioId, Sha256Digest};
+use assay_model::{Clock, Entropy, Fingerprint, JobId, ScenarioCard, ScenarioId, Sha256Digest};
 use assay_scenario::Spec;
 use assay_store::{
     ArchiveFiles, Blobs, LiveProgress, ModelFiles, PolicyServerCredentialsStore, Queue, Records, ScenarioFiles, Site,
@@ -113,6 +113,12 @@ pub struct AppState {
 pub(crate) type App = Arc<AppState>;
 
 impl AppState {
+    /// Returns true if an episode of the job waits for its policy to connect, at any server of the site.
+    pub(crate) fn awaits_policy(&self, job: JobId) -> bool {
+        let others = self.site.others();
+        self.policy_connections.awaited().contains(&job) || others.iter().any(|server| server.awaited.contains(&job))
+    }
+
     /// Returns the number of lanes of this server and of the others of its site.
     pub(crate) fn server_lanes(&self) -> u32 {
         self.site.others().iter().map(|server| server.lanes).fold(self.settings.local_lanes, u32::saturating_add)

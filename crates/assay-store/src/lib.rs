@@ -123,7 +123,8 @@ pub use shards::{
     Claim, Lease, MAX_ATTEMPT_NOTES, MAX_LAPSES, MAX_RETRIES, RecordOutcome, ReturnOutcome, ShardRecords,
 };
 pub use site::{
-    Bulletin, JobEpisodeProgress, RequestCounter, SITE_LEASE, Site, SiteExchange, SiteRecords, UploadCount,
+    Bulletin, ConnectionTokenRecord, JobEpisodeProgress, RequestCounter, SITE_LEASE, Site, SiteExchange, SiteRecords,
+    UploadCount,
 };
 pub use sqlite::{OpenError, RecordCounts, RecordsCopy, SqliteRecords};
 pub use submissions::{ChooseOutcome, SubmissionRecords, SubmitOutcome};

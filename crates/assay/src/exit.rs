@@ -81,7 +81,9 @@ impl From<SessionError> for Failure {
         match error {
             SessionError::Cancelled => Self::Interrupted,
             SessionError::Scenario(_) => Self::Usage(error.into()),
-            SessionError::Outage(_)
+            // Reported by servers of a site only.
+            SessionError::PolicyElsewhere
+            | SessionError::Outage(_)
             | SessionError::Internal(_)
             | SessionError::Interrupted { .. }
             | SessionError::Rejected(_) => Self::Internal(error.into()),

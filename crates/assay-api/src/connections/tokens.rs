@@ -1,22 +1,24 @@
-//! Tokens for connections: one connection of one job each. They are held in memory, as hashes; after a restart, clients
-//! request new ones.
+//! Tokens for connections: one connection of one job each. Only their hashes are held, and no longer than a restart;
+//! then clients request new ones.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use assay_model::{Entropy, JobId, Secret, to_hex};
+use assay_store::{ConnectionTokenRecord, Site};
 use axum::http::{HeaderMap, header};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use crate::http::{ApiError, Caller, ErrorCode};
 use crate::keys::hashes_equal;
 
 /// The time for which a token is valid.
-const TOKEN_LIFETIME: SignedDuration = SignedDuration::from_secs(120);
+const TOKEN_LIFETIME: Duration = Duration::from_secs(120);
 /// Maximum number of valid tokens.
-const MAX_TOKENS: usize = 10_000;
+const MAX_TOKENS: u32 = 10_000;
 /// Retry delay in seconds when there are too many.
 const RETRY_S: u64 = 10;
 /// The beginning of every token.
@@ -24,16 +26,18 @@ const PREFIX: &str = "assayc_";
 /// Random bytes of a token.
 const TOKEN_BYTES: usize = 32;
 
-/// The valid tokens; shared by all its clones.
+/// The valid tokens; shared by all its clones. Where several servers share the records, these hold the tokens;
+/// otherwise this process does.
 #[derive(Clone, Default)]
-pub struct ConnectionTokens(Arc<Mutex<HashMap<JobId, IssuedToken>>>);
+pub struct ConnectionTokens {
+    site: Site,
+    local: Arc<Mutex<HashMap<JobId, LocalToken>>>,
+}
 
-/// A token of a job; a new one replaces it.
-struct IssuedToken {
-    hash: TokenHash,
+/// A token of this process; a new one replaces it.
+struct LocalToken {
+    record: ConnectionTokenRecord,
     expires_at: Timestamp,
-    /// The caller that requested it, with whose key the connection ends.
-    caller: Caller,
 }
 
 /// The hash of a token.
@@ -56,11 +60,17 @@ impl TokenHash {
 }
 
 impl ConnectionTokens {
+    /// Creates the tokens of a server of `site`.
+    #[must_use]
+    pub fn of(site: Site) -> Self {
+        Self { site, ..Self::default() }
+    }
+
     /// Creates a token for a connection of `job`, and revokes the job's previous one.
     ///
     /// # Errors
     /// 503 if too many tokens are valid.
-    pub(crate) fn issue(
+    pub(crate) async fn issue(
         &self,
         job: JobId,
         caller: &Caller,
@@ -72,39 +82,59 @@ impl ConnectionTokens {
         let token = format!("{PREFIX}{}", to_hex(&bytes));
         let end = now.saturating_add(TOKEN_LIFETIME).unwrap_or(now);
         let expires_at = Timestamp::from_millisecond(end.as_millisecond()).unwrap_or(end);
-        let mut tokens = self.lock();
-        tokens.retain(|_, token| now < token.expires_at);
-        if tokens.len() >= MAX_TOKENS && !tokens.contains_key(&job) {
+        let hash = TokenHash::of(&token).0;
+        let record = ConnectionTokenRecord { hash, key: caller.key.id.clone(), session: caller.session };
+        let is_kept = match self.site.records() {
+            Some(records) => records.put_connection_token(job, &record, TOKEN_LIFETIME, MAX_TOKENS).await?,
+            None => self.put_local(job, LocalToken { record, expires_at }, now),
+        };
+        if !is_kept {
             let message = "too many policies are about to connect; try again";
             return Err(ApiError::try_again(ErrorCode::Unavailable, message, RETRY_S));
         }
-        tokens.insert(job, IssuedToken { hash: TokenHash::of(&token), expires_at, caller: caller.clone() });
         Ok((Secret::new(token), expires_at))
     }
 
-    /// Returns whether this is the hash of a valid token of the job.
-    pub(crate) fn is_valid(&self, job: JobId, presented: TokenHash, now: Timestamp) -> bool {
-        self.lock().get(&job).is_some_and(|token| token.is(presented, now))
+    /// Returns the job's token if `presented` is its hash and it is valid. It stays valid.
+    pub(crate) async fn find(
+        &self,
+        job: JobId,
+        presented: TokenHash,
+        now: Timestamp,
+    ) -> Result<Option<ConnectionTokenRecord>, ApiError> {
+        let found = match self.site.records() {
+            Some(records) => records.connection_token(job).await?,
+            None => self.lock().get(&job).filter(|token| now < token.expires_at).map(|token| token.record.clone()),
+        };
+        Ok(found.filter(|token| hashes_equal(&token.hash, &presented.0)))
     }
 
-    /// Consumes the job's token. Returns the caller that requested it; `None` if this is not the hash of a valid token,
-    /// and then the valid one remains.
-    pub(crate) fn redeem(&self, job: JobId, presented: TokenHash, now: Timestamp) -> Option<Caller> {
-        let mut tokens = self.lock();
-        if !tokens.get(&job)?.is(presented, now) {
-            return None;
+    /// Consumes a token that was found. Returns false if it is no longer valid: another connection has consumed it.
+    pub(crate) async fn redeem(&self, job: JobId, token: &ConnectionTokenRecord) -> Result<bool, ApiError> {
+        if let Some(records) = self.site.records() {
+            return Ok(records.redeem_connection_token(job, &token.hash).await?);
         }
-        tokens.remove(&job).map(|token| token.caller)
+        let mut tokens = self.lock();
+        let is_valid = tokens.get(&job).is_some_and(|known| known.record == *token);
+        if is_valid {
+            tokens.remove(&job);
+        }
+        Ok(is_valid)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<JobId, IssuedToken>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns false if too many tokens are valid.
+    fn put_local(&self, job: JobId, token: LocalToken, now: Timestamp) -> bool {
+        let mut tokens = self.lock();
+        tokens.retain(|_, token| now < token.expires_at);
+        let fits = tokens.len() < MAX_TOKENS as usize || tokens.contains_key(&job);
+        if fits {
+            tokens.insert(job, token);
+        }
+        fits
     }
-}
 
-impl IssuedToken {
-    fn is(&self, presented: TokenHash, now: Timestamp) -> bool {
-        hashes_equal(&self.hash.0, &presented.0) && now < self.expires_at
+    fn lock(&self) -> MutexGuard<'_, HashMap<JobId, LocalToken>> {
+        self.local.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use assay_store::{KeyRecord, SessionHash};
+use assay_store::{KeyId, KeyRecord, SessionHash};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::Next;
@@ -22,8 +22,16 @@ const USE_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
 impl Caller {
     /// Checks the key again: it may have been revoked, or have expired, while the request's body was received.
     pub(crate) async fn revalidate(&self, app: &App) -> Result<(), ApiError> {
-        let key = app.records.key(&self.key.id).await?.ok_or_else(|| unauthorized("the API key is not known"))?;
-        valid_caller(app, key, self.session, app.clock.now()).map(drop)
+        Self::load(app, &self.key.id, self.session).await.map(drop)
+    }
+
+    /// Returns the caller with this key, of which an earlier request is remembered.
+    ///
+    /// # Errors
+    /// The key is no longer valid.
+    pub(crate) async fn load(app: &App, key: &KeyId, session: Option<SessionHash>) -> Result<Self, ApiError> {
+        let key = app.records.key(key).await?.ok_or_else(|| unauthorized("the API key is not known"))?;
+        valid_caller(app, key, session, app.clock.now())
     }
 }
 

@@ -21,9 +21,9 @@ pub(crate) struct PolicyServerRequest {
 
 /// Name of a policy that connects, if the request has none.
 const CONNECTED_NAME: &str = "connected policy";
-/// The message where a connection could reach another server than the one that runs the job.
-const SEVERAL_SERVERS: &str = "this service has several servers, and a connection reaches only one of them: start a \
-                               policy server and send its address in policy_url";
+/// The message where nothing could run the job.
+const NO_LANES: &str = "a policy that connects is evaluated by a server itself, and no server of this service has \
+                        lanes: start a policy server and send its address in policy_url";
 
 /// Returns the server, if one is to be evaluated, and warnings about parts that are ignored.
 pub(super) fn read(app: &App, form: &UploadForm) -> Result<(Option<PolicyServerRequest>, Vec<String>), ApiError> {
@@ -37,8 +37,8 @@ pub(super) fn read(app: &App, form: &UploadForm) -> Result<(Option<PolicyServerR
     }
     let url = form.texts.get("policy_url");
     if connects == Some(true) && url.is_none() {
-        if !app.site.others().is_empty() {
-            return Err(ApiError::new(ErrorCode::Unavailable, SEVERAL_SERVERS));
+        if app.server_lanes() == 0 {
+            return Err(ApiError::new(ErrorCode::Unavailable, NO_LANES));
         }
         let request =
             PolicyServerRequest { access: PolicyServerAccess::Connects, name: CONNECTED_NAME.to_owned(), replan_steps };

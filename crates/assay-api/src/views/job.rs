@@ -109,7 +109,7 @@ impl JobView {
         let mut report = record.report(&[]);
         (report.queue_position, report.eta_s) = (forecast.position, forecast.eta_s);
         report.eta_reason = forecast.eta_reason(report.status).map(str::to_owned);
-        let waiting_for = match app.policy_connections.is_awaited(report.job_id) {
+        let waiting_for = match app.awaits_policy(report.job_id) {
             true => Some("its policy, which is not connected".to_owned()),
             false => forecast.waiting_for(report.status, &app.settings),
         };

@@ -3,7 +3,7 @@
 //! One file on purpose: the fakes of all ports of the service are side by side, so that each test shows what is not
 //! real.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -416,9 +416,19 @@ impl PolicyConnections for Unconnected {
         Some(Box::new(Self))
     }
 
-    fn is_awaited(&self, _: assay_model::JobId) -> bool {
-        false
+    fn awaited(&self) -> BTreeSet<assay_model::JobId> {
+        BTreeSet::new()
     }
+
+    fn connected(&self) -> BTreeSet<assay_model::JobId> {
+        BTreeSet::new()
+    }
+
+    fn known(&self) -> BTreeSet<assay_model::JobId> {
+        BTreeSet::new()
+    }
+
+    fn set_elsewhere(&self, _: &BTreeSet<assay_model::JobId>) {}
 
     fn end(&self, _: assay_model::JobId) {}
 }

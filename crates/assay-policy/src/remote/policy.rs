@@ -12,7 +12,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::connected::{ConnectedPolicies, ConnectedSession, ConnectionWaits};
+use super::connected::{ConnectedPolicies, ConnectedSession, ConnectionWaits, NotTaken};
 use super::fault::ServerFault;
 use super::guard::AddressGuard;
 use super::lane_side::LaneSide;
@@ -53,13 +53,15 @@ pub enum ConnectOutcome {
     Ready(Box<RemotePolicy>),
     /// The server is at fault.
     Failed(Box<PolicyFailure>),
+    /// The policy is connected to another server of the site, which is to run its episodes.
+    Elsewhere,
 }
 
 /// A connection in progress. Dropping it cancels it.
 #[derive(Debug)]
 pub struct PendingConnection {
-    outcome: Receiver<Result<String, ServerFault>>,
-    received: Option<Result<String, ServerFault>>,
+    outcome: Receiver<Result<String, NotTaken>>,
+    received: Option<Result<String, NotTaken>>,
     policy: RemotePolicy,
 }
 
@@ -182,13 +184,13 @@ impl ServerRoute {
         }
     }
 
-    async fn open(&self, shared: &RemoteShared, nonce: u64) -> Result<ServerSession, ServerFault> {
+    async fn open(&self, shared: &RemoteShared, nonce: u64) -> Result<ServerSession, NotTaken> {
         match self {
             Self::Call(server) => {
                 let open = ServerSession::open(&shared.guard, &server.endpoint, server.api_key.as_ref());
                 let limit = shared.limits.connect;
                 let late = || ServerFault::timeout("introduce itself", limit);
-                timeout(limit, open).await.unwrap_or_else(|_| Err(late()))
+                Ok(timeout(limit, open).await.unwrap_or_else(|_| Err(late()))?)
             }
             // The wait for a connection has limits of its own.
             Self::Expect { job, .. } => {
@@ -207,7 +209,7 @@ struct ServerLink {
     id: String,
     log: Arc<ServerLog>,
     /// Receives the description of the server's protocol, or the fault.
-    outcome: SyncSender<Result<String, ServerFault>>,
+    outcome: SyncSender<Result<String, NotTaken>>,
 }
 
 async fn episode(shared: Arc<RemoteShared>, route: ServerRoute, link: ServerLink) {
@@ -224,7 +226,8 @@ async fn episode(shared: Arc<RemoteShared>, route: ServerRoute, link: ServerLink
             let execution = ChunkExecution { replan_steps, forwards_chunks, redaction };
             Relay::new(lane, session, shared.limits, execution, link.id, link.log).run().await;
         }
-        Err(fault) => drop(link.outcome.send(Err(redaction.redact_fault(fault)))),
+        Err(NotTaken::Fault(fault)) => drop(link.outcome.send(Err(redaction.redact_fault(fault).into()))),
+        Err(NotTaken::Elsewhere) => drop(link.outcome.send(Err(NotTaken::Elsewhere))),
     }
 }
 
@@ -240,14 +243,17 @@ impl PendingConnection {
     /// Waits until the server has introduced itself, or failed to.
     #[must_use]
     pub fn wait(mut self) -> ConnectOutcome {
-        let gone = || Err(ServerFault::closed(""));
+        let gone = || Err(ServerFault::closed("").into());
         let received = self.received.take().unwrap_or_else(|| self.outcome.recv().unwrap_or_else(|_| gone()));
         match received {
             Ok(speaks) => {
                 self.policy.speaks = speaks;
                 ConnectOutcome::Ready(Box::new(self.policy))
             }
-            Err(fault) => ConnectOutcome::Failed(Box::new(PolicyFailure::from_fault(&fault.to_wire()))),
+            Err(NotTaken::Fault(fault)) => {
+                ConnectOutcome::Failed(Box::new(PolicyFailure::from_fault(&fault.to_wire())))
+            }
+            Err(NotTaken::Elsewhere) => ConnectOutcome::Elsewhere,
         }
     }
 }

@@ -52,6 +52,7 @@ impl Dialogue {
                 Ok(Self { policy: Some(policy), stream, nonce, seq: 0, _remote: remote })
             }
             ConnectOutcome::Failed(failure) => Err(format!("{}: {}", failure.code, failure.message)),
+            ConnectOutcome::Elsewhere => Err("it is connected to another server".to_owned()),
         }
     }
 

@@ -1,15 +1,17 @@
 //! The tables of the processes that share the records. Nothing waits for the disk here: these tables are not logged.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
+use assay_model::JobId;
 use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::PostgresRecords;
 use super::failure::PgResult;
-use super::row::{all, change, field, first, number, text, value};
+use super::row::{all, bytes32, change, field, first, number, text, unknown, value};
 use super::session::PgSession;
-use crate::{RequestCounter, SITE_LEASE, SiteExchange, SiteRecords, StoreError};
+use crate::{ConnectionTokenRecord, KeyId, RequestCounter, SITE_LEASE, SiteExchange, SiteRecords, StoreError};
 
 /// Time after which a process that reported nothing is forgotten, in seconds.
 const FORGOTTEN_S: f64 = 60.0;
@@ -30,6 +32,25 @@ impl SiteRecords for PostgresRecords {
 
     async fn count_request(&self, counter: &RequestCounter, limit: u32) -> Result<Option<u32>, StoreError> {
         self.engine.write_lease("counting a request", |db| count_request(db, counter, limit)).await
+    }
+
+    async fn put_connection_token(
+        &self,
+        job: JobId,
+        token: &ConnectionTokenRecord,
+        lifetime: Duration,
+        limit: u32,
+    ) -> Result<bool, StoreError> {
+        let put = |db| put_token(db, job, token, (lifetime, limit));
+        self.engine.write_lease("storing a token for a connection", put).await
+    }
+
+    async fn connection_token(&self, job: JobId) -> Result<Option<ConnectionTokenRecord>, StoreError> {
+        self.engine.query("reading a token for a connection", async |db| token(&db, job).await).await
+    }
+
+    async fn redeem_connection_token(&self, job: JobId, hash: &[u8; 32]) -> Result<bool, StoreError> {
+        self.engine.write_lease("redeeming a token for a connection", |db| redeem_token(db, job, hash)).await
     }
 
     async fn add_requests(&self, counts: &[(RequestCounter, u32)]) -> Result<Vec<u32>, StoreError> {
@@ -71,6 +92,43 @@ async fn count_request(db: PgSession, counter: &RequestCounter, limit: u32) -> P
                WHERE known.requests < $3 RETURNING requests";
     let name = counter.name.as_str();
     first(&db, sql, &[&name, &counter.window, &i64::from(limit)], |row| number(row, "requests")).await
+}
+
+async fn put_token(
+    db: PgSession,
+    job: JobId,
+    token: &ConnectionTokenRecord,
+    (lifetime, limit): (Duration, u32),
+) -> PgResult<bool> {
+    change(&db, "DELETE FROM connection_tokens WHERE expires_at <= clock_timestamp()", &[]).await?;
+    let sql = "INSERT INTO connection_tokens (job_id, hash, key_id, session, expires_at)
+               SELECT $1, $2, $3, $4, clock_timestamp() + make_interval(secs => $5)
+               WHERE (SELECT count(*) FROM connection_tokens WHERE job_id <> $1) < $6
+               ON CONFLICT (job_id) DO UPDATE SET hash = excluded.hash, key_id = excluded.key_id,
+                   session = excluded.session, expires_at = excluded.expires_at";
+    let (hash, session) = (token.hash.as_slice(), token.session.as_ref().map(<[u8; 32]>::as_slice));
+    let (lifetime, limit) = (lifetime.as_secs_f64(), i64::from(limit));
+    Ok(change(&db, sql, &[&job.0, &hash, &token.key.as_str(), &session, &lifetime, &limit]).await? == 1)
+}
+
+async fn token(db: &PgSession, job: JobId) -> PgResult<Option<ConnectionTokenRecord>> {
+    let sql = "SELECT hash, key_id, session FROM connection_tokens
+               WHERE job_id = $1 AND expires_at > clock_timestamp()";
+    first(db, sql, &[&job.0], |row| {
+        let key = text(row, "key_id")?;
+        let is_of_session = field::<Option<&[u8]>>(row, "session")?.is_some();
+        Ok(ConnectionTokenRecord {
+            hash: bytes32(row, "hash")?,
+            key: KeyId::parse(key).ok_or_else(|| unknown(row, "key_id", key))?,
+            session: is_of_session.then(|| bytes32(row, "session")).transpose()?,
+        })
+    })
+    .await
+}
+
+async fn redeem_token(db: PgSession, job: JobId, hash: &[u8; 32]) -> PgResult<bool> {
+    let sql = "DELETE FROM connection_tokens WHERE job_id = $1 AND hash = $2 AND expires_at > clock_timestamp()";
+    Ok(change(&db, sql, &[&job.0, &hash.as_slice()]).await? == 1)
 }
 
 async fn add_requests(db: PgSession, counts: &[(RequestCounter, u32)]) -> PgResult<Vec<u32>> {

@@ -23,6 +23,10 @@ pub struct Bulletin {
     pub uploads: BTreeMap<AccountId, UploadCount>,
     /// Bytes announced by all uploads and not written yet.
     pub pending_bytes: u64,
+    /// Jobs whose policies are connected to it.
+    pub connected: BTreeSet<JobId>,
+    /// Jobs of which an episode waits there for its policy to connect.
+    pub awaited: BTreeSet<JobId>,
     /// Running episodes whose progress was reported to it.
     pub running: Vec<JobEpisodeProgress>,
     /// Episodes that were recently reported to it as no longer running.

@@ -5,5 +5,5 @@ mod records;
 mod shared_site;
 
 pub use bulletin::{Bulletin, JobEpisodeProgress, UploadCount};
-pub use records::{RequestCounter, SITE_LEASE, SiteExchange, SiteRecords};
+pub use records::{ConnectionTokenRecord, RequestCounter, SITE_LEASE, SiteExchange, SiteRecords};
 pub use shared_site::Site;

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use assay_model::JobId;
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use crate::StoreError;
+use crate::{KeyId, SessionHash, StoreError};
 
 /// Time after its last [`SiteRecords::exchange`] at which another process may lead.
 pub const SITE_LEASE: Duration = Duration::from_secs(10);
@@ -28,6 +29,17 @@ pub struct RequestCounter {
     pub window: i64,
 }
 
+/// A token with which the policy of a job may connect to any process, once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectionTokenRecord {
+    /// Its SHA-256.
+    pub hash: [u8; 32],
+    /// The key that requested it.
+    pub key: KeyId,
+    /// The session, if a browser was signed in with the key.
+    pub session: Option<SessionHash>,
+}
+
 /// Repository of what only matters while several processes share the records. A crash of the database may lose all of
 /// it. Times are measured by the clock of the database.
 ///
@@ -47,6 +59,22 @@ pub trait SiteRecords: Send + Sync + std::fmt::Debug {
 
     /// Counts a request unless there were `limit` already. Returns the new count, or `None` at the limit.
     async fn count_request(&self, counter: &RequestCounter, limit: u32) -> Result<Option<u32>, StoreError>;
+
+    /// Stores the token of a job for `lifetime`; replaces its previous one. Returns false if there are `limit` already.
+    async fn put_connection_token(
+        &self,
+        job: JobId,
+        token: &ConnectionTokenRecord,
+        lifetime: Duration,
+        limit: u32,
+    ) -> Result<bool, StoreError>;
+
+    /// Returns the valid token of a job.
+    async fn connection_token(&self, job: JobId) -> Result<Option<ConnectionTokenRecord>, StoreError>;
+
+    /// Removes the valid token of a job with this hash. Returns false if there is none, for example because another
+    /// process has just removed it.
+    async fn redeem_connection_token(&self, job: JobId, hash: &[u8; 32]) -> Result<bool, StoreError>;
 
     /// Adds requests that were counted elsewhere; returns the new count of each counter, in their order. Removes the
     /// counters of windows before the first of these.

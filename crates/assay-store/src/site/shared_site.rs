@@ -59,6 +59,12 @@ impl Site {
         Arc::clone(&site.view.read().unwrap_or_else(PoisonError::into_inner).others)
     }
 
+    /// Returns the records of a site that other processes may share.
+    #[must_use]
+    pub fn records(&self) -> Option<&dyn SiteRecords> {
+        self.0.as_ref().map(|site| &*site.records)
+    }
+
     /// Publishes the state of this process, and reads those of the others.
     ///
     /// # Errors

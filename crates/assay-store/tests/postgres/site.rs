@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use assay_store::{Bulletin, PostgresRecords, RequestCounter, SITE_LEASE, Site, SiteRecords};
+use assay_model::JobId;
+use assay_store::{
+    Bulletin, ConnectionTokenRecord, KeyId, PostgresRecords, RequestCounter, SITE_LEASE, Site, SiteRecords,
+};
 use assay_testkit::Postgres;
 use futures_util::future::join_all;
 use uuid::Uuid;
@@ -44,6 +47,33 @@ async fn one_process_leads_until_it_leaves_or_is_silent() {
     tokio::time::sleep(SITE_LEASE / 2 + Duration::from_millis(200)).await;
     let alone = exchange(0, c).await;
     assert!(alone.leads && alone.others.is_empty());
+}
+
+#[tokio::test]
+async fn a_token_for_a_connection_is_redeemed_once_at_any_process() {
+    let [here, there] = two().await;
+    let [job, other] = [1, 2].map(|number| JobId(Uuid::from_u128(number)));
+    let key = KeyId::parse("k1").unwrap();
+    let token = |hash, session| ConnectionTokenRecord { hash: [hash; 32], key: key.clone(), session };
+    let put = async |job, token: &ConnectionTokenRecord, milliseconds| {
+        here.put_connection_token(job, token, Duration::from_millis(milliseconds), 1).await.unwrap()
+    };
+    let (first, second) = (token(1, None), token(2, Some([7; 32])));
+    assert!(put(job, &first, 60_000).await);
+    assert!(!put(other, &first, 60_000).await, "more than the limit");
+    assert!(put(job, &second, 60_000).await, "a new one replaces the old one");
+    assert_eq!(there.connection_token(job).await.unwrap(), Some(second.clone()));
+    assert!(!there.redeem_connection_token(job, &first.hash).await.unwrap(), "a replaced one");
+    assert!(!there.redeem_connection_token(other, &second.hash).await.unwrap(), "of another job");
+    let redeemed = [&here, &there].map(|records| records.redeem_connection_token(job, &second.hash));
+    let redeemed: Vec<bool> = join_all(redeemed).await.into_iter().map(Result::unwrap).collect();
+    assert_eq!(redeemed.iter().filter(|redeemed| **redeemed).count(), 1, "two processes at once: {redeemed:?}");
+    // An expired one neither counts nor is valid.
+    assert!(put(job, &first, 1).await);
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert_eq!(there.connection_token(job).await.unwrap(), None);
+    assert!(!there.redeem_connection_token(job, &first.hash).await.unwrap());
+    assert!(put(other, &second, 60_000).await);
 }
 
 #[tokio::test]

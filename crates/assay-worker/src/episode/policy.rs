@@ -176,6 +176,7 @@ impl PendingPolicy {
             Self::Connecting(connecting) => match connecting.wait() {
                 ConnectOutcome::Ready(policy) => Ok(PolicyStart::Ready(policy)),
                 ConnectOutcome::Failed(failure) => Ok(PolicyStart::Failed(failure)),
+                ConnectOutcome::Elsewhere => Err(SessionError::PolicyElsewhere),
             },
             Self::Unsuitable(failure) => Ok(PolicyStart::Failed(failure)),
             Self::Server(_) | Self::Expected { .. } => {

@@ -155,7 +155,7 @@ impl<'a> LaneSession<'a> {
             SessionError::Internal(_) | SessionError::Interrupted { .. } => {
                 Some((ReplacementReason::LaneDied, "the simulator failed"))
             }
-            SessionError::Scenario(_) | SessionError::Rejected(_) => None,
+            SessionError::PolicyElsewhere | SessionError::Scenario(_) | SessionError::Rejected(_) => None,
         };
         if let Some((reason, evidence)) = interruption
             && std::mem::take(&mut self.begun)

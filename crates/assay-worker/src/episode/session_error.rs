@@ -28,6 +28,9 @@ pub enum SessionError {
     /// The job was cancelled.
     #[error("cancelled")]
     Cancelled,
+    /// The policy connected to another server of the site, which is to run the episodes.
+    #[error("the policy is connected to another server")]
+    PolicyElsewhere,
     /// The scenario cannot be run, which is its author's fault.
     #[error("the scenario can't be run: {0}")]
     Scenario(String),

@@ -1,5 +1,6 @@
 //! The dispatch of a server's own lanes: its records and its evidence, without a network between.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,8 +12,8 @@ use assay_model::{
 };
 use assay_scenario::Scenario;
 use assay_store::{
-    ArchiveFile, EpisodeProgress, JobFailure, Lease, ModelFile, PolicyServerAccess, RecordOutcome, ReturnOutcome,
-    ShardKind, ShardRequest, Work, WorkerCapabilities, seeds_of_job,
+    ArchiveFile, EpisodeProgress, ExcludedShards, JobFailure, Lease, ModelFile, PolicyServerAccess, RecordOutcome,
+    ReturnOutcome, ShardKind, ShardRequest, Work, WorkerCapabilities, seeds_of_job,
 };
 use jiff::SignedDuration;
 use tempfile::TempDir;
@@ -81,6 +82,15 @@ impl LocalDispatch {
         }
     }
 
+    /// Returns the jobs whose policies are connected to other servers of the site.
+    fn out_of_reach(&self, kind: ShardKind) -> Vec<ExcludedShards> {
+        let jobs = match kind {
+            ShardKind::Server => self.options.engine.remote().connected().out_of_reach(),
+            ShardKind::Policy | ShardKind::Secret => BTreeSet::new(),
+        };
+        jobs.into_iter().map(|job| ExcludedShards { job, shard: None }).collect()
+    }
+
     async fn job_header(&self, job: JobId) -> Result<assay_store::JobRecord, SessionError> {
         let found = self.options.records.job(None, job).await.map_err(SessionError::of)?;
         found.ok_or_else(|| SessionError::internal("the job is not in the records"))
@@ -97,6 +107,7 @@ impl Dispatch for LocalDispatch {
         let machine = Some(self.options.engine.fingerprint().clone());
         let capabilities = WorkerCapabilities { machine, ..WorkerCapabilities::everything() };
         let request = ShardRequest { capabilities, ..ShardRequest::new(&self.name) };
+        let request = ShardRequest { excluded_shards: self.out_of_reach(kind), ..request };
         let request = request.of_kind(kind).excluding(excluded);
         let claim = self.wait(self.options.records.claim_shard(&request, self.options.clock.now(), LEASE))?;
         claim.map(|claim| self.assignment(&claim)).transpose()

@@ -11,7 +11,7 @@ use crate::remote_server::ServerCallError;
 pub(crate) enum ShardEnd {
     /// Every episode is recorded.
     Done,
-    /// The service is stopping, the lease is lost, or it is another job's turn.
+    /// The service is stopping, the lease is lost, it is another job's turn, or the policy is at another server.
     HandBack,
     /// The scenario cannot be run.
     Scenario(String),
@@ -24,7 +24,9 @@ pub(crate) enum ShardEnd {
 impl From<SessionError> for ShardEnd {
     fn from(error: SessionError) -> Self {
         match error {
-            SessionError::Cancelled | SessionError::Rejected(Rejection::NotHeld { .. }) => Self::HandBack,
+            SessionError::Cancelled
+            | SessionError::PolicyElsewhere
+            | SessionError::Rejected(Rejection::NotHeld { .. }) => Self::HandBack,
             SessionError::Scenario(message) => Self::Scenario(message),
             SessionError::Outage(error) => Self::Outage(error),
             SessionError::Rejected(Rejection::Unstored { ref source, .. }) if is_refused(&**source) => {

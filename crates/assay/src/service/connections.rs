@@ -1,5 +1,6 @@
 //! Hands the connections that policies open to the engine.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use assay_api::{PolicyConnections, PolicyReservation};
@@ -21,8 +22,20 @@ impl PolicyConnections for EngineConnections {
         Some(Box::new(EngineReservation(reserved)))
     }
 
-    fn is_awaited(&self, job: JobId) -> bool {
-        self.0.remote().connected().is_awaited(job)
+    fn awaited(&self) -> BTreeSet<JobId> {
+        self.0.remote().connected().awaited()
+    }
+
+    fn connected(&self) -> BTreeSet<JobId> {
+        self.0.remote().connected().connected()
+    }
+
+    fn known(&self) -> BTreeSet<JobId> {
+        self.0.remote().connected().known()
+    }
+
+    fn set_elsewhere(&self, jobs: &BTreeSet<JobId>) {
+        self.0.remote().connected().set_elsewhere(jobs);
     }
 
     fn end(&self, job: JobId) {

@@ -107,7 +107,7 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
         signing_keys: Arc::new(PublicKeys(keyring)),
         servers: servers.context("the folder of policy servers' credentials")?,
         policy_connections: Arc::new(EngineConnections(Arc::clone(engine))),
-        connection_tokens: ConnectionTokens::default(),
+        connection_tokens: ConnectionTokens::of(site.clone()),
         webhook_sender: Arc::new(GuardedSender(AddressGuard::new(networks))),
         signer: UrlSigner::open(data, &OsEntropy)?,
         events: EventHub::new(

@@ -3,11 +3,12 @@
 use std::fs;
 use std::time::Duration;
 
-use assay_model::{JobStatus, Sha256Digest, Verdict};
+use assay_model::{JobStatus, ReviewReason, Sha256Digest, Verdict};
 use assay_testkit::{Assay, Client, Postgres, Server, example, wait_for, zip_folder};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::connecting::caller::{self, Caller};
 use crate::events::Curl;
 use crate::{CARTPOLE, JOB_LIMIT, SLOW, STOP_LIMIT, assay};
 
@@ -83,15 +84,48 @@ fn servers_of_a_site_answer_as_one() {
         wait_for("one position", TOLD, || (position(&a) == position(&b)).then_some(()));
         assert!(position(&a).is_u64(), "{}", position(&a));
     }
-    let connects = [("scenario", CARTPOLE), ("num_episodes", "1"), ("connect", "true")];
-    let refused = b.try_form("/verify", None, &connects).unwrap();
-    assert!(refused.status == 503 && refused.text.contains("several servers"), "{}", refused.text);
     for id in waiting.iter().chain([&running]) {
         assert_eq!(b.post(&format!("/verify/{id}/cancel")).status, 200);
         assert_eq!(a.ended_job(id, JOB_LIMIT).status, JobStatus::Cancelled);
     }
     assert_eq!(second.stop(Signal::TERM, STOP_LIMIT).code, 0);
     assert_eq!(first.stop(Signal::TERM, STOP_LIMIT).code, 0);
+    site.assay.assert_clean();
+}
+
+#[test]
+fn a_policy_that_connects_is_evaluated_by_the_server_that_it_reaches() {
+    let mut site = Site::new(&[]);
+    let (first, a) = site.serve("1");
+    let connects = [("connect", "true"), ("scenario", CARTPOLE), ("num_episodes", "3"), ("record", "none")];
+    let id = a.verify_server(&connects);
+    let waits = |client: &Client| {
+        let waits = || client.get(&format!("/verify/{id}")).body["waiting_for"] == "its policy, which is not connected";
+        wait_for("an episode that waits for its policy", JOB_LIMIT, || waits().then_some(()));
+    };
+    waits(&a);
+    let (second, b) = site.serve("1");
+    waits(&b);
+    // The lane of the first server waits, and the policy reaches the second.
+    let token = caller::token(&a, &id);
+    let mut caller = Caller::open(&second, &id, &token).unwrap();
+    assert_eq!(Caller::open(&first, &id, &token).err(), Some(401), "a used one");
+    caller.greet();
+    caller.serve_episode();
+    drop(caller);
+    // The next connection reaches the first one, whose lane runs the rest.
+    let mut caller = Caller::greeted(&first, &b, &id);
+    caller.serve_episode();
+    let (third, c) = site.serve("0");
+    assert_eq!(Caller::open(&third, &id, &caller::token(&c, &id)).err(), Some(503), "a server without lanes");
+    caller.serve_episode();
+    let job = c.ended_job(&id, JOB_LIMIT);
+    assert_eq!((job.status, job.progress.episodes_done), (JobStatus::Completed, 3), "{:?}", job.error_message);
+    assert!(job.episode_details.iter().all(|episode| episode.error.is_none() && episode.trace_hash.is_some()));
+    assert_eq!(job.review_reasons, [ReviewReason::DeclaredIdentity], "no attempt was replaced");
+    for server in [third, second, first] {
+        assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
+    }
     site.assay.assert_clean();
 }
 

@@ -10,18 +10,24 @@ use axum::response::Response;
 use crate::connections::{Handshake, TokenHash, carry, switching_protocols};
 use crate::disk::disk_error;
 use crate::events::JobWatch;
-use crate::http::{ApiError, ErrorCode};
+use crate::http::{ApiError, Caller, ErrorCode};
 use crate::state::App;
+
+/// The message of a server that cannot run the job.
+const NO_LANES: &str = "this server runs no episodes itself; connect again to reach another one";
+/// Retry delay in seconds of such a server: the load balancer chooses another one.
+const RETRY_S: u64 = 1;
 
 pub(in crate::routes) async fn handle(
     State(app): State<App>,
     Path(id): Path<String>,
     mut request: Request,
 ) -> Result<Response, ApiError> {
-    let (job, token): (JobId, _) =
+    let (job, presented): (JobId, _) =
         id.parse().ok().zip(TokenHash::of_headers(request.headers())).ok_or_else(invalid_token)?;
-    if !app.connection_tokens.is_valid(job, token, app.clock.now()) {
-        return Err(invalid_token());
+    let token = app.connection_tokens.find(job, presented, app.clock.now()).await?.ok_or_else(invalid_token)?;
+    if app.settings.local_lanes == 0 {
+        return Err(ApiError::try_again(ErrorCode::Unavailable, NO_LANES, RETRY_S));
     }
     let Handshake { accept, upgrade } = Handshake::of(&mut request)?;
     let connected = || ApiError::new(ErrorCode::Conflict, "the job's policy is already connected");
@@ -31,8 +37,10 @@ pub(in crate::routes) async fn handle(
         app.policy_connections.end(job);
         return Err(ended());
     }
-    let caller = app.connection_tokens.redeem(job, token, app.clock.now()).ok_or_else(invalid_token)?;
-    caller.revalidate(&app).await?;
+    if !app.connection_tokens.redeem(job, &token).await? {
+        return Err(invalid_token());
+    }
+    let caller = Caller::load(&app, &token.key, token.session).await?;
     let record = app.records.job(None, job).await?.ok_or_else(ended)?;
     let watch = JobWatch::begin(&app, &caller, &record).await?;
     tracing::info!(job.id = %job, key.id = %caller.key.id, account = %caller.key.account, "a policy connected");

@@ -49,7 +49,7 @@ pub(in crate::routes) async fn handle(
     if !connects(&app, job)? {
         return Err(ended());
     }
-    let (token, expires_at) = app.connection_tokens.issue(job, &caller, app.clock.now(), &*app.entropy)?;
+    let (token, expires_at) = app.connection_tokens.issue(job, &caller, app.clock.now(), &*app.entropy).await?;
     let connection_url = app.settings.address(&format!("/connections/{job}"));
     let hidden = NewConnection { connection_url, token: None, expires_at };
     let stored = serde_json::to_vec(&hidden).map_err(|e| ApiError::internal("a new connection", &e))?;

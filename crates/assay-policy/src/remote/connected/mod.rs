@@ -21,5 +21,6 @@ pub(crate) use limits::ConnectionWaits;
 pub use limits::{FIRST_CONNECTION_WAIT, RECONNECTION_WAIT};
 pub use link::{LinkEnd, LinkHost, ServiceLink, StartFailure};
 pub use link_error::ServiceLinkError;
+pub(crate) use registry::NotTaken;
 pub use registry::{ConnectedPolicies, ConnectionReservation};
 pub(crate) use session::ConnectedSession;

@@ -1,6 +1,6 @@
 //! [`ConnectedPolicies`]: the connections of jobs whose policies connect to the service, at most one per job.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,6 +21,8 @@ use crate::remote::fault::ServerFault;
 #[derive(Clone)]
 pub struct ConnectedPolicies {
     jobs: Arc<Mutex<HashMap<JobId, JobConnection>>>,
+    /// Jobs whose policies are connected to other servers of the site.
+    elsewhere: Arc<Mutex<BTreeSet<JobId>>>,
     /// Runs the tasks that keep connections alive between episodes.
     handle: Handle,
     waits: ConnectionWaits,
@@ -47,6 +49,33 @@ enum ConnectionState {
     Parked(oneshot::Sender<Request>),
 }
 
+/// The reason why a job's connection was not taken.
+#[derive(Debug)]
+pub(crate) enum NotTaken {
+    /// The policy did not connect, or its connections have failed.
+    Fault(ServerFault),
+    /// The policy is connected to another server of the site.
+    Elsewhere,
+}
+
+impl From<ServerFault> for NotTaken {
+    fn from(fault: ServerFault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl ConnectionState {
+    /// Returns true if a connection is open, or about to be.
+    fn is_open(&self) -> bool {
+        match self {
+            Self::InUse => true,
+            // The other end is dropped when the connection has failed.
+            Self::Parked(parked) => !parked.is_closed(),
+            Self::Absent => false,
+        }
+    }
+}
+
 /// The right to be a job's only connection; released when dropped.
 pub struct ConnectionReservation {
     policies: ConnectedPolicies,
@@ -58,7 +87,7 @@ pub struct ConnectionReservation {
 impl ConnectedPolicies {
     /// Creates a registry whose tasks run on `handle`.
     pub(crate) fn new(handle: Handle, waits: ConnectionWaits) -> Self {
-        Self { jobs: Arc::default(), handle, waits }
+        Self { jobs: Arc::default(), elsewhere: Arc::default(), handle, waits }
     }
 
     /// Reserves a job's connection; `None` while another one is open.
@@ -66,11 +95,8 @@ impl ConnectedPolicies {
     pub fn reserve(&self, job: JobId) -> Option<ConnectionReservation> {
         let mut jobs = self.lock();
         let connection = jobs.entry(job).or_default();
-        match &connection.state {
-            ConnectionState::InUse => return None,
-            // The other end is dropped when the connection has failed.
-            ConnectionState::Parked(parked) if !parked.is_closed() => return None,
-            ConnectionState::Parked(_) | ConnectionState::Absent => {}
+        if connection.state.is_open() {
+            return None;
         }
         connection.state = ConnectionState::InUse;
         Some(ConnectionReservation { policies: self.clone(), job, is_held: true })
@@ -82,6 +108,38 @@ impl ConnectedPolicies {
         self.lock().get(&job).is_some_and(|connection| connection.is_awaited)
     }
 
+    /// Returns the jobs whose policies are connected to this process.
+    #[must_use]
+    pub fn connected(&self) -> BTreeSet<JobId> {
+        self.jobs_where(|connection| connection.state.is_open())
+    }
+
+    /// Returns the jobs of which an episode waits for a connection.
+    #[must_use]
+    pub fn awaited(&self) -> BTreeSet<JobId> {
+        self.jobs_where(|connection| connection.is_awaited)
+    }
+
+    /// Returns the jobs whose policies were connected or waited for and that have not ended here.
+    #[must_use]
+    pub fn known(&self) -> BTreeSet<JobId> {
+        self.jobs_where(|_| true)
+    }
+
+    /// Replaces the jobs whose policies are connected to other servers. Their episodes that wait here stop waiting.
+    pub fn set_elsewhere(&self, jobs: &BTreeSet<JobId>) {
+        self.elsewhere().clone_from(jobs);
+        let known = self.lock();
+        jobs.iter().filter_map(|job| known.get(job)).for_each(|connection| connection.changed.notify_one());
+    }
+
+    /// Returns the jobs whose policies are connected to other servers and not to this one, which cannot run them.
+    #[must_use]
+    pub fn out_of_reach(&self) -> BTreeSet<JobId> {
+        let elsewhere = self.elsewhere().clone();
+        if elsewhere.is_empty() { elsewhere } else { &elsewhere - &self.connected() }
+    }
+
     /// Closes the parked connection of a job that has ended, and forgets the job.
     pub fn end(&self, job: JobId) {
         // Dropping the sender ends the task that keeps the connection alive.
@@ -89,7 +147,7 @@ impl ConnectedPolicies {
     }
 
     /// Waits for a job's connection and takes it for an episode.
-    pub(super) async fn take(&self, job: JobId) -> Result<(FrameSocket, ConnectionReservation), ServerFault> {
+    pub(super) async fn take(&self, job: JobId) -> Result<(FrameSocket, ConnectionReservation), NotTaken> {
         let mut dead = 0;
         loop {
             match self.try_take(job) {
@@ -102,15 +160,17 @@ impl ConnectedPolicies {
                     socket.close(Some(&fault)).await;
                     dead += 1;
                     if dead >= MAX_DEAD {
-                        return Err(ServerFault::connect(format!("{dead} connections of the policy answered no ping")));
+                        let why = format!("{dead} connections of the policy answered no ping");
+                        return Err(ServerFault::connect(why).into());
                     }
                 }
+                Err(_) if self.out_of_reach().contains(&job) => return Err(NotTaken::Elsewhere),
                 Err((limit, changed)) => {
                     let waiting = Waiting::begin(self, job);
                     let in_time = timeout(limit, changed.notified()).await.is_ok();
                     drop(waiting);
                     if !in_time {
-                        return Err(self.missing(job));
+                        return Err(self.missing(job).into());
                     }
                 }
             }
@@ -152,6 +212,14 @@ impl ConnectedPolicies {
                 total.as_secs()
             ),
         })
+    }
+
+    fn jobs_where(&self, is_meant: impl Fn(&JobConnection) -> bool) -> BTreeSet<JobId> {
+        self.lock().iter().filter(|(_, connection)| is_meant(connection)).map(|(job, _)| *job).collect()
+    }
+
+    fn elsewhere(&self) -> MutexGuard<'_, BTreeSet<JobId>> {
+        self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<JobId, JobConnection>> {

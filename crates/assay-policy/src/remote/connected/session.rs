@@ -7,7 +7,7 @@ use assay_model::{JobId, PolicyErrorCode};
 use tokio_tungstenite::tungstenite::Bytes;
 
 use super::frame_socket::FrameSocket;
-use super::registry::{ConnectedPolicies, ConnectionReservation};
+use super::registry::{ConnectedPolicies, ConnectionReservation, NotTaken};
 use crate::remote::array::NumberArray;
 use crate::remote::chunk::Chunk;
 use crate::remote::fault::ServerFault;
@@ -37,7 +37,7 @@ enum Exchange {
 
 impl ConnectedSession {
     /// Waits for the job's policy to be connected.
-    pub(crate) async fn open(policies: &ConnectedPolicies, job: JobId, nonce: u64) -> Result<Self, ServerFault> {
+    pub(crate) async fn open(policies: &ConnectedPolicies, job: JobId, nonce: u64) -> Result<Self, NotTaken> {
         let (mut socket, reservation) = policies.take(job).await?;
         socket.begin_phase(MAX_CONTROL_FRAMES);
         Ok(Self { socket, reservation, nonce, seq: 0, state: Exchange::Idle })

@@ -82,7 +82,8 @@ mod tests {
     const ONLY_IN_SOURCE: [&str; 1] = ["machines"];
     /// Tables of the target without one of the same name in the source: the messages between its processes, and the
     /// identity of the new records.
-    const ONLY_IN_TARGET: [&str; 4] = ["request_counts", "server_processes", "site", "site_leader"];
+    const ONLY_IN_TARGET: [&str; 5] =
+        ["connection_tokens", "request_counts", "server_processes", "site", "site_leader"];
     /// Columns of the source that are used in another table or have no meaning there.
     const OTHER_COLUMNS: [(&str, &str); 3] = [
         ("account_use", "turn"), // in account_turns

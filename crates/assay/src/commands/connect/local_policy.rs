@@ -86,6 +86,7 @@ impl<'a> LocalPolicy<'a> {
                 Ok(match pending.wait() {
                     ConnectOutcome::Ready(policy) => StartedPolicy::Ready(policy),
                     ConnectOutcome::Failed(failure) => StartedPolicy::Failed(failure),
+                    ConnectOutcome::Elsewhere => return Err(SessionError::PolicyElsewhere),
                 })
             }
             (source, Some(scenario)) => start_policy(self.engine, (source, scenario), seed, self.cancel),

@@ -16,16 +16,16 @@ const FREE_LIMIT: Duration = Duration::from_secs(5);
 const HELLO: &[u8] = br#"{"protocol": 1, "python": "", "numpy": ""}"#;
 
 /// A connection of a policy.
-pub(super) struct Caller {
+pub(crate) struct Caller {
     socket: WebSocket<TcpStream>,
 }
 
 /// The end of a connection, as the policy sees it.
-pub(super) type Closed = String;
+pub(crate) type Closed = String;
 
 impl Caller {
     /// Opens a connection with a token; an error is the status of the answer.
-    pub(super) fn open(server: &Server, job: &str, token: &str) -> Result<Self, u16> {
+    pub(crate) fn open(server: &Server, job: &str, token: &str) -> Result<Self, u16> {
         let stream = TcpStream::connect(server.address()).unwrap();
         stream.set_read_timeout(Some(MESSAGE_LIMIT)).unwrap();
         let mut request = format!("ws://{}/connections/{job}", server.address()).into_client_request().unwrap();
@@ -38,14 +38,14 @@ impl Caller {
     }
 
     /// Opens a connection with a new token once the previous connection is gone, and sends HELLO.
-    pub(super) fn greeted(server: &Server, client: &Client, job: &str) -> Self {
+    pub(crate) fn greeted(server: &Server, client: &Client, job: &str) -> Self {
         let mut caller = Self::free(server, client, job);
         caller.greet();
         caller
     }
 
     /// Opens a connection with a new token once the previous connection is gone.
-    pub(super) fn free(server: &Server, client: &Client, job: &str) -> Self {
+    pub(crate) fn free(server: &Server, client: &Client, job: &str) -> Self {
         wait_for("a free place", FREE_LIMIT, || match Self::open(server, job, &token(client, job)) {
             Ok(caller) => Some(caller),
             Err(409) => None,
@@ -54,22 +54,22 @@ impl Caller {
     }
 
     /// Sends HELLO.
-    pub(super) fn greet(&mut self) {
+    pub(crate) fn greet(&mut self) {
         self.send(FrameKind::Hello, 0, 0, HELLO);
     }
 
     /// Sends a frame. The service may have closed the connection.
-    pub(super) fn send(&mut self, kind: FrameKind, seq: u32, nonce: u64, payload: &[u8]) {
+    pub(crate) fn send(&mut self, kind: FrameKind, seq: u32, nonce: u64, payload: &[u8]) {
         self.send_message(Message::Binary(frame(kind, seq, nonce, payload).into()));
     }
 
     /// Sends a message. The service may have closed the connection.
-    pub(super) fn send_message(&mut self, message: Message) {
+    pub(crate) fn send_message(&mut self, message: Message) {
         drop(self.socket.send(message));
     }
 
     /// Receives the next frame, or the reason for the end of the connection.
-    pub(super) fn receive(&mut self) -> Result<(Header, Vec<u8>), Closed> {
+    pub(crate) fn receive(&mut self) -> Result<(Header, Vec<u8>), Closed> {
         loop {
             match self.socket.read() {
                 Ok(Message::Binary(bytes)) => {
@@ -90,7 +90,7 @@ impl Caller {
 
     /// Receives the next frame, which must be of this kind. Returns its nonce, number and payload.
     #[track_caller]
-    pub(super) fn expect(&mut self, kind: FrameKind) -> (u64, u32, Vec<u8>) {
+    pub(crate) fn expect(&mut self, kind: FrameKind) -> (u64, u32, Vec<u8>) {
         let (header, payload) = self.receive().unwrap();
         assert_eq!(header.kind, kind, "{}", String::from_utf8_lossy(&payload));
         (header.nonce, header.seq, payload)
@@ -98,7 +98,7 @@ impl Caller {
 
     /// Begins an episode and answers `answers` observations with zeros. Returns the episode's nonce and the number of
     /// the observation that is not answered.
-    pub(super) fn act(&mut self, answers: u32) -> (u64, u32) {
+    pub(crate) fn act(&mut self, answers: u32) -> (u64, u32) {
         let (nonce, _, _) = self.expect(FrameKind::Init);
         self.send(FrameKind::Ready, 0, nonce, b"");
         loop {
@@ -111,7 +111,7 @@ impl Caller {
     }
 
     /// Serves a whole episode with zeros, several actions in each answer.
-    pub(super) fn serve_episode(&mut self) {
+    pub(crate) fn serve_episode(&mut self) {
         let (nonce, _, _) = self.expect(FrameKind::Init);
         self.send(FrameKind::Ready, 0, nonce, b"");
         loop {
@@ -126,7 +126,7 @@ impl Caller {
 }
 
 /// Requests a token.
-pub(super) fn token(client: &Client, job: &str) -> String {
+pub(crate) fn token(client: &Client, job: &str) -> String {
     let answer = client.post(&format!("/verify/{job}/connection"));
     assert_eq!(answer.status, 201, "{}", answer.body);
     text(&answer.body["token"])

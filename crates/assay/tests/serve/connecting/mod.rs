@@ -1,6 +1,6 @@
 //! Policies that connect to the service: `assay connect`, and callers that break the rules.
 
-mod caller;
+pub(super) mod caller;
 mod command;
 mod limits;
 mod rules;

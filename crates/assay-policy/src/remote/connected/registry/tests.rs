@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use assay_model::JobId;
@@ -11,7 +12,7 @@ use tokio::runtime::Handle;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
-use super::{ConnectedPolicies, ConnectionWaits};
+use super::{ConnectedPolicies, ConnectionWaits, NotTaken};
 
 const WAITS: ConnectionWaits = ConnectionWaits {
     first: Duration::from_millis(60),
@@ -24,7 +25,7 @@ fn job() -> JobId {
 }
 
 async fn fault(policies: &ConnectedPolicies) -> (String, String) {
-    let fault = policies.take(job()).await.err().unwrap();
+    let Err(NotTaken::Fault(fault)) = policies.take(job()).await else { panic!("no fault") };
     (fault.kind.code().to_string(), fault.message)
 }
 
@@ -44,6 +45,28 @@ async fn a_policy_that_never_connects_is_waited_for_once() {
         fault(&policies).await;
     }
     assert!(rest.elapsed() < Duration::from_secs(5), "{:?}", rest.elapsed());
+}
+
+#[tokio::test]
+async fn an_episode_is_left_to_the_server_that_its_policy_is_connected_to() {
+    let waits = ConnectionWaits { first: Duration::from_secs(60), ..WAITS };
+    let policies = ConnectedPolicies::new(Handle::current(), waits);
+    let (episode, elsewhere) = (policies.clone(), BTreeSet::from([job()]));
+    let episode = tokio::spawn(async move { episode.take(job()).await.err().unwrap() });
+    while !policies.awaited().contains(&job()) {
+        tokio::task::yield_now().await;
+    }
+    policies.set_elsewhere(&elsewhere);
+    assert!(matches!(episode.await.unwrap(), NotTaken::Elsewhere), "an episode that waits");
+    assert!(matches!(policies.take(job()).await, Err(NotTaken::Elsewhere)), "one that begins");
+    assert_eq!(policies.out_of_reach(), elsewhere);
+    // A connection to this process is used, whatever other servers report.
+    let held = policies.reserve(job()).unwrap();
+    assert!(policies.out_of_reach().is_empty());
+    drop(held);
+    policies.set_elsewhere(&BTreeSet::new());
+    assert!(policies.out_of_reach().is_empty());
+    assert_eq!(policies.known(), elsewhere, "its waits still count");
 }
 
 #[tokio::test]
