@@ -182,6 +182,9 @@ pub trait PolicyConnections: Send + Sync + fmt::Debug {
     /// Reserves the connection of a job; `None` while another one is open.
     fn reserve(&self, job: JobId) -> Option<Box<dyn PolicyReservation>>;
 
+    /// Returns true if an episode of the job waits for its policy to connect.
+    fn is_awaited(&self, job: JobId) -> bool;
+
     /// Returns the jobs of which an episode waits for its policy to connect.
     fn awaited(&self) -> BTreeSet<JobId>;
 

@@ -9,6 +9,8 @@ use crate::AppState;
 
 /// Interval of the exchanges.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// Interval at which connections of jobs that ended at another server are looked for.
+const CLEANING_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Exchanges state with the other servers every second until `stopped` is ready, and then leaves the site. Returns at
 /// once if there can be no others.
@@ -24,8 +26,17 @@ pub async fn exchange_with_other_servers(state: AppState, stopped: impl Future<O
             tokio::time::sleep(INTERVAL).await;
         }
     };
+    // Separate, because the folder may be on another host, and must not delay the exchanges.
+    let cleaning = async {
+        loop {
+            tokio::time::sleep(CLEANING_INTERVAL).await;
+            let state = state.clone();
+            drop(tokio::task::spawn_blocking(move || forget_ended(&state)).await);
+        }
+    };
     tokio::select! {
         () = exchanges => {}
+        () = cleaning => {}
         () = stopped => {}
     }
     if let Err(error) = state.site.leave().await {
@@ -41,7 +52,6 @@ async fn exchange(state: &AppState) -> Result<(), StoreError> {
     state
         .policy_connections
         .set_elsewhere(&others.iter().flat_map(|server| server.connected.iter().copied()).collect());
-    forget_ended(state);
     if state.site.leads() != led {
         tracing::info!(leads = !led, "the upkeep of the site changed hands");
     }

@@ -116,7 +116,7 @@ impl AppState {
     /// Returns true if an episode of the job waits for its policy to connect, at any server of the site.
     pub(crate) fn awaits_policy(&self, job: JobId) -> bool {
         let others = self.site.others();
-        self.policy_connections.awaited().contains(&job) || others.iter().any(|server| server.awaited.contains(&job))
+        self.policy_connections.is_awaited(job) || others.iter().any(|server| server.awaited.contains(&job))
     }
 
     /// Returns the number of lanes of this server and of the others of its site.

@@ -416,6 +416,10 @@ impl PolicyConnections for Unconnected {
         Some(Box::new(Self))
     }
 
+    fn is_awaited(&self, _: assay_model::JobId) -> bool {
+        false
+    }
+
     fn awaited(&self) -> BTreeSet<assay_model::JobId> {
         BTreeSet::new()
     }

@@ -4,7 +4,11 @@ use crate::handle::Data;
 use crate::handle::FrameId;
 
 pub(super) fn norm(vector: &[f64]) -> f64 {
-    vector.iter().map(|x| x * x).sum::<f64>().sqrt()
+    squared_norm(vector).sqrt()
+}
+
+pub(super) fn squared_norm(vector: &[f64]) -> f64 {
+    vector.iter().map(|x| x * x).sum()
 }
 
 /// Returns the distance between two points in m.

@@ -3,7 +3,7 @@
 
 use mujoco_rs::prelude::*;
 
-use super::geometry::norm;
+use super::geometry::squared_norm;
 use super::involved::{NOT_INVOLVED, body_name, decode, greatest_of};
 use super::physics_signal::{PhysicsSignal, StepState};
 
@@ -33,7 +33,18 @@ impl PhysicsSignal for GreatestSpeed {
         self.twists.clear();
         self.twists.extend(self.geoms.iter().map(|geom| twist(*geom)));
         let (frames, twists) = (data.geom_xmat(), &self.twists);
-        let speed = |(index, point): &(usize, [f64; 3])| speed(twists[*index], &frames[self.geoms[*index]], *point);
+        let square =
+            |(index, point): &(usize, [f64; 3])| squared_speed(twists[*index], &frames[self.geoms[*index]], *point);
+        let mut greatest_square = 0.0;
+        // A root only where it may be the greatest; two different squares may have the same root.
+        let speed = |point| {
+            let square = square(point);
+            if square <= greatest_square {
+                return 0.0;
+            }
+            greatest_square = square;
+            square.sqrt()
+        };
         let mut fastest = NOT_INVOLVED;
         let greatest = greatest_of(self.points.iter().map(speed), 0.0, &mut fastest);
         self.fastest = fastest;
@@ -50,11 +61,11 @@ impl PhysicsSignal for GreatestSpeed {
     }
 }
 
-/// Returns the speed of a point of a translating and rotating geom in m/s.
-fn speed([wx, wy, wz, x, y, z]: [f64; 6], turn: &[f64; 9], point: [f64; 3]) -> f64 {
+/// Returns the square of the speed of a point of a translating and rotating geom in m²/s².
+fn squared_speed([wx, wy, wz, x, y, z]: [f64; 6], turn: &[f64; 9], point: [f64; 3]) -> f64 {
     let world = |row: usize| turn[row] * point[0] + turn[row + 1] * point[1] + turn[row + 2] * point[2];
     let [rx, ry, rz] = [world(0), world(3), world(6)];
-    norm(&[x + (wy * rz - wz * ry), y + (wz * rx - wx * rz), z + (wx * ry - wy * rx)])
+    squared_norm(&[x + (wy * rz - wz * ry), y + (wz * rx - wx * rz), z + (wx * ry - wy * rx)])
 }
 
 /// Returns the points of a geom in its own frame, m.

@@ -302,14 +302,14 @@ pub(super) fn restore(file: &mut [u8], runs: &[PredictedRun], misses: &[u8]) {
 
 /// Returns true if [`restore`] would write the numbers that `file` has.
 pub(super) fn restores(file: &[u8], runs: &[PredictedRun], misses: &[u8]) -> bool {
-    let mut own = Vec::new();
+    let mut numbers = vec![Bits::default(); runs.iter().map(|run| run.count).max().unwrap_or_default()];
     in_order(runs, misses).all(|(run, missed)| {
-        own.clear();
-        own.resize(run.count, Bits::default());
+        // Left by another run; a prediction only reads what this one has restored.
+        let own = &mut numbers[..run.count];
         // Compared before this run, or not an integral.
         let rate = run.integrated().and_then(|of| runs.get(of)).map(|rate| rate.numbers(file));
-        run.restore(missed, rate.unwrap_or_default(), &mut own);
-        own == run.numbers(file)
+        run.restore(missed, rate.unwrap_or_default(), own);
+        *own == *run.numbers(file)
     })
 }
 

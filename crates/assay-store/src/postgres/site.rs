@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use assay_model::JobId;
+use assay_model::{JobId, Sha256Digest};
 use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::PostgresRecords;
 use super::failure::PgResult;
-use super::row::{all, bytes32, change, field, first, number, text, unknown, value};
+use super::row::{all, bytes32, change, field, first, number, parsed, text, unknown, value};
 use super::session::PgSession;
 use crate::{ConnectionTokenRecord, KeyId, RequestCounter, SITE_LEASE, SiteExchange, SiteRecords, StoreError};
 
@@ -47,6 +47,13 @@ impl SiteRecords for PostgresRecords {
 
     async fn connection_token(&self, job: JobId) -> Result<Option<ConnectionTokenRecord>, StoreError> {
         self.engine.query("reading a token for a connection", async |db| token(&db, job).await).await
+    }
+
+    async fn machine_of(&self, job: JobId) -> Result<Option<Sha256Digest>, StoreError> {
+        let sql = "SELECT machine FROM jobs WHERE job_id = $1 AND machine IS NOT NULL
+                   AND EXISTS (SELECT 1 FROM episodes WHERE episodes.job_id = jobs.job_id)";
+        let machine = async |db| first(&db, sql, &[&job.0], |row| parsed(row, "machine")).await;
+        self.engine.query("reading a job's machine", machine).await
     }
 
     async fn redeem_connection_token(&self, job: JobId, hash: &[u8; 32]) -> Result<bool, StoreError> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use assay_model::JobId;
+use assay_model::{JobId, Sha256Digest};
 use async_trait::async_trait;
 use uuid::Uuid;
 
@@ -71,6 +71,9 @@ pub trait SiteRecords: Send + Sync + std::fmt::Debug {
 
     /// Returns the valid token of a job.
     async fn connection_token(&self, job: JobId) -> Result<Option<ConnectionTokenRecord>, StoreError>;
+
+    /// Returns the digest of the machine on which the job's episodes ran, if there are any.
+    async fn machine_of(&self, job: JobId) -> Result<Option<Sha256Digest>, StoreError>;
 
     /// Removes the valid token of a job with this hash. Returns false if there is none, for example because another
     /// process has just removed it.

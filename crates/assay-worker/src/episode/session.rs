@@ -90,7 +90,9 @@ impl<'a> LaneSession<'a> {
         let mut prepared = Some(first);
         let mut deaths: Vec<(String, u32)> = Vec::new();
         let mut last = String::new();
-        for _ in 0..=MAX_RETRIES {
+        let mut tries = 0;
+        while tries <= MAX_RETRIES {
+            tries += 1;
             let policy = prepared.take().map_or_else(|| self.prepare(episode), Ok)?;
             match self.attempt(episode, policy, events) {
                 Ok(Attempted::Finished(finished)) => return Ok(self.with_notes(*finished)),
@@ -113,10 +115,11 @@ impl<'a> LaneSession<'a> {
                     self.replace(ReplacedAttempt::new(episode, reason, &last), events)?;
                     deaths.push((exit, step));
                 }
+                // A policy that connects elsewhere after each interruption does not begin anew.
+                Err(EpisodeAttemptError::Preparation(SessionError::PolicyElsewhere)) if !last.is_empty() => break,
                 Err(error) => return Err(self.stopped(episode, error, events)),
             }
         }
-        let tries = MAX_RETRIES + 1;
         // Another worker may retry the episode. On the last try, the violations recorded so far decide its result.
         let seen = |note: &AttemptNote| matches!(note, AttemptNote::Violated { episode: of, .. } if *of == episode);
         if self.is_last_try && self.notes.iter().any(seen) {

@@ -22,6 +22,10 @@ impl PolicyConnections for EngineConnections {
         Some(Box::new(EngineReservation(reserved)))
     }
 
+    fn is_awaited(&self, job: JobId) -> bool {
+        self.0.remote().connected().is_awaited(job)
+    }
+
     fn awaited(&self) -> BTreeSet<JobId> {
         self.0.remote().connected().awaited()
     }

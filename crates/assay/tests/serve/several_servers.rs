@@ -43,9 +43,13 @@ impl Site {
         (server, client)
     }
 
-    fn leader(&self) -> String {
+    fn sql(&self, statement: &str) -> String {
         let database = self.url.rsplit('/').next().unwrap();
-        Postgres::shared().sql(database, "SELECT process FROM site_leader")
+        Postgres::shared().sql(database, statement)
+    }
+
+    fn leader(&self) -> String {
+        self.sql("SELECT process FROM site_leader")
     }
 }
 
@@ -113,6 +117,17 @@ fn a_policy_that_connects_is_evaluated_by_the_server_that_it_reaches() {
     caller.greet();
     caller.serve_episode();
     drop(caller);
+    // A server on another kind of machine than that of the job's episodes cannot run the others.
+    let pinned = site.sql(&format!("SELECT machine FROM jobs WHERE job_id = '{id}'"));
+    let other = "f".repeat(64);
+    // A third server, of which only the others know.
+    site.sql(&format!(
+        "INSERT INTO server_processes VALUES (gen_random_uuid(), '{{\"machine\": \"{other}\"}}', now() + interval '1 hour')"
+    ));
+    let pin = |machine: &str| site.sql(&format!("UPDATE jobs SET machine = '{machine}' WHERE job_id = '{id}'"));
+    pin(&other);
+    assert_eq!(Caller::open(&first, &id, &caller::token(&a, &id)).err(), Some(503), "another kind of machine");
+    pin(&pinned);
     // The next connection reaches the first one, whose lane runs the rest.
     let mut caller = Caller::greeted(&first, &b, &id);
     caller.serve_episode();

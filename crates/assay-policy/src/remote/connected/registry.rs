@@ -33,9 +33,12 @@ pub struct ConnectedPolicies {
 struct JobConnection {
     state: ConnectionState,
     changed: Arc<Notify>,
-    /// Time that episodes have waited for a connection.
+    /// Time that episodes have waited for a connection, or for the answer of one that gave none.
     waited: Duration,
+    /// True once the policy has connected, to this server or to another.
     has_connected: bool,
+    /// Number of connections in a row that answered no ping.
+    dead: u32,
     /// True while an episode waits for a connection.
     is_awaited: bool,
 }
@@ -129,8 +132,13 @@ impl ConnectedPolicies {
     /// Replaces the jobs whose policies are connected to other servers. Their episodes that wait here stop waiting.
     pub fn set_elsewhere(&self, jobs: &BTreeSet<JobId>) {
         self.elsewhere().clone_from(jobs);
-        let known = self.lock();
-        jobs.iter().filter_map(|job| known.get(job)).for_each(|connection| connection.changed.notify_one());
+        let mut known = self.lock();
+        for job in jobs {
+            if let Some(connection) = known.get_mut(job) {
+                connection.has_connected = true;
+                connection.changed.notify_one();
+            }
+        }
     }
 
     /// Returns the jobs whose policies are connected to other servers and not to this one, which cannot run them.
@@ -148,22 +156,24 @@ impl ConnectedPolicies {
 
     /// Waits for a job's connection and takes it for an episode.
     pub(super) async fn take(&self, job: JobId) -> Result<(FrameSocket, ConnectionReservation), NotTaken> {
-        let mut dead = 0;
         loop {
             match self.try_take(job) {
                 Ok((parked, reservation)) => {
                     let Some(mut socket) = hand_out(parked).await else { continue };
-                    let Err(fault) = check(&mut socket).await else { return Ok((socket, reservation)) };
+                    let began = Instant::now();
+                    let checked = check(&mut socket).await;
+                    let dead = self.checked(job, checked.is_ok(), began.elapsed());
+                    let Err(fault) = checked else { return Ok((socket, reservation)) };
                     tracing::debug!(job.id = %job, reason = %fault.message, "a policy was no longer connected");
                     // The place is free for another connection before the farewell.
                     drop(reservation);
                     socket.close(Some(&fault)).await;
-                    dead += 1;
                     if dead >= MAX_DEAD {
                         let why = format!("{dead} connections of the policy answered no ping");
                         return Err(ServerFault::connect(why).into());
                     }
                 }
+                Err((limit, _)) if limit.is_zero() => return Err(self.missing(job).into()),
                 Err(_) if self.out_of_reach().contains(&job) => return Err(NotTaken::Elsewhere),
                 Err((limit, changed)) => {
                     let waiting = Waiting::begin(self, job);
@@ -175,6 +185,20 @@ impl ConnectedPolicies {
                 }
             }
         }
+    }
+
+    /// Counts a check of a job's connection, whose time counts as waiting if it failed. Returns how many have failed
+    /// in a row; a policy that moves from server to server between them does not begin anew.
+    fn checked(&self, job: JobId, is_alive: bool, took: Duration) -> u32 {
+        let mut jobs = self.lock();
+        let Some(connection) = jobs.get_mut(&job) else { return 0 };
+        if is_alive {
+            connection.dead = 0;
+        } else {
+            connection.dead += 1;
+            connection.waited += took;
+        }
+        connection.dead
     }
 
     /// Takes the parked connection of a job; otherwise returns how long to wait for which notification.

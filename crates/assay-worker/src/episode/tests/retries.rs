@@ -31,6 +31,17 @@ fn an_attempt_whose_lane_is_killed_is_replaced_on_a_new_lane() {
 }
 
 #[test]
+fn a_policy_that_connects_elsewhere_costs_nothing_before_its_first_attempt_and_a_failure_after_one() {
+    let run = SessionRun::new(vec![Attempt::policy_elsewhere()]);
+    assert!(matches!(run.run(1), Err(SessionError::PolicyElsewhere)));
+    assert_eq!(run.notes(), []);
+    // Otherwise a policy that kills its simulator could do so without end.
+    let run = SessionRun::new(vec![Attempt::lane_killed(), Attempt::policy_elsewhere()]);
+    assert!(matches!(run.run(1), Err(SessionError::Interrupted { tries: 2, .. })));
+    assert_eq!(run.replaced(), [ReplacementReason::LaneDied]);
+}
+
+#[test]
 fn an_attempt_whose_policy_is_killed_from_outside_is_replaced_on_the_same_lane() {
     let killed = signalled(SIGKILL, Duration::from_secs(1));
     let run = SessionRun::new(vec![Attempt::policy_gone(killed), Attempt::completed()]);

@@ -75,6 +75,7 @@ enum Start {
     Ready,
     Failed(PolicyErrorCode),
     Disturbed,
+    Elsewhere,
 }
 
 /// One attempt at an episode.
@@ -108,6 +109,11 @@ impl Attempt {
     /// Creates an attempt whose import is disturbed from outside.
     pub(crate) fn import_disturbed() -> Self {
         Self::new(Start::Disturbed, End::Completed, exited(0))
+    }
+
+    /// Creates an attempt whose policy is connected to another server.
+    pub(crate) fn policy_elsewhere() -> Self {
+        Self { start: Start::Elsewhere, ..Self::completed() }
     }
 
     /// Creates an attempt during which the policy's process ends.

@@ -70,6 +70,21 @@ async fn an_episode_is_left_to_the_server_that_its_policy_is_connected_to() {
 }
 
 #[tokio::test]
+async fn a_policy_that_moves_between_servers_without_answering_uses_up_its_waits() {
+    let policies = ConnectedPolicies::new(Handle::current(), WAITS);
+    drop(policies.reserve(job()).unwrap());
+    for dead in 1..=3 {
+        policies.set_elsewhere(&BTreeSet::from([job()]));
+        assert!(matches!(policies.take(job()).await, Err(NotTaken::Elsewhere)), "after {dead}");
+        // It connects here, and answers no ping.
+        assert_eq!(policies.checked(job(), false, WAITS.total / 3), dead);
+    }
+    let (code, message) = fault(&policies).await;
+    assert!(code == "connect" && message.contains("did not connect again"), "{message}");
+    assert_eq!(policies.checked(job(), true, Duration::ZERO), 0, "one that answers begins anew");
+}
+
+#[tokio::test]
 async fn a_job_has_one_connection_and_none_after_its_end() {
     let policies = ConnectedPolicies::new(Handle::current(), WAITS);
     let first = policies.reserve(job()).unwrap();

@@ -32,6 +32,7 @@ impl PreparedPolicy for ScriptedStart {
                 log_tail: String::new(),
             }))),
             Start::Disturbed => Ok(PolicyStart::Disturbed("its process was killed from outside".to_owned())),
+            Start::Elsewhere => Err(SessionError::PolicyElsewhere),
             Start::Ready => {
                 let mut stage = self.host.stage.lock().unwrap();
                 stage.killed = false;
