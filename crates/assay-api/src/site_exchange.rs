@@ -6,10 +6,11 @@ use std::time::Duration;
 use assay_store::{Bulletin, StoreError};
 
 use crate::AppState;
+use crate::connections::unfit;
 
 /// Interval of the exchanges.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Interval at which connections of jobs that ended at another server are looked for.
+/// Interval at which connections are looked for whose jobs have ended, or continue, at another server.
 const CLEANING_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Exchanges state with the other servers every second until `stopped` is ready, and then leaves the site. Returns at
@@ -30,6 +31,9 @@ pub async fn exchange_with_other_servers(state: AppState, stopped: impl Future<O
     let cleaning = async {
         loop {
             tokio::time::sleep(CLEANING_INTERVAL).await;
+            if let Err(error) = leave_unfit(&state).await {
+                error.log("could not look for jobs of connected policies that cannot run here; retrying");
+            }
             let state = state.clone();
             drop(tokio::task::spawn_blocking(move || forget_ended(&state)).await);
         }
@@ -56,6 +60,18 @@ async fn exchange(state: &AppState) -> Result<(), StoreError> {
         tracing::info!(leads = !led, "the upkeep of the site changed hands");
     }
     state.rate.exchange().await
+}
+
+/// Closes connections of jobs that this server can no longer run: the result of an episode at another one came after
+/// the handshake. The policy connects again, and reaches one that can.
+async fn leave_unfit(state: &AppState) -> Result<(), StoreError> {
+    for job in state.policy_connections.connected() {
+        if let Some(why) = unfit(state, job).await? {
+            tracing::info!(job.id = %job, why, "closing the connection of a policy");
+            state.policy_connections.end(job);
+        }
+    }
+    Ok(())
 }
 
 /// Ends the connections of jobs that need them no longer, because they ended at another server: it has removed their

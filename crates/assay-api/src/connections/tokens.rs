@@ -1,5 +1,5 @@
-//! Tokens for connections: one connection of one job each. Only their hashes are held, and no longer than a restart;
-//! then clients request new ones.
+//! Tokens for connections: one connection of one job each. Only their hashes are held. A restart of the server, or
+//! a crash of the database, may lose them; then clients request new ones.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -116,7 +116,10 @@ impl<'a> LaneSession<'a> {
                     deaths.push((exit, step));
                 }
                 // A policy that connects elsewhere after each interruption does not begin anew.
-                Err(EpisodeAttemptError::Preparation(SessionError::PolicyElsewhere)) if !last.is_empty() => break,
+                Err(EpisodeAttemptError::Preparation(SessionError::PolicyElsewhere)) if !last.is_empty() => {
+                    tries -= 1;
+                    break;
+                }
                 Err(error) => return Err(self.stopped(episode, error, events)),
             }
         }

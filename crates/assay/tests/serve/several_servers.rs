@@ -101,7 +101,7 @@ fn servers_of_a_site_answer_as_one() {
 fn a_policy_that_connects_is_evaluated_by_the_server_that_it_reaches() {
     let mut site = Site::new(&[]);
     let (first, a) = site.serve("1");
-    let connects = [("connect", "true"), ("scenario", CARTPOLE), ("num_episodes", "3"), ("record", "none")];
+    let connects = [("connect", "true"), ("scenario", CARTPOLE), ("num_episodes", "4"), ("record", "none")];
     let id = a.verify_server(&connects);
     let waits = |client: &Client| {
         let waits = || client.get(&format!("/verify/{id}")).body["waiting_for"] == "its policy, which is not connected";
@@ -110,6 +110,12 @@ fn a_policy_that_connects_is_evaluated_by_the_server_that_it_reaches() {
     waits(&a);
     let (second, b) = site.serve("1");
     waits(&b);
+    // A third server, on another kind of machine, of which only the others know.
+    let other = "f".repeat(64);
+    let bulletin = json!({"lanes": 1, "machine": other});
+    site.sql(&format!(
+        "INSERT INTO server_processes VALUES (gen_random_uuid(), '{bulletin}', now() + interval '1 hour')"
+    ));
     // The lane of the first server waits, and the policy reaches the second.
     let token = caller::token(&a, &id);
     let mut caller = Caller::open(&second, &id, &token).unwrap();
@@ -119,11 +125,6 @@ fn a_policy_that_connects_is_evaluated_by_the_server_that_it_reaches() {
     drop(caller);
     // A server on another kind of machine than that of the job's episodes cannot run the others.
     let pinned = site.sql(&format!("SELECT machine FROM jobs WHERE job_id = '{id}'"));
-    let other = "f".repeat(64);
-    // A third server, of which only the others know.
-    site.sql(&format!(
-        "INSERT INTO server_processes VALUES (gen_random_uuid(), '{{\"machine\": \"{other}\"}}', now() + interval '1 hour')"
-    ));
     let pin = |machine: &str| site.sql(&format!("UPDATE jobs SET machine = '{machine}' WHERE job_id = '{id}'"));
     pin(&other);
     assert_eq!(Caller::open(&first, &id, &caller::token(&a, &id)).err(), Some(503), "another kind of machine");
@@ -131,11 +132,18 @@ fn a_policy_that_connects_is_evaluated_by_the_server_that_it_reaches() {
     // The next connection reaches the first one, whose lane runs the rest.
     let mut caller = Caller::greeted(&first, &b, &id);
     caller.serve_episode();
+    // It notices late that it cannot, and closes the connection after the running episode.
+    pin(&other);
+    wait_for("a closed connection", TOLD, || first.log().contains("closing the connection of a policy").then_some(()));
+    pin(&pinned);
+    caller.serve_episode();
+    assert!(caller.receive().is_err(), "the connection is closed before the job's end");
+    let mut caller = Caller::greeted(&first, &b, &id);
     let (third, c) = site.serve("0");
     assert_eq!(Caller::open(&third, &id, &caller::token(&c, &id)).err(), Some(503), "a server without lanes");
     caller.serve_episode();
     let job = c.ended_job(&id, JOB_LIMIT);
-    assert_eq!((job.status, job.progress.episodes_done), (JobStatus::Completed, 3), "{:?}", job.error_message);
+    assert_eq!((job.status, job.progress.episodes_done), (JobStatus::Completed, 4), "{:?}", job.error_message);
     assert!(job.episode_details.iter().all(|episode| episode.error.is_none() && episode.trace_hash.is_some()));
     assert_eq!(job.review_reasons, [ReviewReason::DeclaredIdentity], "no attempt was replaced");
     for server in [third, second, first] {

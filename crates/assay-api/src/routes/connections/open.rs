@@ -7,16 +7,12 @@ use assay_store::PolicyServerAccess;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 
-use crate::connections::{Handshake, TokenHash, carry, switching_protocols};
+use crate::connections::{Handshake, TokenHash, carry, switching_protocols, unfit};
 use crate::disk::disk_error;
 use crate::events::JobWatch;
 use crate::http::{ApiError, Caller, ErrorCode};
 use crate::state::App;
 
-/// The messages of a server that cannot run the job.
-const NO_LANES: &str = "this server runs no episodes itself; connect again to reach another one";
-const OTHER_MACHINE: &str = "the job's episodes ran on a machine with another fingerprint than this server's; connect \
-                             again to reach one that can run the others";
 /// Retry delay in seconds of such a server: the load balancer chooses another one.
 const RETRY_S: u64 = 1;
 
@@ -48,17 +44,6 @@ pub(in crate::routes) async fn handle(
     tracing::info!(job.id = %job, key.id = %caller.key.id, account = %caller.key.account, "a policy connected");
     tokio::spawn(carry(upgrade, reservation, watch));
     Ok(switching_protocols(&accept))
-}
-
-/// Returns the reason why this server cannot run the job, whose episodes all run on one kind of machine; another server
-/// of the site can.
-async fn unfit(app: &App, job: JobId) -> Result<Option<&'static str>, ApiError> {
-    if app.settings.local_lanes == 0 {
-        return Ok(Some(NO_LANES));
-    }
-    let Some(records) = app.site.records() else { return Ok(None) };
-    let machine = records.machine_of(job).await?;
-    Ok(machine.filter(|machine| *machine != app.fingerprint.digest()).map(|_| OTHER_MACHINE))
 }
 
 /// Returns whether the job still needs its policy, which connects.

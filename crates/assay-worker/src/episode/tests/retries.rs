@@ -37,7 +37,7 @@ fn a_policy_that_connects_elsewhere_costs_nothing_before_its_first_attempt_and_a
     assert_eq!(run.notes(), []);
     // Otherwise a policy that kills its simulator could do so without end.
     let run = SessionRun::new(vec![Attempt::lane_killed(), Attempt::policy_elsewhere()]);
-    assert!(matches!(run.run(1), Err(SessionError::Interrupted { tries: 2, .. })));
+    assert!(matches!(run.run(1), Err(SessionError::Interrupted { tries: 1, .. })));
     assert_eq!(run.replaced(), [ReplacementReason::LaneDied]);
 }
 
