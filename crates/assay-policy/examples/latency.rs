@@ -10,7 +10,10 @@ use std::time::{Duration, Instant};
 
 use assay_jail::default_cache_root;
 use assay_model::frame::{ArraySpec, Dtype, FrameKind, HEADER_BYTES, Init, frame};
-use assay_policy::{LoadOutcome, PolicyConnection, PolicyProcess, Pool, PoolConfig, RuntimeLibrary};
+use assay_policy::{
+    LoadOutcome, LoadRequest, PolicyConnection, PolicyHome, PolicyProcess, Pool, PoolConfig, ProcessBudget,
+    RuntimeLibrary,
+};
 
 type LatencyResult<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -31,15 +34,17 @@ fn main() -> LatencyResult<()> {
     let config = PoolConfig::new(2, library.open(library.base()?)?, folder.path());
     let pool = Pool::new(config)?;
     let cold = Instant::now();
-    ready(&pool, &dir)?.finish();
+    ready(&pool, &dir, &PolicyHome::default())?.finish();
     println!("first take, cold:        {:8.2} ms", millis(cold.elapsed()));
 
     let mut takes = Vec::new();
     for _ in 0..TAKES {
         // Long enough for the pool to be warm again.
         std::thread::sleep(Duration::from_millis(400));
+        // Its fork server lives as long as its job, so its end is not part of a take.
+        let home = PolicyHome::default();
         let start = Instant::now();
-        let process = ready(&pool, &dir)?;
+        let process = ready(&pool, &dir, &home)?;
         takes.push(start.elapsed());
         process.finish();
     }
@@ -48,7 +53,7 @@ fn main() -> LatencyResult<()> {
     let mut churn = Vec::new();
     for _ in 0..TAKES {
         let start = Instant::now();
-        ready(&pool, &dir)?.finish();
+        ready(&pool, &dir, &PolicyHome::default())?.finish();
         churn.push(start.elapsed());
     }
     report("take and end, back to back", &mut churn);
@@ -58,7 +63,7 @@ fn main() -> LatencyResult<()> {
         ("step, 64 floats", vec![array("qpos", Dtype::F64, &[64])]),
         ("step, and an image", vec![array("qpos", Dtype::F64, &[64]), array("images/a", Dtype::U8, &[224, 224, 3])]),
     ] {
-        report(name, &mut steps(ready(&pool, &dir)?, arrays)?);
+        report(name, &mut steps(ready(&pool, &dir, &PolicyHome::default())?, arrays)?);
     }
     Ok(())
 }
@@ -69,8 +74,10 @@ fn one_core() -> rustix::thread::CpuSet {
     set
 }
 
-fn ready(pool: &Pool, dir: &Path) -> LatencyResult<Box<PolicyProcess>> {
-    match pool.take(dir, 1, Some(0))? {
+fn ready(pool: &Pool, dir: &Path, home: &PolicyHome) -> LatencyResult<Box<PolicyProcess>> {
+    let allowance = ProcessBudget { import_cpu: Duration::from_secs(10), cpu_s: 60, memory_bytes: 2 << 30 };
+    let (policy_dir, home) = (dir.to_owned(), home.clone());
+    match pool.prepare(LoadRequest { policy_dir, home, seed: 1, core: Some(0), allowance, patience: None })?.wait()? {
         LoadOutcome::Ready(process) => Ok(process),
         LoadOutcome::Failed(failure) => Err(format!("{failure:?}").into()),
     }
