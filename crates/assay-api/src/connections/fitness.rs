@@ -1,4 +1,4 @@
-//! Whether this server can run the job of a policy that connects to it.
+//! Checks whether this server can run the job of a policy that connects to it.
 
 use assay_model::JobId;
 use assay_store::StoreError;
