@@ -68,8 +68,14 @@ pub(super) fn try_out(engine: &Engine, job: &PreflightJob, limit: &Cancel) -> Re
         let is_quick = first.import_cpu.is_none_or(|cpu| cpu < REPEAT_CPU);
         let patience = Patience { import: IMPORT_PATIENCE.min(left), answer: ANSWER_PATIENCE.min(left) };
         let repeats = first.is_whole() && is_quick && left > LEAST_REPEAT;
-        let tried = if repeats { Some(attempt(patience, black_images)?) } else { None };
-        Ok(tried.filter(|tried| tried.given_up.is_none() && !tried.silent))
+        if !repeats {
+            return Ok(None);
+        }
+        match attempt(patience, black_images) {
+            // Cut off by the preflight's limit: our own work was slow, and the first try counts.
+            Err(SessionError::Cancelled) => Ok(None),
+            tried => Ok(Some(tried?).filter(|tried| tried.given_up.is_none() && !tried.silent)),
+        }
     };
     let second = repeat(false)?;
     let alike = second.as_ref().and_then(|second| is_deterministic(&first, second));

@@ -32,8 +32,11 @@ pub fn preflight(engine: &Engine, job: &PreflightJob, cancel: &Cancel) -> Result
         drop(ended);
         tries
     });
+    if cancel.is_cancelled() {
+        return Err(SessionError::Cancelled);
+    }
     let tries = match tries {
-        Err(SessionError::Cancelled) if !cancel.is_cancelled() => Tries::failed(too_long()),
+        Err(SessionError::Cancelled) => Tries::failed(too_long()),
         other => other?,
     };
     let findings = findings::of(job, &tries);
