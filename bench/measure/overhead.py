@@ -79,8 +79,9 @@ def cpu_of(bench, served, episodes):
     return used - serve(bench, served, 0)[0], steps
 
 
-def serve(bench, served, episodes):
-    """Returns the CPU time in us of a server and its processes, with one job if `episodes` is not 0, and its steps."""
+def serve(bench, served, episodes, jobs=1):
+    """Returns the CPU time in us of a server and its processes, with jobs one after the other if `episodes` is not 0, and the
+    steps of the last."""
     with tempfile.TemporaryDirectory() as folder, socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = "127.0.0.1:%d" % probe.getsockname()[1]
@@ -96,7 +97,7 @@ def serve(bench, served, episodes):
             client = Client(f"http://{address}", data / "bootstrap-key")
             # Warm interpreters are started by then, with and without a job.
             time.sleep(2)
-            if episodes:
+            for _ in range(jobs if episodes else 0):
                 steps = run_job(client, served, episodes)
         finally:
             server.send_signal(signal.SIGTERM)

@@ -30,6 +30,8 @@ use crate::{EngineOptions, Installation, NotIsolated, VideoFormat, WallBudget};
 
 /// Path of the lane program inside its jail.
 const LANE_INSIDE: &str = "/assay/assay-lane";
+/// Maximum number of idle fork servers of a runtime; each serves a whole job.
+const MAX_IDLE_SERVERS: usize = 2;
 
 /// State shared by all lanes.
 #[derive(Debug)]
@@ -89,7 +91,8 @@ impl Engine {
         let work = scratch.folder("policies").map_err(EngineError::Scratch)?;
         let pools = if isolation <= options.accepted {
             let policies = options.policies;
-            let config = PoolConfig { isolation, policies, ..PoolConfig::new(members, runtime, work.path()) };
+            let servers = options.lanes.min(MAX_IDLE_SERVERS);
+            let config = PoolConfig { servers, isolation, policies, ..PoolConfig::new(members, runtime, work.path()) };
             let pools = Pools::start(runtimes.clone(), config)?;
             if let Some(why) = pools.on_disk() {
                 tracing::warn!(

@@ -44,8 +44,11 @@ pub struct ProcessBudget {
 #[derive(Debug, Clone)]
 pub struct PoolConfig {
     /// The number of idle interpreters to keep: slightly more than there are lanes. Each takes 33 MB (15 MB of them
-    /// unshared). Of fork servers, which serve a policy for many episodes, at most two are kept idle.
+    /// unshared).
     pub size: usize,
+    /// The maximum number of idle fork servers, each of which serves a policy for many episodes: one for each lane, as
+    /// a runtime with PyTorch takes 1.3 s of CPU time for each.
+    pub servers: usize,
     /// The Python runtime.
     pub runtime: Runtime,
     /// An existing folder to work in. If this process is root, the jail's user must be able to reach it.
@@ -77,6 +80,7 @@ impl PoolConfig {
         let isolation = Isolation::Namespaces;
         Self {
             size,
+            servers: size,
             runtime,
             work_dir: work_dir.into(),
             limits,

@@ -16,8 +16,6 @@ use super::models::{PolicyModel, read_ahead};
 use super::slot::{ServerFolder, Slot, make_root};
 use crate::stream::PolicyStream;
 
-/// Maximum number of idle fork servers; each serves a whole job.
-const MAX_IDLE_SERVERS: usize = 2;
 const NOT_WANTED: &str = "it is switched off";
 const NO_NAMESPACES: &str = "it needs namespaces, and this tier has none";
 
@@ -93,7 +91,7 @@ impl PoolShared {
     /// Returns the number of warm processes to keep.
     pub(super) fn wanted(&self, state: &PoolState) -> usize {
         let expected = self.config.policies.map_or(usize::MAX, |policies| policies.saturating_sub(state.taken));
-        let most = if state.cannot_fork.is_none() { expected.min(MAX_IDLE_SERVERS) } else { usize::MAX };
+        let most = if state.cannot_fork.is_none() { expected.min(self.config.servers) } else { usize::MAX };
         self.config.size.min(most).max(state.waiting)
     }
 

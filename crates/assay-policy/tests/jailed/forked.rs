@@ -142,6 +142,21 @@ fn a_pool_for_one_policy_keeps_no_fork_server_for_others() {
 }
 
 #[test]
+fn a_pool_keeps_no_more_fork_servers_than_it_is_told() {
+    let bench = Bench::new(3, |config| config.servers = 1);
+    let first = act(bench.pool(), &order(&bench, "one", VARIED, 3));
+    let idle = || bench.pool().idle() == 1;
+    assay_testkit::wait_for("the next one", Duration::from_secs(30), || idle().then_some(()));
+    // Starting another would take a tenth of that.
+    let until = Instant::now() + Duration::from_secs(1);
+    while Instant::now() < until {
+        assert!(idle());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(act(bench.pool(), &order(&bench, "other", VARIED, 3)), first);
+}
+
+#[test]
 fn a_killed_fork_server_is_replaced_and_its_children_live_on() {
     let bench = Bench::new(0, |_| {});
     let order = order(&bench, "good", VARIED, 3);
