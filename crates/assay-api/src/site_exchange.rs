@@ -68,7 +68,7 @@ async fn leave_unfit(state: &AppState) -> Result<(), StoreError> {
     for job in state.policy_connections.connected() {
         if let Some(why) = unfit(state, job).await? {
             tracing::info!(job.id = %job, why, "closing the connection of a policy");
-            state.policy_connections.end(job);
+            state.policy_connections.leave(job);
         }
     }
     Ok(())

@@ -434,6 +434,8 @@ impl PolicyConnections for Unconnected {
 
     fn set_elsewhere(&self, _: &BTreeSet<assay_model::JobId>) {}
 
+    fn leave(&self, _: assay_model::JobId) {}
+
     fn end(&self, _: assay_model::JobId) {}
 }
 

@@ -42,6 +42,10 @@ impl PolicyConnections for EngineConnections {
         self.0.remote().connected().set_elsewhere(jobs);
     }
 
+    fn leave(&self, job: JobId) {
+        self.0.remote().connected().leave(job);
+    }
+
     fn end(&self, job: JobId) {
         self.0.remote().connected().end(job);
     }

@@ -125,7 +125,9 @@ fn a_policy_that_connects_is_evaluated_by_the_server_that_it_reaches() {
     caller.serve_episode();
     drop(caller);
     // A server on another kind of machine than that of the job's episodes cannot run the others.
-    let pinned = site.sql(&format!("SELECT machine FROM jobs WHERE job_id = '{id}'"));
+    // It is known once the episode's result is stored.
+    let machine = format!("SELECT machine FROM jobs JOIN episodes USING (job_id) WHERE job_id = '{id}'");
+    let pinned = wait_for("a stored result", JOB_LIMIT, || Some(site.sql(&machine)).filter(|found| !found.is_empty()));
     let pin = |machine: &str| site.sql(&format!("UPDATE jobs SET machine = '{machine}' WHERE job_id = '{id}'"));
     pin(&other);
     assert_eq!(Caller::open(&first, &id, &caller::token(&a, &id)).err(), Some(503), "another kind of machine");

@@ -49,6 +49,8 @@ enum ConnectionState {
     Absent,
     /// A handshake is in progress, or an episode uses the connection.
     InUse,
+    /// In use, and closed after that.
+    Leaving,
     Parked(oneshot::Sender<Request>),
 }
 
@@ -71,7 +73,7 @@ impl ConnectionState {
     /// Returns true if a connection is open, or about to be.
     fn is_open(&self) -> bool {
         match self {
-            Self::InUse => true,
+            Self::InUse | Self::Leaving => true,
             // The other end is dropped when the connection has failed.
             Self::Parked(parked) => !parked.is_closed(),
             Self::Absent => false,
@@ -152,6 +154,18 @@ impl ConnectedPolicies {
     pub fn end(&self, job: JobId) {
         // Dropping the sender ends the task that keeps the connection alive.
         self.lock().remove(&job);
+    }
+
+    /// Closes the connection of a job whose episodes this server can no longer run, at once or after the running episode.
+    /// Episodes that wait go on waiting for the next one.
+    pub fn leave(&self, job: JobId) {
+        let mut jobs = self.lock();
+        let Some(connection) = jobs.get_mut(&job) else { return };
+        connection.state = match std::mem::take(&mut connection.state) {
+            ConnectionState::InUse | ConnectionState::Leaving => ConnectionState::Leaving,
+            // Dropping the sender ends the task that keeps the connection alive.
+            ConnectionState::Parked(_) | ConnectionState::Absent => ConnectionState::Absent,
+        };
     }
 
     /// Waits for a job's connection and takes it for an episode.
@@ -270,18 +284,21 @@ impl ConnectionReservation {
         });
     }
 
-    /// Gives the connection back after an episode, unless the job has ended.
+    /// Gives the connection back after an episode, or closes it if the job has ended or the policy must leave.
     pub(super) fn park(mut self, socket: FrameSocket) {
         let (sender, receiver) = oneshot::channel();
         self.is_held = false;
         let mut jobs = self.policies.lock();
         if let Some(connection) = jobs.get_mut(&self.job) {
-            connection.state = ConnectionState::Parked(sender);
+            connection.state = match connection.state {
+                ConnectionState::Leaving => ConnectionState::Absent,
+                _ => ConnectionState::Parked(sender),
+            };
             connection.has_connected = true;
             connection.changed.notify_one();
         }
         drop(jobs);
-        // Without an entry, the sender is dropped, and the task closes the connection at once.
+        // If it is not parked, the sender is dropped, and the task closes the connection at once.
         self.policies.handle.spawn(park(socket, receiver));
     }
 }
@@ -290,7 +307,7 @@ impl Drop for ConnectionReservation {
     fn drop(&mut self) {
         if self.is_held
             && let Some(connection) = self.policies.lock().get_mut(&self.job)
-            && matches!(connection.state, ConnectionState::InUse)
+            && matches!(connection.state, ConnectionState::InUse | ConnectionState::Leaving)
         {
             connection.state = ConnectionState::Absent;
         }

@@ -9,6 +9,8 @@ use assay_model::JobId;
 use assay_model::frame::{FrameKind, frame};
 use futures_util::{SinkExt, StreamExt};
 use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
@@ -97,16 +99,51 @@ async fn a_job_has_one_connection_and_none_after_its_end() {
     assert!(policies.lock().is_empty());
 }
 
-#[tokio::test]
-async fn a_parked_connection_belongs_to_the_next_episode() {
-    let policies = ConnectedPolicies::new(Handle::current(), WAITS);
+/// Connects a policy that answers pings; its task ends with the connection.
+async fn connect(policies: &ConnectedPolicies) -> JoinHandle<()> {
     let (near, far) = tokio::io::duplex(4096);
     policies.reserve(job()).unwrap().attach(far);
     let mut policy = tokio_tungstenite::WebSocketStream::from_raw_socket(near, Role::Client, None).await;
     let hello = frame(FrameKind::Hello, 0, 0, br#"{"protocol": 1, "python": "", "numpy": ""}"#);
     policy.send(Message::Binary(hello.into())).await.unwrap();
     // Reads, and thereby answers pings.
-    tokio::spawn(async move { while policy.next().await.is_some() {} });
+    tokio::spawn(async move { while policy.next().await.is_some_and(|message| message.is_ok()) {} })
+}
+
+/// Waits until the policy's connection is closed.
+async fn closed(policy: JoinHandle<()>) {
+    timeout(Duration::from_secs(30), policy).await.expect("its connection is open").unwrap();
+}
+
+#[tokio::test]
+async fn a_policy_that_must_leave_is_closed_after_its_episode_even_if_the_next_one_waits() {
+    let waits = ConnectionWaits { again: Duration::from_secs(60), total: Duration::from_secs(60), ..WAITS };
+    let policies = ConnectedPolicies::new(Handle::current(), waits);
+    let policy = connect(&policies).await;
+    let (socket, reservation) = policies.take(job()).await.unwrap();
+    policies.leave(job());
+    let next = policies.clone();
+    let next = tokio::spawn(async move { next.take(job()).await.ok().unwrap() });
+    while !policies.is_awaited(job()) {
+        tokio::task::yield_now().await;
+    }
+    assert!(policies.reserve(job()).is_none(), "a second connection during the episode");
+    reservation.park(socket);
+    closed(policy).await;
+    assert!(policies.connected().is_empty() && !next.is_finished());
+    // The next connection is that of the episode that waits; one that no episode uses is closed at once.
+    let policy = connect(&policies).await;
+    let (socket, reservation) = next.await.unwrap();
+    reservation.park(socket);
+    policies.leave(job());
+    closed(policy).await;
+    assert!(policies.connected().is_empty());
+}
+
+#[tokio::test]
+async fn a_parked_connection_belongs_to_the_next_episode() {
+    let policies = ConnectedPolicies::new(Handle::current(), WAITS);
+    drop(connect(&policies).await);
     for _ in 0..50 {
         let (socket, reservation) = policies.take(job()).await.unwrap();
         assert!(policies.reserve(job()).is_none(), "a second connection during an episode");
