@@ -198,7 +198,7 @@ pub trait PolicyConnections: Send + Sync + fmt::Debug {
     /// are left to those servers.
     fn set_elsewhere(&self, jobs: &BTreeSet<JobId>);
 
-    /// Closes the connection of a job whose episodes this server can no longer run, at once or after the running episode.
+    /// Closes the connection of a job that this server can no longer run, at once or after the running episode.
     fn leave(&self, job: JobId);
 
     /// Closes the connection of a job that has ended.

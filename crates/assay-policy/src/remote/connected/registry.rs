@@ -156,7 +156,7 @@ impl ConnectedPolicies {
         self.lock().remove(&job);
     }
 
-    /// Closes the connection of a job whose episodes this server can no longer run, at once or after the running episode.
+    /// Closes the connection of a job that this server can no longer run, at once or after the running episode.
     /// Episodes that wait go on waiting for the next one.
     pub fn leave(&self, job: JobId) {
         let mut jobs = self.lock();
