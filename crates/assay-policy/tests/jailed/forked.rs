@@ -142,7 +142,7 @@ fn a_pool_for_one_policy_keeps_no_fork_server_for_others() {
 }
 
 #[test]
-fn a_pool_keeps_no_more_fork_servers_than_it_is_told() {
+fn idle_fork_servers_of_a_pool_are_limited() {
     let bench = Bench::new(3, |config| config.servers = 1);
     let first = act(bench.pool(), &order(&bench, "one", VARIED, 3));
     let idle = || bench.pool().idle() == 1;
