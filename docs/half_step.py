@@ -2,7 +2,10 @@
 """Run the physics of recorded episodes at half the step, and see how far each clause's margin moves.
 
     pip install mujoco==3.17.0 numpy pyarrow
-    python half_step.py OUT [--robots DIR] [--every S] [--json]
+    python half_step.py OUT --trust-model [--robots DIR] [--every S] [--json]
+
+MuJoCo reads the models of OUT in this process: --trust-model allows it, for models with the digests that were signed
+(see replay.py).
 
 Steps through each episode of OUT as recorded (see replay.py). Every S seconds (default 0.1) it starts twice from the state
 reached, with the recorded inputs: at the scenario's step and at half of it. For each clause it compares the two margins over
@@ -28,17 +31,17 @@ MOST_SHIFT = 0.05
 class Rehearsal:
     """Short runs from a state of an episode, at any step."""
 
-    def __init__(self, recording, scenario_folder, robots):
+    def __init__(self, recording, scenario_folder, robots, trust_model):
         import mujoco
         import numpy as np
 
         self.recording, self.scenario_folder, self.robots = recording, scenario_folder, robots
-        self.model = mujoco.MjModel.from_binary_path(str(recording.folder / "model.mjb"))
+        self.model = replay.load_model(recording.folder, trust_model)
         self.data = mujoco.MjData(self.model)
         self.step_s = self.model.opt.timestep
         self.acting = list(recording.recorded_inputs())
         self.action = recording.group("action")
-        self.state = np.fromfile(recording.folder / "state.bin", "<f8")
+        self.state = np.fromfile(replay.plain(recording.folder / "state.bin"), "<f8")
 
     def set_inputs(self, row):
         for name, index, rows in self.acting:
@@ -83,11 +86,11 @@ class Rehearsal:
             mujoco.mj_getState(self.model, self.data, state, integration)
 
 
-def shifts(folder, scenario, scenario_folder, robots, every_s):
+def shifts(folder, scenario, scenario_folder, robots, every_s, trust_model):
     """Of each clause: (shift as a share of its scale, whether its status changes) for each state of the episode."""
     from recompute import robustness
 
-    rehearsal = Rehearsal(replay.Recording(folder), scenario_folder, robots)
+    rehearsal = Rehearsal(replay.Recording(folder), scenario_folder, robots, trust_model)
     every, found = round(every_s / rehearsal.step_s), {clause["id"]: [] for clause in scenario["clause"]}
     for row, state in rehearsal.states(every):
         whole, half = (rehearsal.run(state, row, every, parts) for parts in (1, 2))
@@ -100,14 +103,14 @@ def shifts(folder, scenario, scenario_folder, robots, every_s):
     return found
 
 
-def table(out, robots, every_s):
+def table(out, robots, every_s, trust_model):
     """A row of figures for each clause, over all episodes of OUT."""
     import numpy as np
 
-    scenario = tomllib.loads((out / "scenario" / "scenario.toml").read_text())
+    scenario = tomllib.loads(replay.plain(out / "scenario" / "scenario.toml").read_text())
     found = {clause["id"]: [] for clause in scenario["clause"]}
     for folder in sorted((out / "episodes").iterdir()):
-        for clause, pairs in shifts(folder, scenario, out / "scenario", robots, every_s).items():
+        for clause, pairs in shifts(folder, scenario, out / "scenario", robots, every_s, trust_model).items():
             found[clause] += pairs
     rows = []
     for clause in scenario["clause"]:
@@ -132,12 +135,16 @@ def main() -> int:
     parser.add_argument("--robots", type=pathlib.Path)
     parser.add_argument("--every", type=float, default=0.1, metavar="S")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--trust-model", action="store_true", help="read models that were signed")
     arguments = parser.parse_args()
     replay.hold_the_c_library()
     try:
         out = arguments.out.resolve()
-        rows = table(out, arguments.robots or replay.robots_of(out), arguments.every)
-    except (ImportError, OSError, KeyError, ValueError) as missing:
+        rows = table(out, arguments.robots or replay.robots_of(out), arguments.every, arguments.trust_model)
+    except replay.Untrusted as untrusted:
+        print(f"half_step.py: {untrusted}", file=sys.stderr)
+        return 2
+    except (ImportError, OSError, LookupError, ValueError) as missing:
         print(f"half_step.py: {missing!r}", file=sys.stderr)
         return 2
     if arguments.json:

@@ -2,7 +2,10 @@
 """Compute a report's clauses, scores, statistics and verdict again from its recordings, without assay.
 
     pip install mujoco==3.17.0 numpy pyarrow
-    python recompute.py OUT [--robots DIR] [--confidence LEVEL]
+    python recompute.py OUT --trust-model [--robots DIR] [--confidence LEVEL]
+
+It needs replay.py and signals.py beside it. MuJoCo reads the models of OUT in this process: --trust-model allows it,
+for models with the digests that were signed (see replay.py).
 
 Takes OUT/report.json, OUT/scenario and each episode's folder. Every episode is run again from its model, start and
 inputs (replay.py), and its signals are computed from that, at every physics step, whatever the recording says of them;
@@ -19,7 +22,7 @@ That the scenario draws the model and the start of an episode for its seeds is s
 
 Exit code 0: all are the same; 1: one is not; 2: something can't be read; 3: INCOMPLETE, a file of the report or a
 recording is not here, or a file in OUT/episodes is neither in the report nor in a statement beside it. It uses nothing
-of ours, and beside replay.py it is one file, however long: who checks a report has no more to read.
+of ours, and beside replay.py and signals.py it is one file, however long: who checks a report has no more to read.
 """
 
 import argparse
@@ -369,7 +372,8 @@ def known_files(check, out, report):
     for path in sorted((out / "episodes").glob("*/*.intoto.json")):  # not in OUT/policy, which others wrote
         name = path.relative_to(out).as_posix()
         try:
-            envelope = typed(json.loads(path.read_text(), object_pairs_hook=only_once), {"payload": str}, name)
+            read = json.loads(replay.plain(path).read_text(), object_pairs_hook=only_once)
+            envelope = typed(read, {"payload": str}, name)
             statement = json.loads(base64.b64decode(envelope["payload"]), object_pairs_hook=only_once)
             subjects = typed(statement, STATEMENT, name)["subject"]
         except (OSError, ValueError, RecursionError) as unreadable:
@@ -382,6 +386,14 @@ def known_files(check, out, report):
     return known
 
 
+def is_plain(path):
+    """Whether something is a regular file, which can be read to its end."""
+    try:
+        return bool(replay.plain(path))
+    except OSError:
+        return False
+
+
 def files(check, out, report):
     """Every file of evidence is here and the one that was listed, and there is no other."""
     known = known_files(check, out, report)
@@ -389,8 +401,10 @@ def files(check, out, report):
     for name in sorted(found - known.keys()):
         check.incomplete(f"{name} is in neither the report nor a statement")
     for name, sha256 in sorted((name, sha256) for name, sha256 in known.items() if sha256):
-        if name not in found or not (out / name).is_file():
+        if name not in found:
             check.incomplete(f"{name} is not here")
+        elif not is_plain(out / name):
+            check.incomplete(f"{name} is not a regular file")
         else:
             check.compare(f"{name}, sha256", sha256, hashlib.sha256((out / name).read_bytes()).hexdigest())
 
@@ -404,16 +418,19 @@ def without_recording(check, name, result):
     return {"time": np.empty(0)}
 
 
-def recording(check, out, result, report, scenario, robots):
+def recording(check, out, result, report, scenario, robots, trust_model):
     """The episode's signals by name, with `time`, as its physics give them; None if the recording is no good."""
     name, folder = f"episode {result['episode']}", f"episodes/{result['episode']:03}"
     listed = f"{folder}/trace.parquet" in {file["name"] for file in result["evidence"]}
     # What is no regular file, such as a pipe, is not read.
-    if not listed or not all(file.is_file() for file in [out / folder / "trace.parquet", *(out / folder).glob("*")]):
+    if not listed or not all(is_plain(file) for file in [out / folder / "trace.parquet", *(out / folder).glob("*")]):
         return without_recording(check, name, result)
     try:
         recorded = replay.Recording(out / folder)
-        chain, columns = replay.replay(recorded.folder, robots)
+        chain, columns = replay.replay(recorded.folder, robots, trust_model)
+    except (IndexError, KeyError, TypeError, FileNotFoundError) as missing:
+        check.differs(f"{name}: the recording is damaged, or lacks what the scenario or its robots name: {missing!r}")
+        return None
     except ValueError as difference:
         check.differs(f"{name}: the recording does not follow from its physics: {difference}")
         return None
@@ -458,12 +475,12 @@ def clause_result(check, name, result, report, clause, columns):
     return status, margin
 
 
-def episode(check, out, result, report, scenario, robots):
+def episode(check, out, result, report, scenario, robots, trust_model):
     """Checks an episode; returns (progress, safety, composite, success, violated, measured)."""
     name, clauses = f"episode {result['episode']}", {clause["id"]: clause for clause in scenario["clause"]}
     check.compare(f"{name}, the ids of the clauses", [c["id"] for c in result["clauses"]], list(clauses))
     check.compare(f"{name}, status", result["status"], STATUS[result["termination"]])
-    columns = recording(check, out, result, report, scenario, robots)
+    columns = recording(check, out, result, report, scenario, robots, trust_model)
     if columns is None:
         # Something was printed of it, so nothing that follows is believed.
         found = {c["id"]: (c["status"], c["robustness"]) for c in result["clauses"] if c["id"] in clauses}
@@ -557,10 +574,11 @@ def conclusion(check, report, scenario, violated, measured, asked):
     return f"{verdict}: violation probability at most {bound:.4f} at a confidence level of {level}; {goal}"
 
 
-def main(out, robots, asked):
-    read = json.loads((out / "report.json").read_text(), object_pairs_hook=only_once)
+def main(out, robots, asked, trust_model):
+    read = json.loads(replay.plain(out / "report.json").read_text(), object_pairs_hook=only_once)
     report, check = typed(read, REPORT, "report"), Checker()
-    scenario = typed(tomllib.loads((out / "scenario" / "scenario.toml").read_text()), SCENARIO, "scenario")
+    text = replay.plain(out / "scenario" / "scenario.toml").read_text()
+    scenario = typed(tomllib.loads(text), SCENARIO, "scenario")
     if len({clause["id"] for clause in scenario["clause"]}) < len(scenario["clause"]):
         raise ValueError("two clauses of the scenario have the same id")
     results = report["episode_details"]
@@ -574,7 +592,7 @@ def main(out, robots, asked):
     for key in ("scenario", "scenario_version"):
         check.compare(key, report[key], scenario[{"scenario": "id"}.get(key, "version")])
     files(check, out, report)
-    scored = [episode(check, out, result, report, scenario, robots) for result in results]
+    scored = [episode(check, out, result, report, scenario, robots, trust_model) for result in results]
     job_scores(check, report, scored)
     *_, violated, measured = zip(*scored)
     concluded = conclusion(check, report, scenario, violated, measured, asked)
@@ -595,11 +613,16 @@ if __name__ == "__main__":
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--robots", type=pathlib.Path)
     parser.add_argument("--confidence", type=float, default=0.95)
+    parser.add_argument("--trust-model", action="store_true", help="read models that were signed")
     arguments = parser.parse_args()
     replay.hold_the_c_library()
     try:
         out = arguments.out.resolve()
-        raise SystemExit(main(out, arguments.robots or replay.robots_of(out), arguments.confidence))
+        robots = arguments.robots or replay.robots_of(out)
+        raise SystemExit(main(out, robots, arguments.confidence, arguments.trust_model))
+    except replay.Untrusted as untrusted:
+        print(f"recompute.py: {untrusted}", file=sys.stderr)
+        raise SystemExit(2) from None
     except Exception as missing:  # noqa: BLE001 - files of strangers, read by several libraries
         print(f"missing or unreadable: {missing!r}", file=sys.stderr)
         raise SystemExit(2) from None

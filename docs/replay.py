@@ -2,7 +2,12 @@
 """Run the physics of a recorded episode again without assay, and compare it with the recording.
 
     pip install mujoco==3.17.0 numpy pyarrow
-    python replay.py OUT/episodes/000 [--robots DIR]
+    python replay.py OUT/episodes/000 --trust-model [--robots DIR]
+
+MuJoCo reads model.mjb in this process, and a model with a single changed byte can take the process over. So that is done
+only with --trust-model, and only if the model has the digest that OUT/report.intoto.json states (or that of
+--model-sha256): first see with `assay attest verify OUT` whether someone whom you trust has signed it. `assay replay OUT`
+needs no trust: it builds the model from the scenario, in a jail.
 
 Takes model.mjb, state.bin and inputs.npz, steps MuJoCo, and compares every row of trace.parquet: time, positions,
 velocities and inputs to the bit, and the chain of hashes whose last value is the report's `trace_hash`. Every signal is
@@ -16,9 +21,13 @@ nothing of ours.
 """
 
 import argparse
+import base64
+import binascii
 import hashlib
+import json
 import os
 import pathlib
+import stat
 import sys
 
 # The C library picks code by the processor; assay holds it to what every x86-64 processor has. Read at program start.
@@ -29,6 +38,53 @@ TOLERANCE = 1e-9
 # MuJoCo's external inputs, and the trace's other columns.
 INPUTS = ("ctrl", "qfrc_applied", "xfrc_applied", "eq_active", "mocap_pos", "mocap_quat")
 OWN = ("time_s", "qpos", "qvel", "action", "signal", "control_step", "policy_latency_ms", "trace_hash")
+
+
+# What stands where nothing of it is trusted.
+UNTRUSTED = """MuJoCo would read model.mjb in this process, and a changed byte in it can take the process over.
+Was the report signed by someone whom you trust?  assay attest verify OUT
+Then give --trust-model. Without trust:           assay replay OUT  (it builds the model itself, in a jail)"""
+
+
+class Untrusted(Exception):
+    """Nothing says that the model may be read."""
+
+
+def plain(path: pathlib.Path) -> pathlib.Path:
+    """The path of a regular file. A link may lead anywhere, and a pipe would be waited for."""
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        raise FileNotFoundError(f"{path} is missing") from None
+    if not stat.S_ISREG(mode):
+        raise OSError(f"{path} is not a regular file")
+    return path
+
+
+def stated_digest(out: pathlib.Path, name: str) -> str:
+    """The SHA-256 of a file of evidence in the signed statement. Who signed it is not looked at."""
+    try:
+        envelope = json.loads(plain(out / "report.intoto.json").read_text())
+        evidence = json.loads(base64.b64decode(envelope["payload"]))["predicate"]["evidence"]
+        return next(file["sha256"] for file in evidence if file["name"] == name)
+    except OSError as missing:
+        raise Untrusted(f"no statement says which model may be read: {missing}\n{UNTRUSTED}") from None
+    except (ValueError, TypeError, KeyError, StopIteration, binascii.Error, RecursionError):
+        raise Untrusted(f"report.intoto.json states no digest of {name}\n{UNTRUSTED}") from None
+
+
+def load_model(folder: pathlib.Path, trust_model: bool, sha256: str | None = None):
+    """The episode's compiled model, if it has the digest of the statement, or the given one."""
+    import mujoco
+
+    if not trust_model and sha256 is None:
+        raise Untrusted(UNTRUSTED)
+    content, name = plain(folder / "model.mjb").read_bytes(), f"episodes/{folder.name}/model.mjb"
+    expected = sha256 or stated_digest(folder.parent.parent, name)
+    if hashlib.sha256(content).hexdigest() != expected:
+        raise Untrusted(f"{name} is not the model that was signed, so it is not read\n{UNTRUSTED}")
+    # The very bytes that were compared.
+    return mujoco.MjModel.from_binary_path("model.mjb", {"model.mjb": content})
 
 
 def absorb(start: bytes, *arrays) -> bytes:
@@ -47,17 +103,34 @@ class Recording:
         import numpy as np
         import pyarrow.parquet
 
-        table = pyarrow.parquet.read_table(folder / "trace.parquet")
+        table = pyarrow.parquet.read_table(plain(folder / "trace.parquet"))
         self.folder, self.rows = folder, table.num_rows
-        self.facts = {key.decode(): value.decode() for key, value in table.schema.metadata.items()}
+        self.facts = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
+        lacks = [name for name in ("time_s", "control_step", "trace_hash") if name not in table.column_names]
+        if lacks:
+            raise ValueError(f"trace.parquet has no column {lacks[0]}")
+        if "mujoco" not in self.facts:
+            raise ValueError("trace.parquet does not say with which mujoco it was recorded")
         self.hashes = table["trace_hash"].to_pylist()
         self.column = {name: table[name].to_numpy() for name in table.column_names if name != "trace_hash"}
-        unknown = [name for name in table.column_names if name.split(".")[0] not in OWN + INPUTS]
+        own = [name for name in table.column_names if name.split(".")[0] in OWN]
+        unknown = [name for name in table.column_names if name not in own and not is_input(name)]
         if unknown:
             raise ValueError(f"trace.parquet has a column {unknown[0]}, which no trace has")
         self.signals = sorted(name.removeprefix("signal.") for name in self.column if name.startswith("signal."))
-        self.actions = np.load(folder / "actions.npy")
-        self.inputs = dict(np.load(folder / "inputs.npz"))
+        self.actions = np.load(plain(folder / "actions.npy"))
+        self.inputs = dict(np.load(plain(folder / "inputs.npz")))
+        self.check_inputs()
+
+    def check_inputs(self):
+        """Every input has its steps, its indices and its values, as many as belong together."""
+        for name in (n for n in INPUTS if any(key in self.inputs for key in (n, f"{n}_step", f"{n}_index"))):
+            lacks = [key for key in (name, f"{name}_step", f"{name}_index") if key not in self.inputs]
+            if lacks:
+                raise ValueError(f"inputs.npz has no array {lacks[0]}")
+            values, step, index = self.inputs[name], self.inputs[f"{name}_step"], self.inputs[f"{name}_index"]
+            if values.shape != (step.size, index.size):
+                raise ValueError(f"inputs.npz has {values.shape} values in {name}, not {(step.size, index.size)}")
 
     def group(self, name: str):
         """The columns NAME.0, NAME.1, ... side by side."""
@@ -74,6 +147,12 @@ class Recording:
             index = sorted(int(c.split(".")[1]) for c in self.column if c.startswith(f"{name}."))
             if index:
                 yield name, index, np.stack([self.column[f"{name}.{i}"] for i in index], 1)
+
+
+def is_input(name: str) -> bool:
+    """Whether a column is that of one of MuJoCo's inputs: `ctrl.0`."""
+    group, _, index = name.partition(".")
+    return group in INPUTS and index.isdecimal()
 
 
 def bits(array):
@@ -149,7 +228,7 @@ def robots_of(out: pathlib.Path) -> pathlib.Path:
     return kept if kept.is_dir() else ROBOTS
 
 
-def replay(folder: pathlib.Path, robots: pathlib.Path):
+def replay(folder: pathlib.Path, robots: pathlib.Path, trust_model: bool = False, sha256: str | None = None):
     """Steps through the episode.
 
     Returns its hash and its signals as they follow from the physics; raises ValueError at the first difference.
@@ -161,10 +240,18 @@ def replay(folder: pathlib.Path, robots: pathlib.Path):
     recording = Recording(folder)
     if mujoco.__version__ != recording.facts["mujoco"]:
         raise SystemExit(f"recorded with mujoco {recording.facts['mujoco']}, this is {mujoco.__version__}")
-    model = mujoco.MjModel.from_binary_path(str(folder / "model.mjb"))
+    model = load_model(folder, trust_model, sha256)
     data, start = mujoco.MjData(model), mujoco.MjData(model)
     integration = mujoco.mjtState.mjSTATE_INTEGRATION
-    state = np.fromfile(folder / "state.bin", "<f8")
+    state = np.fromfile(plain(folder / "state.bin"), "<f8")
+    if state.size != mujoco.mj_stateSize(model, integration):
+        raise ValueError(f"state.bin has {state.size} numbers, not {mujoco.mj_stateSize(model, integration)}")
+    for name, index, _ in recording.recorded_inputs():
+        if max(index) >= getattr(data, name).size:
+            raise ValueError(f"{name}.{max(index)}, which the model does not have")
+    for name, size in (("qpos", model.nq), ("qvel", model.nv)):
+        if recording.group(name).shape[1] != size:
+            raise ValueError(f"{name}, of which the model has {size}")
     for each in (data, start):
         mujoco.mj_setState(model, each, state, integration)
     mujoco.mj_forward(model, start)
@@ -215,15 +302,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--robots", type=pathlib.Path)
+    parser.add_argument("--trust-model", action="store_true", help="read model.mjb, if it is the one that was signed")
+    parser.add_argument("--model-sha256", metavar="HEX", help="read model.mjb, if it has this digest")
     arguments = parser.parse_args()
     hold_the_c_library()
     folder = arguments.folder.resolve()
     try:
-        print(f"bit-identical, trace hash {replay(folder, arguments.robots or robots_of(folder.parent.parent))[0]}")
+        robots, trust = arguments.robots or robots_of(folder.parent.parent), arguments.trust_model
+        print(f"bit-identical, trace hash {replay(folder, robots, trust, arguments.model_sha256)[0]}")
+    except Untrusted as untrusted:
+        print(f"replay.py: {untrusted}", file=sys.stderr)
+        return 2
     except ValueError as difference:
         print(f"first difference: {difference}")
         return 1
-    except (ImportError, OSError, KeyError) as error:
+    except (ImportError, OSError, LookupError, TypeError) as error:
         print(f"replay.py: {error!r}", file=sys.stderr)
         return 2
     return 0

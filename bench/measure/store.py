@@ -38,8 +38,8 @@ def run(bench):
 
 def program(bench):
     """Builds the example and returns its path."""
-    build = ["cargo", "build", "--release", "--locked", "-p", "assay-store", "--features", "testing"]
-    subprocess.run([*build, "--example", "store_rates"], cwd=bench.root, check=True)
+    build = ["cargo", "build", "--release", "--locked", "-p", "assay-store", "--example", "store_rates"]
+    subprocess.run(build, cwd=bench.root, check=True)
     return Path(os.environ.get("CARGO_TARGET_DIR", bench.root / "target")) / "release" / "examples" / "store_rates"
 
 

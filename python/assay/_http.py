@@ -20,6 +20,9 @@ from .errors import ConnectionFailed, DownloadError, IncompatibleServer, Unsuppo
 
 #: Seconds without any byte after which a request is given up. The service sends a comment every 15 s in a stream.
 TIMEOUT_S = 60.0
+#: The same for a request whose answer is the result of work (a preflight, a check of a scenario, a replay): the service
+#: limits the processor time of the work, which takes longer on a busy machine.
+WORK_TIMEOUT_S = 1800.0
 #: Times that a request is repeated after a broken connection, 429 or 503.
 RETRIES = 5
 #: Longest pause before a repetition, in seconds; a service's Retry-After counts up to this.
@@ -89,12 +92,13 @@ class Http:
         self._opened: list[http.client.HTTPConnection] = []
         weakref.finalize(self, close_all, self._opened)
 
-    def connection(self) -> http.client.HTTPConnection:
-        """Creates a connection of its own."""
+    def connection(self, works: bool = False) -> http.client.HTTPConnection:
+        """Creates a connection of its own; one for a request whose answer is work waits longer."""
+        timeout_s = WORK_TIMEOUT_S if works and self._timeout_s == TIMEOUT_S else self._timeout_s
         if self._is_tls:
             context = self._context or ssl.create_default_context()
-            return http.client.HTTPSConnection(self._host, self._port, timeout=self._timeout_s, context=context)
-        return http.client.HTTPConnection(self._host, self._port, timeout=self._timeout_s)
+            return http.client.HTTPSConnection(self._host, self._port, timeout=timeout_s, context=context)
+        return http.client.HTTPConnection(self._host, self._port, timeout=timeout_s)
 
     def _kept(self) -> http.client.HTTPConnection:
         """Returns the connection of this thread, which is reused."""
@@ -122,6 +126,8 @@ class Http:
         """Sends a request and returns the decoded answer; None for 204."""
         response = self.send(method, path, **options)
         data = response.read()
+        if options.get("works"):
+            response.close()
         if response.status == 204:
             return None
         return decoded_object(data, self.url)
@@ -129,12 +135,12 @@ class Http:
     def send(
         self, method: str, path: str, *, query: Query | None = None, body: Body | None = None, length: int | None = None,
         content: str | None = None, headers: Mapping[str, str] | None = None, own: bool = False,
-        prefix: str = API,
+        works: bool = False, prefix: str = API,
     ) -> Response:  # fmt: skip
         """Sends a request, again after failures that may pass, and returns the answer if it is a success.
 
         Every POST has an idempotency key, so a repetition has no second effect. The path is one of the API, unless
-        `prefix` is empty: then it is one that the service named.
+        `prefix` is empty: then it is one that the service named. `works` says that the answer is the result of work.
 
         Raises:
             ConnectionFailed: the service cannot be reached.
@@ -158,7 +164,7 @@ class Http:
         pause = FIRST_PAUSE_S
         for attempt in range(self._retries + 1):
             is_last = attempt == self._retries
-            connection = self.connection() if own else self._kept()
+            connection = self.connection(works) if own or works else self._kept()
             try:
                 connection.request(method, target, body=body() if body else None, headers=fields)
                 response = Response(connection, connection.getresponse())
@@ -170,7 +176,7 @@ class Http:
                 if response.status < 300:
                     return response
                 refusal = self._refusal(response, method, path)
-                if own:
+                if own or works:
                     response.close()
                 wished = waiting(response.headers.get("Retry-After"))
                 # A longer wait is for a quota, such as the submissions of a day.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import http.server
 import json
 import threading
-import traceback
 from typing import Any
 
-from ._policy_server import MAX_ERROR, MAX_REQUEST_BYTES, Episodes, PolicyServer
+from ._policy_server import MAX_REQUEST_BYTES, Episodes, PolicyServer
 
 
 def start(episodes: Episodes, host: str, port: int) -> PolicyServer:
@@ -21,7 +21,7 @@ def start(episodes: Episodes, host: str, port: int) -> PolicyServer:
         disable_nagle_algorithm = True
 
         def do_GET(self) -> None:
-            self.answer(200, {}) if self.path == "/health" else self.answer(404, {"error": "no such path"})
+            self.answer(200, {}) if operation(self.path) == "health" else self.answer(404, {"error": "no such path"})
 
         def do_POST(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
@@ -32,8 +32,10 @@ def start(episodes: Episodes, host: str, port: int) -> PolicyServer:
             body = self.rfile.read(length)
             try:
                 answer = respond(episodes, self.path, json.loads(body))
-            except Exception:
-                self.answer(500, {"error": traceback.format_exc()[-MAX_ERROR:]})
+            except BaseException as error:  # a policy that calls exit ends its episode, not this server
+                from ._answers import failure_text
+
+                self.answer(500, {"error": failure_text(error)})
             else:
                 self.answer(200 if answer is not None else 404, answer if answer is not None else {"error": "no such path"})
 
@@ -42,8 +44,9 @@ def start(episodes: Episodes, host: str, port: int) -> PolicyServer:
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+            with contextlib.suppress(ConnectionError):  # assay may have given up waiting
+                self.end_headers()
+                self.wfile.write(data)
 
         def log_message(self, format: str, *arguments: Any) -> None:
             """Writes no line for each of thousands of requests."""
@@ -66,14 +69,33 @@ def start(episodes: Episodes, host: str, port: int) -> PolicyServer:
 
 def respond(episodes: Episodes, path: str, request: dict[str, Any]) -> Any:
     """Answers a request of the contract of named arrays; None for another path."""
-    if path == "/reset":
+    name = operation(path)
+    if name == "reset":
         episodes.reset(str(request["episode_id"]), seed=int(request["seed"]), instruction=request.get("instruction"))
         return {}
-    if path == "/act":
+    if name == "act":
         observation = {name: array(value) for name, value in request["observation"].items()}
         observation["instruction"] = request.get("instruction") or ""
-        return {"actions": episodes.act(str(request["episode_id"]), observation).tolist()}
+        return {"actions": packed(episodes.act(str(request["episode_id"]), observation))}
     return None
+
+
+def operation(path: str) -> str:
+    """Returns the last part of a path: those before it are the policy's name.
+
+    >>> operation("/act"), operation("/lean/act")
+    ('act', 'act')
+    """
+    return path.rpartition("/")[2]
+
+
+def packed(actions: Any) -> Any:
+    """Returns actions as lists, or where JSON has no word for a number, NaN or infinity, as `json_numpy`."""
+    import numpy as np
+
+    if np.isfinite(actions).all():
+        return actions.tolist()
+    return {"__numpy__": base64.b64encode(actions.tobytes()).decode(), "dtype": actions.dtype.str, "shape": actions.shape}
 
 
 def array(value: Any) -> Any:
@@ -85,6 +107,7 @@ def array(value: Any) -> Any:
     import numpy as np
 
     if isinstance(value, dict):
-        flat = np.frombuffer(base64.b64decode(value["__numpy__"]), np.dtype(value["dtype"]))
+        # Of memory of its own, so that the policy can change it.
+        flat = np.frombuffer(bytearray(base64.b64decode(value["__numpy__"])), np.dtype(value["dtype"]))
         return flat.reshape(value["shape"])
     return np.asarray(value, dtype=np.float64) if isinstance(value, list) else value

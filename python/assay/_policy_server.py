@@ -5,18 +5,17 @@ from __future__ import annotations
 import collections
 import contextlib
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
 
-from .policy import Observation, PolicyLike, for_episode
+from .policy import Observation, PolicyLike, for_episode, state_of
 
 #: Longest request in bytes: images of all cameras, encoded.
 MAX_REQUEST_BYTES = 64 << 20
 #: Episodes at the same time, more than assay begins. No request announces an episode's end, so the oldest is dropped.
 MAX_EPISODES = 32
-#: Characters of a traceback that are sent to assay, which shows the end of it.
-MAX_ERROR = 8_000
 
 
 class Episodes:
@@ -24,6 +23,8 @@ class Episodes:
 
     def __init__(self, policy: PolicyLike) -> None:
         self._policy = policy
+        self._initial_state = state_of(policy)
+        self._begun = 0
         self._running: collections.OrderedDict[str, Callable[[Observation], Any]] = collections.OrderedDict()
         self._lock = threading.Lock()
         #: The exception that the policy raised last, if any.
@@ -32,24 +33,44 @@ class Episodes:
     def reset(self, episode: str, *, seed: int, instruction: str | None) -> None:
         """Begins an episode."""
         with self._lock, self._remembering():
-            self._running[episode] = for_episode(self._policy, seed=seed, instruction=instruction)
-            while len(self._running) > MAX_EPISODES:
-                self._running.popitem(last=False)
+            self._begin(episode, seed, instruction)
 
     def act(self, episode: str, observation: dict[str, Any]) -> Any:
         """Returns the actions for an observation, as an array of shape (rows, action_dim)."""
-        import numpy as np
+        from ._answers import rows
 
         with self._lock, self._remembering():
             if episode not in self._running:
-                self._running[episode] = for_episode(self._policy, seed=0, instruction=observation.get("instruction"))
-            return np.atleast_2d(np.asarray(self._running[episode](observation), dtype=np.float64))
+                self._begin(episode, 0, observation.get("instruction"))
+            return rows(self._running[episode](observation))
+
+    def _begin(self, episode: str, seed: int, instruction: str | None) -> None:
+        self._warn_of_state()
+        self._running[episode] = for_episode(self._policy, seed=seed, instruction=instruction)
+        while len(self._running) > MAX_EPISODES:
+            self._running.popitem(last=False)
+
+    def _warn_of_state(self) -> None:
+        """Warns once of an object whose next episode begins with the state of the one before."""
+        self._begun += 1
+        if self._begun < 2 or self._initial_state is None:
+            return
+        before, now = self._initial_state, state_of(self._policy) or {}
+        changed = [name for name in now if name not in before or before[name] != now[name]]
+        if changed:
+            self._initial_state = None
+            name = type(self._policy).__name__
+            warnings.warn(
+                f"{name} has no method reset, and keeps {', '.join(changed)} from one episode to the next: define "
+                f"reset(self), or pass the class {name} instead of an object",
+                stacklevel=2,
+            )
 
     @contextlib.contextmanager
     def _remembering(self) -> Iterator[None]:
         try:
             yield
-        except Exception as error:
+        except BaseException as error:
             self.error = error
             raise
 

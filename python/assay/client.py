@@ -53,7 +53,7 @@ class Client:
 
         `url` and `key` are read from the environment variables ASSAY_URL and ASSAY_KEY if absent, as the command line does; the
         default address is that of a service on this machine. `timeout_s` is the time without any byte after which a
-        request is given up.
+        request is given up; unless it is given, preflights, publications and replays wait up to half an hour.
         """
         url = url or os.environ.get("ASSAY_URL") or DEFAULT_URL
         self._http = Http(url, key or os.environ.get("ASSAY_KEY"), timeout_s, retries, ssl_context)
@@ -102,7 +102,7 @@ class Client:
     ) -> wire.Preflight:  # fmt: skip
         """Tries a policy for a moment and returns what is wrong with it; nothing is queued. API: preflight."""
         fields = {"scenario": scenario, "policy_url": policy_url, "policy_api_key": policy_api_key}
-        return wire.Preflight.from_json(self._post_form("/preflight", fields, policy=policy))
+        return wire.Preflight.from_json(self._post_form("/preflight", fields, works=True, policy=policy))
 
     def job(self, job_id: str) -> wire.JobReport:
         """Returns a job with up to 100 of its episodes. API: verification."""
@@ -145,7 +145,7 @@ class Client:
 
     def replay(self, job_id: str, *, episode: int = 0) -> wire.ReplayReport:
         """Runs an episode again and compares it bit for bit. API: replay_verification."""
-        return wire.ReplayReport.from_json(self._post(f"/verify/{part(job_id)}/replay", {"episode": episode}))
+        return wire.ReplayReport.from_json(self._post(f"/verify/{part(job_id)}/replay", {"episode": episode}, works=True))
 
     def review(self, job_id: str, *, decision: str, reason: str) -> wire.JobReport:
         """Adds a reviewer's decision, which changes nothing measured. API: review_verification."""
@@ -312,7 +312,8 @@ class Client:
     def publish_scenario(self, scenario: Archive, *, tags: Sequence[str] = ()) -> wire.CommunityScenarioDetail:
         """Publishes a version of a scenario. API: publish_scenario."""
         fields = {"tags": ",".join(tags) or None}
-        return wire.CommunityScenarioDetail.from_json(self._post_form("/community/scenarios", fields, scenario=scenario))
+        made = self._post_form("/community/scenarios", fields, works=True, scenario=scenario)
+        return wire.CommunityScenarioDetail.from_json(made)
 
     def delete_community_scenario(self, id: str) -> None:
         """Deletes a published scenario. API: delete_community_scenario."""
@@ -395,7 +396,7 @@ class Client:
     def replay_submission(self, id: str, *, episode: int = 0, run: str | None = None) -> wire.ReplayReport:
         """Runs an episode of a submission again. API: replay_submission."""
         path = f"/submissions/{part(id)}/replay"
-        return wire.ReplayReport.from_json(self._post(path, {"episode": episode}, run=run))
+        return wire.ReplayReport.from_json(self._post(path, {"episode": episode}, works=True, run=run))
 
     def submission_events(self, id: str, *, last_event_id: str | None = None) -> Iterator[wire.JobUpdate]:
         """Yields the published states of a submission until it has ended. API: submission_events."""
@@ -510,13 +511,13 @@ class Client:
     def _get(self, path: str, **query: Any) -> Any:
         return self._http.json("GET", path, query=query)
 
-    def _post(self, path: str, body: Any = None, **query: Any) -> Any:
+    def _post(self, path: str, body: Any = None, works: bool = False, **query: Any) -> Any:
         content = json_body(body) if body is not None else {}
-        return self._http.json("POST", path, query=query, **content)
+        return self._http.json("POST", path, query=query, works=works, **content)
 
-    def _post_form(self, path: str, fields: dict[str, Any], **files: Archive | None) -> Any:
+    def _post_form(self, path: str, fields: dict[str, Any], works: bool = False, **files: Archive | None) -> Any:
         given = {name: file for name, file in files.items() if file is not None}
-        return self._http.json("POST", path, **form(fields, given))
+        return self._http.json("POST", path, works=works, **form(fields, given))
 
     def _delete(self, path: str) -> None:
         self._http.json("DELETE", path)

@@ -7,9 +7,8 @@ import pathlib
 import sys
 import tempfile
 from collections.abc import Sequence
-from typing import Any
 
-from .local import Result, run
+from .local import Result, numbers, policy_name, run
 from .policy import PolicyLike
 
 
@@ -35,13 +34,11 @@ def connect(
     """
     folder = pathlib.Path(out) if out is not None else pathlib.Path(tempfile.mkdtemp(prefix="assay-"))
     chosen = ["--scenario", scenario, "--out", str(folder), "--record", record, "--json"]
-    values: dict[str, Any] = {
-        "--server": server, "--episodes": episodes, "--seed": seed, "--name": name,
-        "--max-violation-probability": max_violation_probability,
-    }  # fmt: skip
+    values = {"--server": server, "--name": name}
     for option, value in values.items():
         if value is not None:
-            chosen += [option, str(value)]
+            chosen += [option, value]
+    chosen += numbers(episodes=episodes, seed=seed, max_violation_probability=max_violation_probability)
     chosen += options
     shown = sys.stderr.isatty() if progress is None else progress
     # Not as an argument, which other users of this machine can see.
@@ -55,17 +52,3 @@ def connect(
     with serve(policy) as local:
         report = run("connect", local.url, chosen, shown, **variables)
         return Result(report, folder, local.error)
-
-
-def policy_name(policy: PolicyLike) -> str:
-    """Returns the name of a policy for the report: that of its function or class.
-
-    >>> policy_name(lambda observation: 0.0)
-    'policy'
-    >>> class Reach:
-    ...     def act(self, observation): ...
-    >>> policy_name(Reach()), policy_name(Reach)
-    ('Reach', 'Reach')
-    """
-    name = getattr(policy, "__name__", None) or type(policy).__name__
-    return str(name) if str(name).isidentifier() else "policy"

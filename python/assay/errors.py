@@ -37,6 +37,14 @@ class ProgramError(AssayError):
         self.log = log
 
 
+class BadAction(AssayError, ValueError):
+    """A policy of this process returned something other than actions."""
+
+
+class InvalidArgument(ProgramError, ValueError):
+    """A number is not one that the program takes."""
+
+
 class ApiError(AssayError):
     """The service refused a request.
 

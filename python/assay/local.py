@@ -9,11 +9,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from typing import Any
 
 from . import _home
+from ._numbers import MAX_EPISODE, MAX_SEED, whole
 from ._program import find
-from .errors import ProgramError
+from .errors import InvalidArgument, ProgramError
 from .models import EpisodeResult, JobReport
 from .policy import PolicyLike
 
@@ -101,12 +101,7 @@ def verify(
     """
     folder = pathlib.Path(out) if out is not None else pathlib.Path(tempfile.mkdtemp(prefix="assay-"))
     chosen: list[str] = ["--scenario", scenario, "--out", str(folder), "--record", record, "--json", *options]
-    numbers: dict[str, Any] = {
-        "--episodes": episodes, "--seed": seed, "--lanes": lanes, "--max-violation-probability": max_violation_probability,
-    }  # fmt: skip
-    for name, value in numbers.items():
-        if value is not None:
-            chosen += [name, str(value)]
+    chosen += numbers(episodes=episodes, seed=seed, lanes=lanes, max_violation_probability=max_violation_probability)
     if not videos:
         chosen.append("--no-wait-video")
     shown = sys.stderr.isatty() if progress is None else progress
@@ -115,8 +110,42 @@ def verify(
     from .serving import serve
 
     with serve(policy) as server:
-        report = run("verify", server.url, chosen, shown)
+        # The report shows the address, so it ends with the policy's name.
+        report = run("verify", f"{server.url}/{policy_name(policy)}", chosen, shown)
         return Result(report, folder, server.error)
+
+
+def policy_name(policy: PolicyLike) -> str:
+    """Returns the name of a policy for the report: that of its function or class.
+
+    >>> policy_name(lambda observation: 0.0)
+    'policy'
+    >>> class Reach:
+    ...     def act(self, observation): ...
+    >>> policy_name(Reach()), policy_name(Reach)
+    ('Reach', 'Reach')
+    """
+    name = getattr(policy, "__name__", None) or type(policy).__name__
+    return str(name) if str(name).isidentifier() else "policy"
+
+
+def numbers(
+    *, episodes: int | None, seed: int | None, lanes: int | None = None, max_violation_probability: float | None
+) -> list[str]:
+    """Returns the options of the program for these numbers, of Python or numpy.
+
+    >>> numbers(episodes=2, seed=None, max_violation_probability=0.1)
+    ['--episodes=2', '--max-violation-probability=0.1']
+    """
+    chosen = []
+    for name, value, low, high in (
+        ("episodes", episodes, 1, MAX_EPISODE), ("seed", seed, 0, MAX_SEED), ("lanes", lanes, 1, MAX_EPISODE),
+    ):  # fmt: skip
+        if value is not None:
+            chosen.append(f"--{name}={whole(name, value, low, high, InvalidArgument)}")
+    if max_violation_probability is not None:
+        chosen.append(f"--max-violation-probability={float(max_violation_probability)}")
+    return chosen
 
 
 def run(name: str, policy: str, options: list[str], shown: bool, **variables: str) -> JobReport:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import importlib
 import threading
-import traceback
 import uuid
 from typing import Any
 
-from ._policy_server import MAX_ERROR, MAX_REQUEST_BYTES, Episodes, PolicyServer
+from ._policy_server import MAX_REQUEST_BYTES, Episodes, PolicyServer
 from .errors import ProgramError
 
 PREFIX = "observation/"
@@ -31,9 +30,11 @@ def start(episodes: Episodes, host: str, port: int) -> PolicyServer:
             for message in socket:
                 request = msgpack.unpackb(message, object_hook=unpacked, strict_map_key=False)
                 socket.send(msgpack.packb({"actions": packed(episodes.act(name, observation(request)))}))
-        except Exception:
+        except BaseException as error:  # a policy that calls exit ends its episode, not this server
+            from ._answers import failure_text
+
             with contextlib.suppress(Exception):  # the other side may have gone
-                socket.send(traceback.format_exc()[-MAX_ERROR:])
+                socket.send(failure_text(error))
                 socket.close(INTERNAL_ERROR, "policy error")
 
     server = sync.serve(episode, host, port, compression=None, max_size=MAX_REQUEST_BYTES)
@@ -58,7 +59,8 @@ def unpacked(value: dict[Any, Any]) -> Any:
     import numpy as np
 
     if b"__ndarray__" in value:
-        return np.frombuffer(value[b"data"], np.dtype(value[b"dtype"])).reshape(value[b"shape"])
+        # Of memory of its own, so that the policy can change it.
+        return np.frombuffer(bytearray(value[b"data"]), np.dtype(value[b"dtype"])).reshape(value[b"shape"])
     if b"__npgeneric__" in value:
         return np.dtype(value[b"dtype"]).type(value[b"data"])
     return value

@@ -13,9 +13,9 @@ from failure import Failure
 # Never copied: installers, and files for compilers and type checkers.
 SKIPPED_PACKAGES = ("pip", "pip-*", "setuptools", "setuptools-*", "_distutils_hack", "wheel", "wheel-*", "pkg_resources")
 SKIPPED_FILES = ("__pycache__", "*.pyi", "*.a", "*.pxd", "*.pc", "*.pth", "*.virtualenv", "direct_url.json")
-# Omitted from packages whose other parts never use them.
-SKIPPED_PARTS = ("numpy/**/tests", "numpy/**/include", "numpy/f2py", "numpy/distutils", "onnxruntime/transformers",
-                 "onnxruntime/tools", "onnxruntime/quantization", "onnxruntime/datasets")  # fmt: skip
+# Omitted from packages whose other parts never use them. numpy/f2py is no such part: `scipy.spatial` imports it.
+SKIPPED_PARTS = ("numpy/**/tests", "numpy/**/include", "numpy/distutils", "onnxruntime/transformers", "onnxruntime/tools",
+                 "onnxruntime/quantization", "onnxruntime/datasets")  # fmt: skip
 PIP_LIMIT_S = 3600
 
 

@@ -3,7 +3,8 @@
 The host trusts nothing that is said here: whatever runs in this process can forge any frame, which gives it no more
 than returning an action does. What this file owes is speed, fair errors for honest authors, and that no file of theirs
 stands in for a library. It is longer than other files because everything that runs in the process before the policy, and
-around it, is to be read in one place; what only some policies need is beside it (fork_server.py, assay_adapters).
+around it, is to be read in one place; beside it are what only some policies need, and the rules of actions and of errors
+(fork_server.py, assay_adapters).
 
 A frame is a 24-byte little-endian header and a payload:
     magic "ASY1" | kind u8 | flags u8 | reserved u16 | seq u32 | length u32 | nonce u64
@@ -52,6 +53,17 @@ LIBRARIES = """collections ctypes dataclasses importlib.util json math pathlib p
     numpy numpy.fft numpy.linalg numpy.random""".split()
 
 
+def import_adapters() -> None:
+    """Import the adapters, before the policy's folder can be searched for anything, and before a child of the fork server
+    can't see this folder."""
+    path = sys.path[:]
+    sys.path[:] = [OWN_FOLDER, *(entry for entry in path if entry != FOLDER)]
+    try:
+        importlib.import_module(ADAPTERS)
+    finally:
+        sys.path[:] = path
+
+
 def import_libraries() -> None:
     """Import the slow libraries in idle time, so that acting policies do not wait for a later one."""
     try:
@@ -66,6 +78,7 @@ def import_libraries() -> None:
         importlib.import_module("tempfile").tempdir = "/"
     for name in [*LIBRARIES, *MODULES]:
         importlib.import_module(name)
+    import_adapters()
 
 
 warming = threading.Thread(target=import_libraries)
@@ -79,7 +92,6 @@ import math  # noqa: E402
 import random  # noqa: E402
 import struct  # noqa: E402
 import time  # noqa: E402
-import traceback  # noqa: E402
 
 import numpy as np  # noqa: E402
 
@@ -92,13 +104,13 @@ MAGIC = b"ASY1"
 MAIN = FOLDER + "/policy.py"
 F64 = np.dtype("<f8")
 DTYPES = {"f64": F64, "f32": np.dtype("<f4"), "u8": np.dtype("u1")}
-# Longest JSON that the host sends or accepts.
+# Longest JSON that the host sends, and longest frame that it accepts, with room for the header.
 MAX_REQUEST_BYTES = 1 << 20
+MAX_REPLY_BYTES = 60_000
 MAX_MESSAGE_CHARS = 2000
-MAX_TRACEBACK_CHARS = 16000
-# Frames of a deep recursion shown at each end.
-SHOWN_FRAMES = 8
 
+ADAPTED = sys.modules[ADAPTERS]
+ACTING, ERRORS = ADAPTED.acting, ADAPTED.errors
 
 # The environment variable with the descriptor of a Landlock ruleset, created by the host.
 SEAL = "ASSAY_SEAL_FD"
@@ -160,10 +172,6 @@ class HostGone(Exception):
     """The other end of the streams was closed, or sent no frame, so nothing can be reported to it."""
 
 
-class BadAction(Exception):
-    """The policy returned something other than an action; the message is for its author."""
-
-
 class NoPolicy(Exception):
     """policy.py defines neither of the two names; the message is for its author."""
 
@@ -201,45 +209,8 @@ def request(expected: tuple[int, ...]) -> tuple[int, int, dict]:
 # ---- errors ----
 
 
-def own_frames(error: BaseException) -> traceback.TracebackException:
-    """Return the traceback with only the author's frames, under the author's file names."""
-    told = traceback.TracebackException.from_exception(error, limit=None, compact=True)
-    todo = [told]
-    for one in todo:
-        frames = [frame for frame in one.stack if frame.filename.startswith(FOLDER + "/")]
-        if len(frames) > 2 * SHOWN_FRAMES:
-            frames = frames[:SHOWN_FRAMES] + frames[-SHOWN_FRAMES:]
-        one.stack = traceback.StackSummary.from_list(
-            [traceback.FrameSummary(short(f.filename), f.lineno, f.name, line=f.line) for f in frames]
-        )
-        if isinstance(getattr(one, "filename", None), str):
-            one.filename = short(one.filename)
-        todo += [nested for nested in (one.__cause__, one.__context__) if nested is not None]
-    return told
-
-
-def short(filename: str) -> str:
-    return filename.removeprefix(FOLDER + "/")
-
-
-def line_of(error: BaseException) -> str:
-    """ "ValueError: what it says", even when saying it fails."""
-    try:
-        text = str(error)
-    except BaseException:  # noqa: BLE001
-        text = "(its message can't be shown)"
-    name = type(error).__name__
-    return f"{name}: {text}" if text else name
-
-
-def report(code: str, message: str, error: BaseException | None, seq: int, nonce: int) -> None:
-    """Report an error to the host and the log."""
-    text = ""
-    if error is not None:
-        try:
-            text = "".join(own_frames(error).format())[-MAX_TRACEBACK_CHARS:]
-        except BaseException:  # noqa: BLE001
-            text = ""
+def report(code: str, message: str, text: str, seq: int, nonce: int) -> None:
+    """Report an error, with its traceback, to the host and the log."""
     try:
         sys.stdout.flush()
         sys.stderr.write(text or message + "\n")
@@ -247,29 +218,47 @@ def report(code: str, message: str, error: BaseException | None, seq: int, nonce
     except BaseException:  # noqa: BLE001, S110
         pass
     fault = {"code": code, "message": message[:MAX_MESSAGE_CHARS], "traceback": text}
-    send(ERROR, seq, nonce, json.dumps(fault).encode())
+    while len(payload := encoded(fault)) > MAX_REPLY_BYTES:
+        fault["traceback"] = ERRORS.shortened(fault["traceback"], len(fault["traceback"]) // 2)
+    send(ERROR, seq, nonce, payload)
 
 
-def report_exception(error: BaseException, code: str, seq: int, nonce: int) -> None:
-    adapters = sys.modules.get(ADAPTERS)
-    if adapters is not None and isinstance(error, adapters.AdapterError):
-        report(error.code or "adapter", str(error), None, seq, nonce)
-    elif isinstance(error, BadAction):
-        report("bad_action", str(error), None, seq, nonce)
-    elif isinstance(error, NoPolicy):
-        report("no_policy", str(error), None, seq, nonce)
-    elif isinstance(error, MemoryError):
-        report("memory", "MemoryError: the policy needs more memory than it has", error, seq, nonce)
+def encoded(fault: dict) -> bytes:
+    """Return a message as JSON. Half of a surrogate pair, which no encoding has, is written as Python escapes it."""
+    text = {key: value.encode("utf-8", "backslashreplace").decode() for key, value in fault.items()}
+    return json.dumps(text, ensure_ascii=False).encode()
+
+
+def report_exception(error: BaseException, code: str, seq: int, nonce: int, called: object = None) -> None:
+    """Report what a policy raised; `called` is the function or class of its author that was called."""
+    if isinstance(error, ERRORS.AdapterError):
+        report(error.code or "adapter", str(error), "", seq, nonce)
+        return
+    if isinstance(error, NoPolicy):
+        report("no_policy", str(error), "", seq, nonce)
+        return
+    try:
+        ERRORS.explain(error, FOLDER)
+        text = ERRORS.own_traceback(error, FOLDER, called)
+    except BaseException:  # noqa: BLE001
+        text = ""
+    message = ERRORS.line_of(error)
+    if isinstance(error, MemoryError):
+        code, message = "memory", "MemoryError: the policy needs more memory than it has"
     elif isinstance(error, SystemExit):
-        report(code, f"the policy called exit ({line_of(error)}); return an action instead", error, seq, nonce)
+        message = f"the policy called exit ({message}); return an action instead"
     elif isinstance(error, SyntaxError) and str(error.filename).startswith(FOLDER):
-        where = f"{short(str(error.filename))}, line {error.lineno}"
-        report("syntax_error", f"{type(error).__name__}: {error.msg} ({where})", error, seq, nonce)
-    else:
-        report(code, line_of(error), error, seq, nonce)
+        where = f"{ERRORS.short(str(error.filename), FOLDER)}, line {error.lineno}"
+        code, message = "syntax_error", f"{type(error).__name__}: {error.msg} ({where})"
+    report(code, message, text, seq, nonce)
 
 
 # ---- the policy ----
+
+
+def __getattr__(name: str) -> object:
+    """Return what this module lacks from policy.py: a program that pickles an object names its class as one of `__main__`."""
+    return getattr(sys.modules.get("policy"), name)
 
 
 def lower(limit: int, value: int) -> None:
@@ -277,16 +266,6 @@ def lower(limit: int, value: int) -> None:
     most = resource.getrlimit(limit)[1]
     value = value if most == resource.RLIM_INFINITY else min(value, most)
     resource.setrlimit(limit, (value, value))
-
-
-def adapters() -> object:
-    """Import the adapters, before the policy's folder can be searched for anything."""
-    path = sys.path[:]
-    sys.path[:] = [OWN_FOLDER, *(entry for entry in path if entry != FOLDER)]
-    try:
-        return importlib.import_module(ADAPTERS)
-    finally:
-        sys.path[:] = path
 
 
 def load(seed: int) -> object:
@@ -299,7 +278,7 @@ def load(seed: int) -> object:
         torch.manual_seed(seed & 0x7FFFFFFFFFFFFFFF)
     if not os.path.isfile(MAIN):
         # Without code: nothing in its folder is ever imported.
-        found = adapters().load(FOLDER)
+        found = ADAPTED.load(FOLDER)
         if found is None:
             raise NoPolicy("there is no policy.py, and no table [adapter] in policy.toml")
         return found
@@ -311,24 +290,29 @@ def load(seed: int) -> object:
     spec.loader.exec_module(module)
     for name in ("Policy", "policy"):
         found = getattr(module, name, None)
-        if callable(found):
+        if callable(found) or callable(getattr(found, "act", None)):
             return found
     raise NoPolicy(
         "policy.py defines neither `def policy(observation)` nor `class Policy` with `act(self, observation)`"
     )
 
 
-def begin(found: object, init: dict) -> tuple[object, object]:
-    """Create and reset the policy; return its act function, and its close function or None."""
-    if not isinstance(found, type):
-        return found, None
-    policy = found()
-    act = getattr(policy, "act", None)
-    if not callable(act):
-        raise NoPolicy(f"class {type(policy).__name__} has no method `act(self, observation)`")
+def begin(found: object, init: dict, called: list) -> tuple[object, object]:
+    """Create and reset the policy; return its act function, and its close function or None.
+
+    What is called of the author's is added to `called` before.
+    """
+    called.append(found)
+    policy = found() if isinstance(found, type) else found
     reset = getattr(policy, "reset", None)
     if callable(reset):
-        reset(seed=init["seed"], scenario=init["scenario"], instruction=init["instruction"])
+        called.append(reset)
+        given = {"seed": init["seed"], "scenario": init["scenario"], "instruction": init["instruction"]}
+        ACTING.call(reset, given)
+    act = getattr(policy, "act", policy)
+    if not callable(act):
+        raise NoPolicy(f"class {type(policy).__name__} has no method `act(self, observation)`")
+    called.append(act)
     return act, getattr(policy, "close", None)
 
 
@@ -349,30 +333,13 @@ def viewer(dtype: np.dtype, shape: tuple[int, ...], offset: int) -> object:
     return lambda frame: np.ndarray(shape, dtype, frame, offset)
 
 
-def checked(action: object, dim: int) -> bytes:
-    """Return the action's bytes; raise BadAction if it is not an action."""
-    try:
-        array = action if type(action) is np.ndarray else np.asarray(action)
-    except Exception as error:
-        raise BadAction(f"the action can't be made an array: {line_of(error)}") from None
-    if array.dtype is not F64 and array.dtype.kind not in "fiub":
-        raise BadAction(f"the action must be {dim} numbers, not {described(action)}")
-    if array.shape != (dim,):
-        raise BadAction(f"the action has shape {array.shape}, this scenario needs ({dim},)")
-    if array.dtype is not F64:
-        array = array.astype(F64)
+def checked(answer: object, dim: int, steps: int) -> bytes:
+    """Return the bytes of an answer's actions, at most `steps`; raise BadAction if it has none."""
     # A finite sum implies finite numbers, and is faster than isfinite for few of them; it may overflow, so check again.
-    if not math.isfinite(sum(array.tolist())):
-        wrong = [index for index in range(dim) if not math.isfinite(array[index])]
-        if wrong:
-            raise BadAction(f"the action is not finite: element {wrong[0]} is {array[wrong[0]]}")
-    return array.tobytes()
-
-
-def described(action: object) -> str:
-    if action is None:
-        return "None (does the policy return anything?)"
-    return f"{type(action).__name__}"
+    if type(answer) is np.ndarray and answer.dtype is F64 and answer.shape == (dim,):
+        if math.isfinite(sum(answer.tolist())):
+            return answer.tobytes()
+    return ACTING.actions(answer, dim)[:steps].tobytes()
 
 
 def close_policy(closer: object) -> None:
@@ -380,19 +347,20 @@ def close_policy(closer: object) -> None:
         try:
             closer()
         except BaseException as error:  # noqa: BLE001
-            sys.stderr.write(f"close() failed: {line_of(error)}\n")
+            sys.stderr.write(f"close() failed: {ERRORS.line_of(error)}\n")
 
 
 def run(found: object, init: dict, nonce: int) -> None:
     """Answer observations until the host closes."""
     dim = init["action_dim"]
     instruction = init["instruction"] or ""
+    steps = init.get("replan_steps") or ACTING.MAX_ACTIONS
     rows, length = layout(init["observation"])
-    seq = 0
+    seq, called = 0, []
     try:
-        act, closer = begin(found, init)
+        act, closer = begin(found, init, called)
     except BaseException as error:  # noqa: BLE001
-        report_exception(error, "exception", seq, nonce)
+        report_exception(error, "exception", seq, nonce, called[-1])
         return
     send(READY, 0, nonce, b"")
 
@@ -401,6 +369,8 @@ def run(found: object, init: dict, nonce: int) -> None:
     views = [(name, viewer(dtype, shape, offset)) for name, dtype, shape, offset in rows]
     unpack, pack, header_bytes = BEGINNING.unpack_from, HEADER.pack, HEADER.size
     action_bytes = 8 * dim
+    # The actions of the last answer, and the place of the first that is not executed yet.
+    actions, at = b"", 0
     while True:
         # A new buffer each time: the policy may keep or change the arrays, which are views of it.
         frame = bytearray(length)
@@ -415,17 +385,19 @@ def run(found: object, init: dict, nonce: int) -> None:
         if magic != MAGIC or kind == CLOSE or kind != OBSERVATION or size != length - header_bytes:
             close_policy(closer)
             return
-        observation = {name: view(frame) for name, view in views}
-        observation["time"] = now
-        observation["time_remaining"] = remaining
-        observation["instruction"] = instruction
-        try:
-            action = checked(act(observation), dim)
-        except BaseException as error:  # noqa: BLE001
-            report_exception(error, "exception", seq, nonce)
-            close_policy(closer)
-            return
-        frame = pack(MAGIC, ACTION, 0, 0, seq, action_bytes, nonce) + action
+        if at == len(actions):
+            observation = {name: view(frame) for name, view in views}
+            observation["time"] = now
+            observation["time_remaining"] = remaining
+            observation["instruction"] = instruction
+            try:
+                actions, at = checked(act(observation), dim, steps), 0
+            except BaseException as error:  # noqa: BLE001
+                report_exception(error, "exception", seq, nonce, act)
+                close_policy(closer)
+                return
+        frame = pack(MAGIC, ACTION, 0, 0, seq, action_bytes, nonce) + actions[at : at + action_bytes]
+        at += action_bytes
         n = write(answers, frame)
         while n < len(frame):
             n += write(answers, frame[n:])
@@ -464,7 +436,8 @@ def refuse(lines: tuple[tuple[int, int, int, int], ...]) -> None:
 
 
 def main() -> None:
-    sys.stdout.reconfigure(line_buffering=True)
+    # Printing a file's name that is not UTF-8 is no error.
+    sys.stdout.reconfigure(line_buffering=True, errors="backslashreplace")
     sealed = seal()
     hello = {"protocol": PROTOCOL, "python": sys.version.split()[0], "numpy": np.__version__, "sealed": sealed}
     send(HELLO, 0, 0, json.dumps(hello).encode())
@@ -494,8 +467,6 @@ def serve() -> None:
     spec = importlib.util.spec_from_file_location("fork_server", OWN_FOLDER + "/fork_server.py")
     server = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(server)
-    # The children can't see this folder.
-    adapters()
     server.serve()
 
 

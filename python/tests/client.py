@@ -9,11 +9,11 @@ import threading
 import unittest
 
 from service import PROGRAM, SCENARIO, policy, running
+from testlib.limits import PATIENCE_S
 
 import assay
 from assay import errors
 
-WAIT_S = 120
 NO_SUCH_ID = "00000000-0000-7000-8000-000000000000"
 
 
@@ -25,7 +25,7 @@ class Verifying(unittest.TestCase):
         cls.running = cls.enterClassContext(running())
         cls.client = cls.enterClassContext(cls.running.client())
         cls.job = cls.client.submit(policy(), scenario=SCENARIO, num_episodes=2, seed=7, record="none")
-        cls.ended = cls.client.wait(cls.job.job_id, timeout_s=WAIT_S, videos=True)
+        cls.ended = cls.client.wait(cls.job.job_id, timeout_s=PATIENCE_S, videos=True)
 
     def test_a_job_has_its_verdict(self) -> None:
         self.assertEqual((self.job.status, self.ended.status), ("QUEUED", "COMPLETED"))
@@ -161,7 +161,7 @@ class Refusals(unittest.TestCase):
                 self.client.revoke_key(str(key.id))
 
         with self.assertRaises(errors.Unauthorized):
-            other.wait(job.job_id, timeout_s=WAIT_S, on_update=revoke)
+            other.wait(job.job_id, timeout_s=PATIENCE_S, on_update=revoke)
         self.client.cancel(job.job_id)
 
     def test_a_wait_that_is_too_short_says_so(self) -> None:
@@ -225,7 +225,7 @@ class Outages(unittest.TestCase):
                     restarted.set()
                     service.restart()
 
-            ended = client.wait(job.job_id, timeout_s=WAIT_S, on_update=restart)
+            ended = client.wait(job.job_id, timeout_s=PATIENCE_S, on_update=restart)
             self.assertEqual((ended.status, ended.verdict, len(ended.episode_details)), ("COMPLETED", "SAFE", 30))
 
 

@@ -15,11 +15,11 @@ from urllib.parse import quote, unquote
 from recorded import API, CONTRACTS, DOCUMENT, SESSIONS, Later, Session, listening
 from service import SCENARIO, policy, running
 from testlib import contract
+from testlib.limits import PATIENCE_S
 
 import assay
 from assay import Client, errors
 
-WAIT_S = 120
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 PLACE = re.compile(r"\{(\w+)\}")
 
@@ -161,7 +161,7 @@ class After(unittest.TestCase):
         self.assertEqual(ended.raw["added_last"], "unknown")
         self.assertEqual(ended.episode_details[0].raw["added_first"], {"nested": [1]})
         self.assertEqual(len(ended.episode_details), 3)
-        late = self.client.wait(job.job_id, timeout_s=WAIT_S)
+        late = self.client.wait(job.job_id, timeout_s=PATIENCE_S)
         self.assertEqual(late.job_id, job.job_id)
 
     def test_what_has_a_deadline_is_still_late(self) -> None:

@@ -8,11 +8,10 @@ import unittest
 
 import numpy as np
 from service import REFERENCE, SCENARIO, RunningService, running
+from testlib.limits import PATIENCE_S
 
 import assay
 from assay import errors
-
-STARTED_S = 60.0
 
 
 class OfFunctions(unittest.TestCase):
@@ -70,7 +69,7 @@ class OfFunctions(unittest.TestCase):
         self.addCleanup(free.set)
 
         def blocking(observation):
-            free.wait(STARTED_S)
+            free.wait(PATIENCE_S)
             return np.zeros(1)
 
         result = self.connect(blocking)
@@ -119,7 +118,7 @@ class OverRestarts(unittest.TestCase):
 
 def restart(service: RunningService, seen: list[float]) -> None:
     """Kills the service once the policy has seen something, and starts it again."""
-    end = time.monotonic() + STARTED_S
+    end = time.monotonic() + PATIENCE_S
     while len(seen) < 20 and time.monotonic() < end:
         time.sleep(0.01)
     service.restart()

@@ -8,6 +8,8 @@ import unittest
 import gymnasium
 import numpy as np
 from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
 from service import EXAMPLES
 
 import assay
@@ -164,6 +166,49 @@ class Environments(unittest.TestCase):
         self.assertRaises(envs.LaneEnded, env.step, nothing)
         self.assertRaises(envs.NeedsReset, env.reset)
         self.assertRaises(envs.NotInstalled, envs.AssayEnv, "no_such_scenario")
+
+    def test_numbers_of_numpy_are_seeds(self):
+        env = self.make()
+        for seed in (3, np.int64(3), np.uint32(3), np.array(3), np.array([3])):
+            self.assertEqual(env.reset(seed=seed)[1]["seed"], 3)
+        self.assertEqual(env.reset(seed=2**64 - 1, options={"episode": np.int64(2)})[1]["episode_number"], 2)
+        vector = gymnasium.make_vec(NAME, num_envs=2)
+        self.addCleanup(vector.close)
+        for seeds, expected in ((np.int64(3), [3, 4]), (np.array([7, 9]), [7, 9]), ([np.int64(1), 2], [1, 2]), ((1, 2), [1, 2])):
+            self.assertEqual(vector.reset(seed=seeds)[1]["seed"].tolist(), expected)
+
+    def test_other_seeds_are_refused_in_one_sentence(self):
+        env = self.make()
+        vector = gymnasium.make_vec(NAME, num_envs=2)
+        self.addCleanup(vector.close)
+        for seed in (-1, 2**64, True, 3.0, "3", np.int32(-1), np.float64(3)):
+            with self.assertRaisesRegex(envs.InvalidArgument, r"^seed must be a whole number from 0 to \d+, not .*$"):
+                env.reset(seed=seed)
+            self.assertRaises(envs.InvalidArgument, vector.reset, seed=seed)
+        for episode in (-1, 2**32, True, 2.0, "2"):
+            with self.assertRaisesRegex(envs.InvalidArgument, "^the episode must be a whole number"):
+                env.reset(options={"episode": episode})
+        for seeds in ([1], [1, 2, 3], np.array([1]), [1, -1], 2**64 - 1):
+            self.assertRaises(envs.InvalidArgument, vector.reset, seed=seeds)
+        self.assertEqual(env.reset(seed=1)[1]["seed"], 1, "a refused seed changes nothing")
+
+    def test_statistics_of_wrappers_are_theirs(self):
+        for mode in ("sync", "async", "vector_entry_point"):
+            for autoreset in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
+                if mode == "vector_entry_point" and autoreset is AutoresetMode.SAME_STEP:
+                    continue
+                options = {} if mode == "vector_entry_point" else {"vector_kwargs": {"autoreset_mode": autoreset}}
+                with self.subTest(mode=mode, autoreset=autoreset):
+                    made = gymnasium.make_vec("assay/cartpole_keepin-v1", num_envs=2, vectorization_mode=mode, **options)
+                    with contextlib.closing(RecordEpisodeStatistics(made)) as vector:
+                        _, info = vector.reset(seed=1)
+                        self.assertEqual(info["episode_number"].tolist(), [0, 0])
+                        lengths = []
+                        for _ in range(503):
+                            _, _, terminated, truncated, info = vector.step(np.zeros((2, 1)))
+                            lengths += [info["episode"]["l"].tolist()] if "episode" in info else []
+                            self.assertEqual("episode" in info, bool((terminated | truncated).any()))
+                        self.assertEqual(len(lengths), 1)
 
     def test_no_process_remains(self):
         for end in ("close", "collect"):

@@ -79,6 +79,22 @@ class OfFunctions(unittest.TestCase):
         self.assertIsInstance(seen["instruction"], str)
         self.assertGreater(result.episodes[0].steps, 1)
 
+    def test_the_report_has_the_name_of_a_function(self) -> None:
+        def lean(observation):
+            return np.zeros(1)
+
+        self.assertRegex(self.verify(lean).report.policy_name, r"^http://127\.0\.0\.1:\d+/lean$")
+
+    def test_numbers_of_numpy_are_arguments(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            result = assay.verify(
+                lambda observation: [0.0], scenario=SCENARIO, seed=np.int64(7), episodes=np.int64(2), out=folder, record="none"
+            )
+        self.assertEqual((len(result.episodes), result.report.raw["seed"]), (2, 7))
+        for wrong in ({"seed": -1}, {"seed": 2**64}, {"seed": True}, {"seed": 1.0}, {"episodes": 0}, {"episodes": 1.0}):
+            with self.subTest(wrong), self.assertRaisesRegex(errors.ProgramError, "must be a whole number from"):
+                assay.verify(lambda observation: [0.0], scenario=SCENARIO, **wrong)
+
     def test_a_class_has_an_object_for_each_episode(self) -> None:
         class Counting:
             made: list[int] = []
@@ -103,6 +119,17 @@ class OfFunctions(unittest.TestCase):
         for nonsense in (lambda observation: "left", lambda observation: np.full(1, np.nan), lambda observation: np.zeros((0, 1))):
             result = self.verify(nonsense)
             self.assertEqual((result.verdict, result.episodes[0].status), ("INCONCLUSIVE", "policy_error"))
+
+    def test_an_answer_that_is_no_action_is_named(self) -> None:
+        for answer, message in (
+            ("left", "the action must be numbers, not 'left' (str)"), (None, "does the policy return anything?"),
+            ([float("nan")], "actions[0][0] is NaN"),
+        ):  # fmt: skip
+            for protocol in ("http", "openpi"):
+                with self.subTest(answer, protocol=protocol), assay.serve(lambda observation: answer, protocol=protocol) as server:
+                    error = self.verify(server.url).episodes[0].error
+                    self.assertEqual(error.code, "bad_action")
+                    self.assertIn(message, error.message)
 
     def test_a_function_that_blocks_times_out(self) -> None:
         free = threading.Event()

@@ -11,9 +11,9 @@ from unittest import mock
 import nbformat
 from nbclient import NotebookClient
 from service import PROGRAM
+from testlib.limits import PATIENCE_S
 
 NOTEBOOK = pathlib.Path(__file__).resolve().parents[2] / "docs" / "notebook" / "verify.ipynb"
-CELL_LIMIT_S = 300
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR")
 SMALL_VIDEO = "320x180@5"
 #: The folder by which the OpenGL libraries find Mesa; without its files there is no EGL.
@@ -33,7 +33,7 @@ class Notebook(unittest.TestCase):
         environment |= {"ASSAY_VIDEO": SMALL_VIDEO} | places | variables
         with mock.patch.dict(os.environ, environment, clear=True):
             place = {"metadata": {"path": folder}}
-            NotebookClient(notebook, kernel_name="python3", timeout=CELL_LIMIT_S, resources=place).execute()
+            NotebookClient(notebook, kernel_name="python3", timeout=PATIENCE_S, resources=place).execute()
         return [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
 
     def check(self, cells: list[dict], picture: str) -> None:

@@ -12,12 +12,13 @@ from email.parser import BytesParser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from testlib.limits import PATIENCE_S
+
 CRATES = pathlib.Path(__file__).resolve().parents[2] / "crates"
 SESSIONS = CRATES / "assay/tests/fixtures/sessions"
 CONTRACTS = CRATES / "assay/tests/fixtures/contracts"
 DOCUMENT = CRATES / "assay-api/tests/api/snapshots/api__openapi__document.snap"
 API = "/v1"
-LIMIT_S = 60
 
 
 class Server(ThreadingHTTPServer):
@@ -115,7 +116,7 @@ class Later:
             def answer(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 passed = {name: value for name, value in self.headers.items() if name.lower() != "accept-encoding"}
-                with contextlib.closing(http.client.HTTPConnection(later.service, timeout=LIMIT_S)) as connection:
+                with contextlib.closing(http.client.HTTPConnection(later.service, timeout=PATIENCE_S)) as connection:
                     connection.request(self.command, self.path, body or None, passed)
                     self.give(connection.getresponse())
 

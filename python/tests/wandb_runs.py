@@ -13,8 +13,8 @@ from typing import Any
 
 from recorded import listening
 from service import EXAMPLES, PROGRAM, SCENARIO
+from testlib.limits import PATIENCE_S
 
-LIMIT_S = 120
 EPISODES = 3
 
 
@@ -87,7 +87,7 @@ class OfflineRuns(unittest.TestCase):
 
     @classmethod
     def assay(cls, *arguments: Any) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=LIMIT_S)
+        return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE_S)
 
     def export(self, folder: str) -> pathlib.Path:
         done = self.assay("report", self.folder / "out", "--wandb-offline", self.folder / folder, "--fail-on", "never")
@@ -102,7 +102,7 @@ class OfflineRuns(unittest.TestCase):
             home = {"HOME": str(self.folder), "WANDB_CACHE_DIR": str(self.folder / "cache")}
             done = subprocess.run(
                 [sys.executable, "-m", "wandb", "sync", run], cwd=self.folder, env={**os.environ, **settings, **home},
-                capture_output=True, text=True, timeout=LIMIT_S,
+                capture_output=True, text=True, timeout=PATIENCE_S,
             )
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("Finished syncing", done.stdout + done.stderr)

@@ -9,9 +9,10 @@ import tomllib
 from collections.abc import Callable
 
 import yaml
+from testlib.limits import PATIENCE_S
 
 from . import commands, markdown, python_blocks
-from .common import DOCS, LIMIT_S, Problem
+from .common import DOCS, Problem
 
 #: Output, diagrams and formulas, and directives of the book.
 PLAIN = ("text", "csv")
@@ -86,5 +87,5 @@ def piped(command: str, text: str) -> str | None:
     words = command.split()
     if shutil.which(words[0]) is None:
         return f"{words[0]} is missing: run tools/setup --dev"
-    done = subprocess.run(words, input=text, capture_output=True, text=True, timeout=LIMIT_S)
+    done = subprocess.run(words, input=text, capture_output=True, text=True, timeout=PATIENCE_S)
     return None if done.returncode == 0 else f"{words[0]} refuses it: {done.stderr.strip()}"

@@ -8,7 +8,9 @@ import subprocess
 import tempfile
 import urllib.parse
 
-from .common import DOCS, LIMIT_S, PYTHON, Problem
+from testlib.limits import PATIENCE_S
+
+from .common import DOCS, PYTHON, Problem
 
 #: Attributes with which a page makes the browser load something.
 LOADING = {("script", "src"), ("img", "src"), ("link", "href"), ("iframe", "src"), ("source", "src"), ("video", "src")}
@@ -25,7 +27,7 @@ def build(out: pathlib.Path) -> bool:
     options = ["-b", "html", "--fail-on-warning", "--nitpicky", "--quiet"]
     with tempfile.TemporaryDirectory(prefix="assay-book-") as scratch:
         command = [PYTHON, "-m", "sphinx", *options, "--doctree-dir", scratch, DOCS, out]
-        return subprocess.run(command, timeout=LIMIT_S).returncode == 0
+        return subprocess.run(command, timeout=PATIENCE_S).returncode == 0
 
 
 class Page(html.parser.HTMLParser):

@@ -7,7 +7,9 @@ import shlex
 import subprocess
 from collections.abc import Iterator
 
-from .common import LIMIT_S, ROOT
+from testlib.limits import PATIENCE_S
+
+from .common import ROOT
 
 DESCRIPTOR = re.compile(r"(?<=\s)\d(?=[<>])")
 OPERATOR = re.compile(r"^[|&;()<>\n]+$")
@@ -89,7 +91,7 @@ def refused(assay: pathlib.Path, arguments: tuple[str, ...]) -> str | None:
     The program parses them in their order, so `--help` at the end is reached only if it knows everything before it; then it
     prints its help and does nothing else.
     """
-    done = subprocess.run([assay, *arguments, "--help"], capture_output=True, text=True, timeout=LIMIT_S)
+    done = subprocess.run([assay, *arguments, "--help"], capture_output=True, text=True, timeout=PATIENCE_S)
     if done.returncode == 0 or PLACEHOLDER.search(done.stderr):
         return None
     return f"{shlex.join(['assay', *arguments])}: {(done.stderr.strip().splitlines() or [str(done.returncode)])[0]}"

@@ -8,7 +8,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
 PYTHON = ROOT / "vendor" / "dev-venv" / "bin" / "python"
-LIMIT_S = 300
 
 
 @dataclasses.dataclass(frozen=True)

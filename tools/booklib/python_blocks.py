@@ -9,7 +9,9 @@ import re
 import subprocess
 import tempfile
 
-from .common import LIMIT_S, PYTHON, ROOT, TARGET, Problem
+from testlib.limits import PATIENCE_S
+
+from .common import PYTHON, ROOT, TARGET, Problem
 from .markdown import Block
 
 #: What mypy cannot know of an excerpt: names defined elsewhere, packages that are not installed.
@@ -54,7 +56,7 @@ def check_types(blocks: Blocks) -> list[Problem]:
         environment = os.environ | {"MYPYPATH": str(ROOT / "python")}
         done = subprocess.run(
             [PYTHON, "-m", "mypy", *options, *names], cwd=scratch, env=environment, capture_output=True, text=True,
-            timeout=LIMIT_S,
+            timeout=PATIENCE_S,
         )
     problems = []
     for line in done.stdout.splitlines() + done.stderr.splitlines():

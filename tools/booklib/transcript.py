@@ -16,7 +16,7 @@ import threading
 BLOCK = re.compile(r"(?:^<!-- file: (?P<file>\S+) -->\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 ANY = "..."
 #: For all commands of a page; then the shell is killed, and with it the command that hangs.
-LIMIT_S = 900
+LIMIT_S = 7200
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,13 +4,13 @@ import hashlib
 import time
 
 from playwright.sync_api import Browser, expect
+from testlib.limits import PATIENCE_S
 from testlib.service import Service, archive
 
 from .journey import POLICIES, ROOT, Visitor, make_key
 
 SCENARIO = ROOT / "scenarios" / "cartpole_keepin"
 # Two submissions on two lanes, and a step of the grid at which they are published.
-BOARD_LIMIT_S = 240
 LONG_EPISODES = 1000
 
 
@@ -180,8 +180,8 @@ def enter_season(service: Service) -> None:
 
 def await_board(service: Service) -> None:
     """Waits until both entries are published."""
-    until = time.monotonic() + BOARD_LIMIT_S
+    until = time.monotonic() + PATIENCE_S
     # While a busy service is not ready, it answers with an error.
     while (answer := service.client().ask("GET", "/leaderboard?scenario=cartpole_keepin")).json().get("total", 0) < 2:
-        assert time.monotonic() < until, f"the board was not filled within {BOARD_LIMIT_S} s: {answer.text()}"
+        assert time.monotonic() < until, f"the board was not filled within {PATIENCE_S} s: {answer.text()}"
         time.sleep(1)

@@ -6,6 +6,7 @@ import time
 import urllib.parse
 
 from playwright.sync_api import Browser, Page
+from testlib.limits import PATIENCE_S
 from testlib.service import Service, archive
 
 from . import hostile_servers
@@ -13,7 +14,6 @@ from .community import scenario_archive, send_scenario
 from .hostile_text import text
 from .journey import Visitor
 
-END_LIMIT_S = 180
 # A key may send 60 GET requests a minute.
 POLL_S = 1.1
 FINAL = ("COMPLETED", "FAILED", "CANCELLED")
@@ -191,7 +191,7 @@ def enter(service: Service) -> str:
 
 def wait(service: Service, path: str) -> None:
     """Waits until a job has ended, as far as its account sees."""
-    until = time.monotonic() + END_LIMIT_S
+    until = time.monotonic() + PATIENCE_S
     while service.client().ask("GET", path).json()["status"] not in FINAL:
-        assert time.monotonic() < until, f"{path} did not end within {END_LIMIT_S} s"
+        assert time.monotonic() < until, f"{path} did not end within {PATIENCE_S} s"
         time.sleep(POLL_S)

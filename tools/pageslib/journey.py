@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterator
 
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from testlib.limits import PATIENCE_S
 from testlib.service import Service, archive
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 POLICIES = ROOT / "examples" / "policies" / "cartpole_keepin"
 EPISODES = 2
-WAIT_MS = 60_000
-VIDEOS_MS = 240_000
 # The end of a path to the page of a replay, which is the answer to a form of the verdict's page.
 REPLAY = "#replay"
 # Whether the line in every plot stands at the time of the video.
@@ -24,7 +23,7 @@ LINES_FOLLOW = """() => {
     return Math.abs(svg.querySelector(".cursor").getAttribute("x1") - x) < 0.01;
   });
 }"""
-expect.set_options(timeout=WAIT_MS)
+expect.set_options(timeout=1000 * PATIENCE_S)
 # What Chromium says about an answer that refuses a form, or a page that is not there.
 STATUS = re.compile(r"the server responded with a status of 4(00|04|22) ")
 # What it says about a connection that this test has cut.
@@ -50,7 +49,7 @@ class Visitor:
         self.address = f"http://{service.address}"
         self.wrong: list[str] = []
         self.context: BrowserContext = browser.new_context(base_url=self.address, **options)
-        self.context.set_default_timeout(WAIT_MS)
+        self.context.set_default_timeout(1000 * PATIENCE_S)
         self.page: Page = self.context.new_page()
         self.page.on("console", self._note_message)
         self.page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
@@ -157,7 +156,7 @@ def watch(person: Visitor) -> str:
     expect(page.locator("section.verdict")).to_contain_text("UNSAFE")
     expect(page.locator("section.verdict .why")).to_contain_text("beyond its limit")
     expect(page.locator("ul.cells a")).to_have_count(EPISODES)
-    expect(page.locator("[data-poll]")).to_have_count(0, timeout=VIDEOS_MS)
+    expect(page.locator("[data-poll]")).to_have_count(0)
     return page.url.removeprefix(person.address)
 
 

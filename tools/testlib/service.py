@@ -13,10 +13,9 @@ import time
 import urllib.parse
 import zipfile
 
+from .limits import PATIENCE_S
+
 LISTENING = "listening on http://"
-START_LIMIT_S = 30
-STOP_LIMIT_S = 60
-REQUEST_LIMIT_S = 60
 BOUNDARY = "assay-testlib-3b1f5a60c7d94e28"
 
 
@@ -65,7 +64,7 @@ class Client:
 
     def open(self, method: str, path: str, body: bytes | None = None, headers: dict | None = None):
         """Returns the open connection and the response, for bodies that are read incrementally."""
-        connection = http.client.HTTPConnection(self.address, timeout=REQUEST_LIMIT_S)
+        connection = http.client.HTTPConnection(self.address, timeout=PATIENCE_S)
         sent = {"authorization": f"Bearer {self.key}"} | (headers or {})
         connection.request(method, urllib.parse.quote(path, safe="/?=&%.:"), body, sent)
         return connection, connection.getresponse()
@@ -90,17 +89,20 @@ class Client:
 class Service:
     """A running `assay serve`; its log goes to a file."""
 
-    def __init__(self, assay: pathlib.Path, data: pathlib.Path, log: pathlib.Path, options=(), listen="127.0.0.1:0"):
+    def __init__(
+        self, assay: pathlib.Path, data: pathlib.Path, log: pathlib.Path, options=(), listen="127.0.0.1:0", environment=None
+    ):
         self.log = log
         command = [assay, "serve", "--listen", listen, "--data", data, *map(str, options)]
         with open(log, "ab") as output:
             begin = output.tell()
-            self.child = subprocess.Popen(command, stderr=output, start_new_session=True)
+            variables = os.environ | (environment or {})
+            self.child = subprocess.Popen(command, stderr=output, start_new_session=True, env=variables)
         self.address = self._wait_for_address(begin)
         self.key = (data / "bootstrap-key").read_text().strip()
 
     def _wait_for_address(self, begin: int) -> str:
-        until = time.monotonic() + START_LIMIT_S
+        until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until and self.child.poll() is None:
             for line in self.log.read_bytes()[begin:].decode(errors="replace").splitlines(keepends=True):
                 if LISTENING in line and line.endswith("\n"):
@@ -116,11 +118,11 @@ class Service:
     def stop(self) -> None:
         """Stops the service with SIGTERM, as an operator does."""
         self.child.send_signal(signal.SIGTERM)
-        if self.child.wait(STOP_LIMIT_S) != 0:
+        if self.child.wait(PATIENCE_S) != 0:
             raise SystemExit(f"the service did not stop cleanly:\n{self.log.read_text(errors='replace')[-4000:]}")
 
     def kill(self) -> None:
         """Kills the service if it is still running."""
         if self.child.poll() is None:
             self.child.kill()
-            self.child.wait(STOP_LIMIT_S)
+            self.child.wait(PATIENCE_S)

@@ -1,28 +1,73 @@
-"""Runs a table of stages, each in its own session and with its own log, and stops at the first that fails."""
+"""Runs a table of stages, each in its own session and with its own log, and stops at the first that fails.
 
+No stage has a time limit: one that makes no progress for a while hangs, and is killed.
+"""
+
+import contextlib
 import dataclasses
 import os
 import pathlib
+import resource
+import shlex
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+
+from . import supervise
+from .inputs import SHOWN_DIGITS, Checkout
+from .passed import Passes
+from .progress import AnyOutput
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-LOGS = ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "test-logs"
-STAGE_LIMIT_S = 2400
+TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
+LOGS = TARGET / "test-logs"
+CARGO_TOOLS = ROOT / "vendor" / "cargo-tools" / "bin"
+QUIET_LIMIT_S = 600.0
 SHOWN_LINES = 400  # of a failed stage's log; the file has the rest
-ENVIRONMENT = {"CARGO_TERM_COLOR": "never", "RUSTDOCFLAGS": "-Dwarnings", "TERM": "dumb"}
+ENVIRONMENT = {
+    "CARGO_TERM_COLOR": "never", "CARGO_TERM_PROGRESS_WHEN": "never", "RUSTDOCFLAGS": "-Dwarnings", "TERM": "dumb",
+    "NEXTEST_USER_CONFIG_FILE": "none", "PYTHONUNBUFFERED": "1",
+    # Whatever compiles the workspace also lints it: one pass instead of two, and all stages share what it compiled.
+    "RUSTC_WORKSPACE_WRAPPER": "clippy-driver", "CLIPPY_ARGS": "-Dwarnings__CLIPPY_HACKERY__",
+}
+PASSED, FAILED, SKIPPED = "ok", "FAILED", "skipped"
 
 
 @dataclasses.dataclass(frozen=True)
 class Stage:
-    """A command, its time limit, and the number of lines of its log that are shown if it succeeds."""
+    """Commands that all run, in this order, and what is known about them."""
 
-    command: str
-    limit_s: float = STAGE_LIMIT_S
+    commands: str | Callable[[], list[str]]
+    #: Patterns of the files that its result depends on, beside the toolchain and the programs that run stages; none: it
+    #: always runs.
+    inputs: tuple[str, ...] = ()
+    #: What must exist for it to be skipped.
+    outputs: tuple[pathlib.Path, ...] = ()
+    #: How long it may make no progress.
+    quiet_limit_s: float = QUIET_LIMIT_S
+    watch: Callable[[], AnyOutput] = AnyOutput
+    #: Yields the environment of the commands, and ends what it needed.
+    around: Callable[[], AbstractContextManager[dict[str, str]]] = lambda: contextlib.nullcontext({})
+    #: Number of lines of its log that are shown if it succeeds.
     shown_lines: int = 0
+
+    def lines(self) -> list[str]:
+        """Returns its command lines."""
+        return [self.commands] if isinstance(self.commands, str) else self.commands()
+
+
+@dataclasses.dataclass
+class Result:
+    """What a stage did."""
+
+    state: str
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.wall_s:.1f} s, CPU {self.cpu_s:.1f} s"
 
 
 def log_of(name: str) -> pathlib.Path:
@@ -30,23 +75,31 @@ def log_of(name: str) -> pathlib.Path:
     return LOGS / f"{name}.log"
 
 
-def run_stage(name: str, stage: Stage) -> bool:
-    """Runs a stage with its output in its log; returns True if it succeeded."""
-    options = {"cwd": ROOT, "env": os.environ | ENVIRONMENT, "stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
-    with open(log_of(name), "wb") as output:
-        # In its own session, so that a stage that hangs can be killed with all its processes.
-        child = subprocess.Popen(stage.command.split(), stdout=output, start_new_session=True, **options)
-        try:
-            return child.wait(timeout=stage.limit_s) == 0
-        except subprocess.TimeoutExpired:
-            os.killpg(child.pid, signal.SIGKILL)
-            output.write(f"\nkilled: the stage took longer than {stage.limit_s} s\n".encode())
-            return False
-        except BaseException:
-            os.killpg(child.pid, signal.SIGKILL)
-            raise
-        finally:
-            child.wait()
+def cpu_s() -> float:
+    """Returns the processor time of all descendants that have ended and were waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def run_stage(name: str, stage: Stage) -> Result:
+    """Runs a stage with its output in its log."""
+    began, cpu = time.monotonic(), cpu_s()
+    log = log_of(name)
+    log.write_bytes(b"")
+    path = f"{CARGO_TOOLS}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    try:
+        with stage.around() as more:
+            environment = os.environ | ENVIRONMENT | {"PATH": path} | more
+            codes = [
+                supervise.run(shlex.split(line), log, stage.watch(), stage.quiet_limit_s, cwd=ROOT, env=environment)
+                for line in stage.lines()
+            ]
+    except OSError as error:
+        with open(log, "a") as output:
+            output.write(f"{error}\n")
+        codes = [1]
+    state = FAILED if any(codes) else PASSED
+    return Result(state, time.monotonic() - began, cpu_s() - cpu)
 
 
 def show(name: str, most: int) -> None:
@@ -57,26 +110,89 @@ def show(name: str, most: int) -> None:
     print("\n".join(lines[-most:]), flush=True)
 
 
-def run(stages: dict[str, Stage], names: list[str], judge: Callable[[], bool] = lambda: True) -> int:
-    """Runs the named stages, or all, then `judge`, which may print and fail the run; returns the exit code."""
+class Run:
+    """A run of stages. Without names it is a full one, which skips what passed with the same inputs unless CI is set."""
+
+    def __init__(self, stages: Mapping[str, Stage], names: list[str], checkout: Checkout, passes: Passes) -> None:
+        self.stages, self.names = stages, names or list(stages)
+        self.is_full, self.is_ci = not names, os.environ.get("CI") == "true"
+        self.checkout, self.passes = checkout, passes
+        self.results: dict[str, Result] = {}
+
+    def is_complete(self) -> bool:
+        """Returns True if this is a full run of which every stage passed, now or before."""
+        states = [self.results[name].state if name in self.results else FAILED for name in self.names]
+        return self.is_full and FAILED not in states
+
+    def inputs(self, name: str) -> str | None:
+        """Returns the hash of a stage's inputs; `None` if it has none or they are unknown."""
+        stage = self.stages[name]
+        return self.checkout.fingerprint(stage.inputs) if stage.inputs else None
+
+    def skipped(self, name: str, inputs: str | None) -> str | None:
+        """Returns when a stage passed that need not run again."""
+        can_be = self.is_full and not self.is_ci and inputs is not None
+        found = self.passes.find(name, inputs) if can_be else None
+        outputs = (*self.stages[name].outputs, log_of(name))
+        return found.at if found and all(output.exists() for output in outputs) else None
+
+    def plan(self) -> list[str]:
+        """Returns the names of the stages that would run now."""
+        return [name for name in self.names if self.skipped(name, self.inputs(name)) is None]
+
+    def run_one(self, name: str) -> Result:
+        """Runs a stage."""
+        return run_stage(name, self.stages[name])
+
+    def one(self, name: str) -> bool:
+        """Runs or skips a stage and prints a line about it; returns False if it failed."""
+        inputs = self.inputs(name)
+        mark = f"== {name} [{inputs[:SHOWN_DIGITS]}]" if inputs else f"== {name}"
+        at = self.skipped(name, inputs)
+        if at is not None:
+            self.results[name] = Result(SKIPPED)
+            print(f"{mark} skipped: passed on {at}", flush=True)
+            return True
+        print(f"{mark} ...", end="", flush=True)
+        self.passes.forget(name)
+        result = self.results[name] = self.run_one(name)
+        print(f" {result.state} ({result})", flush=True)
+        # Inputs that changed meanwhile are not those that passed.
+        if result.state == PASSED and inputs and self.inputs(name) == inputs:
+            self.passes.add(name, inputs, result.wall_s, result.cpu_s)
+        shown = self.stages[name].shown_lines if result.state == PASSED else SHOWN_LINES
+        if shown:
+            show(name, shown)
+        return result.state == PASSED
+
+    def all(self) -> bool:
+        """Runs the stages up to the first that fails, and prints the sums; returns False if one failed."""
+        good = all(self.one(name) for name in self.names)
+        total = Result(PASSED if good else FAILED)
+        for result in self.results.values():
+            total.wall_s += result.wall_s
+            total.cpu_s += result.cpu_s
+        skipped = sum(result.state == SKIPPED for result in self.results.values())
+        print(f"== total {total.state} ({total}{f'; {skipped} skipped' if skipped else ''})", flush=True)
+        return good
+
+
+def known(stages: Mapping[str, Stage], names: list[str]) -> bool:
+    """Returns True if all names are stages; otherwise prints which are not."""
     unknown = [name for name in names if name not in stages]
     if unknown:
         print(f"unknown stage {', '.join(unknown)}; the stages are {' '.join(stages)}", file=sys.stderr)
+    return not unknown
+
+
+def run(stages: Mapping[str, Stage], names: list[str], judge: Callable[[Run], bool] = lambda _: True) -> int:
+    """Runs the named stages, or all, then `judge`, which may print and fail the run; returns the exit code."""
+    if not known(stages, names):
         return 2
     LOGS.mkdir(parents=True, exist_ok=True)
-    started, good = time.monotonic(), True
-    for name in names or stages:
-        print(f"== {name} ...", end="", flush=True)
-        stage_started = time.monotonic()
-        good = run_stage(name, stages[name])
-        print(f" {'ok' if good else 'FAILED'} ({time.monotonic() - stage_started:.1f} s)", flush=True)
-        shown = stages[name].shown_lines if good else SHOWN_LINES
-        if shown:
-            show(name, shown)
-        if not good:
-            break
-    print(f"== total {'ok' if good else 'FAILED'} ({time.monotonic() - started:.1f} s)")
-    return 0 if judge() and good else 1
+    started = Run(stages, names, Checkout(ROOT), Passes(LOGS / "passed.json"))
+    good = started.all()
+    return 0 if judge(started) and good else 1
 
 
 def main(run_named: Callable[[list[str]], int]) -> None:

@@ -72,8 +72,8 @@ pub use ports::{
 pub use routes::{EndpointInfo, RateClass, endpoints};
 pub use server::{ServeError, serve};
 pub use settings::{
-    AccountLimits, ApiSettings, BrowserSettings, DiskLimits, EventSettings, InvalidSetting, JobLimits, MetricsAccess,
-    ModelSettings, RateLimits, Retention, Seconds, Uploads, WebhookSettings, WorkerSettings,
+    AccountLimits, ApiSettings, BrowserSettings, DiskLimits, EventSettings, IntervalSettings, InvalidSetting,
+    JobLimits, MetricsAccess, ModelSettings, RateLimits, Retention, Seconds, Uploads, WebhookSettings, WorkerSettings,
 };
 pub use signed_urls::{SignerError, UrlSigner};
 pub use site_exchange::exchange_with_other_servers;
@@ -83,5 +83,5 @@ pub use upload_space::UploadSpace;
 pub use webhooks::deliver_webhooks;
 pub use worker_fleet::{WakingQueue, WorkerFleet};
 pub use worker_protocol::attend_workers;
-#[cfg(feature = "fuzzing")]
-pub use worker_protocol::{receive_rendering, receive_result};
+#[cfg(any(test, feature = "fuzzing"))]
+pub use worker_protocol::fuzzing;

@@ -367,7 +367,8 @@ pub trait Publisher: Send + Sync + fmt::Debug {
     fn open(&self, zip: &Path, account: &AccountId) -> Result<Draft, DraftFailure>;
 
     /// Compiles the draft, runs it without a policy and renders it, in jails. Returns its picture, if this machine
-    /// renders. Runs on a thread that may block, for at most 20 s.
+    /// renders. Runs on a thread that may block, for at most 15 s of CPU time, however long the machine takes to give
+    /// them.
     ///
     /// # Errors
     /// [`DraftFailure`].
@@ -406,8 +407,8 @@ pub enum DraftFailure {
     /// There is no worker for it now.
     #[error("{0}")]
     Unavailable(String),
-    /// The machine is too busy to check it.
-    #[error("the machine is too busy to check a scenario")]
+    /// Another process stopped the check, or the machine had next to no CPU time for it.
+    #[error("the check of a scenario was stopped, or got next to no CPU time")]
     Busy,
     /// The disk has no space for its files; a temporary condition.
     #[error("the disk is full")]

@@ -7,6 +7,8 @@
 mod episode_writer;
 mod error;
 mod format;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod image;
 mod job;
 mod lerobot;

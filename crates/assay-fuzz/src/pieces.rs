@@ -4,7 +4,8 @@
 const SEPARATOR: &[u8] = b"\n%%%\n";
 
 /// Returns the parts of an input, at least one.
-pub(crate) fn pieces(data: &[u8]) -> Vec<&[u8]> {
+#[must_use]
+pub fn pieces(data: &[u8]) -> Vec<&[u8]> {
     let (mut found, mut rest) = (Vec::new(), data);
     while let Some(at) = rest.windows(SEPARATOR.len()).position(|window| window == SEPARATOR) {
         found.push(&rest[..at]);
@@ -15,7 +16,8 @@ pub(crate) fn pieces(data: &[u8]) -> Vec<&[u8]> {
 }
 
 /// Returns the first part and the second, which may be empty.
-pub(crate) fn pair(data: &[u8]) -> (&[u8], &[u8]) {
+#[must_use]
+pub fn pair(data: &[u8]) -> (&[u8], &[u8]) {
     let parts = pieces(data);
     (parts[0], parts.get(1).copied().unwrap_or_default())
 }

@@ -16,6 +16,7 @@ mod bwrap;
 mod child;
 mod child_setup;
 mod clocks;
+mod copies;
 mod exit;
 mod filter;
 mod fork_server;
@@ -33,17 +34,22 @@ mod probe;
 mod profile;
 mod program;
 mod ruleset;
+mod sleep_watch;
 mod spawn;
 mod spawn_error;
 mod spec;
 mod stage;
 mod strongest;
+mod tree;
+mod untrusted_folder;
 mod user;
 mod wait;
 mod without_namespaces;
+mod work_limit;
 
 pub use child::Child;
 pub use clocks::Activity;
+pub use copies::JailPath;
 pub use exit::{Exit, ExitReason};
 pub use filter::FilterError;
 pub use fork_server::{ForkError, ForkServer, ForkServerSpec, ForkStreams, MAX_FORK_FILES};
@@ -56,10 +62,14 @@ pub use output::{FLOOD_BYTES, TAIL_BYTES};
 pub use probe::{HostCheck, probe};
 pub use profile::Profile;
 pub use program::{Program, ProgramError, library_closure, native_program};
+pub use sleep_watch::SleepWatch;
 pub use spawn_error::SpawnError;
 pub use spec::{Bind, JailSpec, SEAL_VARIABLE};
 pub use stage::{
-    ClosedPath, StageError, check_reachable, default_cache_root, give_to_jail, open_to_jail, stage_readable,
+    ClosedPath, StageError, check_reachable, default_cache_root, give_to_jail, open_to_jail, stage_lasting,
+    stage_readable,
 };
 pub use strongest::StrongestJail;
+pub use untrusted_folder::{NewFile, UntrustedFolder, read_untrusted};
 pub use user::jail_uid;
+pub use work_limit::{LEAST_SHARE, WorkEnd, WorkLimit, WorkWatch};

@@ -4,15 +4,16 @@
 //! jails that see the same folder can exchange bits through the time of a lookup or read. tmpfs caches neither: it
 //! keeps no entry for a missing name (`simple_lookup` in the kernel's `fs/libfs.c`), and all its pages are resident.
 
-use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::fs::{DirBuilder, File, Permissions};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use rustix::fs::{fstat, statfs, statvfs};
+use rustix::fs::{statfs, statvfs};
 
+use crate::copies::{OTHERS_WRITE, TRIES, exclusively, incomplete, is_current, open_lock, remove_if_unused, targets};
 use crate::jail_uid;
-use crate::stage::{StageError, Tree, check_reachable, copy_tree};
+use crate::stage::{StageError, check_reachable};
+use crate::tree::Tree;
 
 /// The environment variable that names a folder on a tmpfs, instead of `/dev/shm`.
 pub const MEMORY_VARIABLE: &str = "ASSAY_MEMORY_DIR";
@@ -22,12 +23,6 @@ const SHARED_MEMORY: &str = "/dev/shm";
 const TMPFS: i64 = 0x0102_1994;
 /// Space that a copy leaves free, in bytes.
 const SPARE_BYTES: u64 = 16 << 20;
-/// Attempts while other processes copy or remove the same tree.
-const TRIES: usize = 64;
-/// Pause after an attempt during which another process held the lock.
-const RETRY_PAUSE: Duration = Duration::from_millis(5);
-/// Write permission of group and others.
-const OTHERS_WRITE: u32 = 0o022;
 
 /// The reason why a copy in memory could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -70,8 +65,7 @@ pub struct MemoryCopy {
 }
 
 /// Returns a copy of the tree at `path` on a tmpfs, which the jail's user can read. It is made once per state of the
-/// original (its names, sizes and times) and stays there for the next process; unused copies of other states are
-/// removed.
+/// original ([`Tree::key`]) and stays there for the next process; unused copies of other states are removed.
 ///
 /// # Errors
 /// [`MemoryError`] if there is no tmpfs, it is full, or copying fails.
@@ -86,17 +80,20 @@ pub fn stage_in_memory(path: &Path) -> Result<MemoryCopy, MemoryError> {
     }
     let folder = own_folder(&memory)?;
     let kind = path.file_name().map_or_else(|| "root".into(), |name| name.to_string_lossy().into_owned());
-    let target = folder.join(format!("{kind}-{}", tree.stamp));
+    // The name of a lock has another suffix than that of its copy.
+    let kind = kind.replace('.', "_");
+    let key = tree.key(path)?;
+    let target = folder.join(format!("{kind}-{key}"));
     for _ in 0..TRIES {
-        let lock = open_lock(&target)?;
-        lock.lock_shared().map_err(|e| MemoryError::Io(target.clone(), e))?;
+        let lock = open_lock(&target).and_then(|lock| lock.lock_shared().map(|()| lock));
+        let lock = lock.map_err(|e| MemoryError::Io(target.clone(), e))?;
         if is_current(&lock, &target) && target.is_dir() {
             remove_unused(&folder, &kind, &target);
             check_reachable(&target).map_err(StageError::from)?;
             return Ok(MemoryCopy { path: target, _lock: Some(lock) });
         }
         drop(lock);
-        copy(path, &tree, &target)?;
+        copy(path, (&tree, &key), &target)?;
     }
     Err(MemoryError::Contended(target))
 }
@@ -120,75 +117,31 @@ fn own_folder(memory: &Path) -> Result<PathBuf, MemoryError> {
     Ok(folder)
 }
 
-fn lock_of(target: &Path) -> PathBuf {
-    target.with_extension("lock")
-}
-
-fn open_lock(target: &Path) -> Result<File, MemoryError> {
-    let path = lock_of(target);
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false).mode(0o600);
-    options.open(&path).map_err(|e| MemoryError::Io(path, e))
-}
-
-/// Returns true if the lock's file still has its name: a copy is removed together with its lock.
-fn is_current(lock: &File, target: &Path) -> bool {
-    let there = std::fs::symlink_metadata(lock_of(target)).map(|about| about.ino());
-    fstat(lock).is_ok_and(|held| there.is_ok_and(|ino| ino == held.st_ino))
-}
-
 /// Makes the copy under the exclusive lock, unless another process holds the lock.
-fn copy(from: &Path, tree: &Tree, target: &Path) -> Result<(), MemoryError> {
-    let lock = open_lock(target)?;
-    match lock.try_lock() {
-        Ok(()) => {}
-        // Another process is copying, or has copied and keeps its shared lock: waiting for that one could take forever.
-        Err(TryLockError::WouldBlock) => {
-            std::thread::sleep(RETRY_PAUSE);
-            return Ok(());
+fn copy(from: &Path, (tree, key): (&Tree, &str), target: &Path) -> Result<(), MemoryError> {
+    let made = exclusively(target, |_| {
+        let folder = target.parent().unwrap_or(target);
+        let about = statvfs(folder).map_err(|e| MemoryError::Io(folder.to_owned(), e.into()))?;
+        let (free, needed) = (about.f_bavail.saturating_mul(about.f_frsize), tree.bytes.saturating_add(SPARE_BYTES));
+        if free < needed {
+            let (free_mib, needed_mib) = (free >> 20, needed >> 20);
+            return Err(MemoryError::NoRoom { at: folder.to_owned(), free_mib, needed_mib });
         }
-        Err(TryLockError::Error(error)) => return Err(MemoryError::Io(target.to_owned(), error)),
-    }
-    if !is_current(&lock, target) || target.is_dir() {
-        return Ok(());
-    }
-    let fresh = target.with_extension("new");
-    // Remove the leftovers of a killed process.
-    drop(std::fs::remove_dir_all(&fresh));
-    let folder = target.parent().unwrap_or(target);
-    let about = statvfs(folder).map_err(|e| MemoryError::Io(folder.to_owned(), e.into()))?;
-    let (free, needed) = (about.f_bavail.saturating_mul(about.f_frsize), tree.bytes.saturating_add(SPARE_BYTES));
-    if free < needed {
-        let (free_mib, needed_mib) = (free >> 20, needed >> 20);
-        return Err(MemoryError::NoRoom { at: folder.to_owned(), free_mib, needed_mib });
-    }
-    let copied = copy_tree(from, tree, &fresh)
-        .map_err(MemoryError::from)
-        .and_then(|()| std::fs::rename(&fresh, target).map_err(|e| MemoryError::Io(target.to_owned(), e)));
-    if copied.is_err() {
-        drop(std::fs::remove_dir_all(&fresh));
-    }
-    copied
+        let copied = tree.copy(from, &incomplete(target))?;
+        if copied.to_string() != key && !(tree.is_unchanged(from)? && tree.key(from)? == key) {
+            return Err(StageError::Changed { from: from.to_owned() }.into());
+        }
+        std::fs::rename(incomplete(target), target).map_err(|e| MemoryError::Io(target.to_owned(), e))
+    });
+    made.map_err(|e| MemoryError::Io(target.to_owned(), e))?.unwrap_or(Ok(()))
 }
 
 /// Removes copies of earlier states that no process uses. Best effort: a leftover only takes up memory.
 fn remove_unused(folder: &Path, kind: &str, current: &Path) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let is_other = path.extension().is_some_and(|extension| extension == "lock")
-            && path.file_stem().is_some_and(|stem| stem.to_string_lossy().starts_with(&format!("{kind}-")))
-            && path != lock_of(current);
-        if !is_other {
-            continue;
-        }
-        let target = path.with_extension("");
-        let Ok(lock) = open_lock(&target) else { continue };
-        if lock.try_lock().is_ok() && is_current(&lock, &target) {
-            drop(std::fs::remove_dir_all(&target));
-            drop(std::fs::remove_dir_all(target.with_extension("new")));
-            drop(std::fs::remove_file(&path));
-        }
-    }
+    let is_kind = |target: &PathBuf| {
+        target.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&format!("{kind}-")))
+    };
+    targets(folder).filter(|target| is_kind(target) && target != current).for_each(|target| remove_if_unused(&target));
 }
 
 #[cfg(test)]
@@ -196,6 +149,7 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
     use super::*;
+    use crate::copies::lock_of;
 
     fn tree(text: &str) -> tempfile::TempDir {
         let folder = tempfile::Builder::new().prefix("staged").tempdir().unwrap();
@@ -225,6 +179,37 @@ mod tests {
     }
 
     #[test]
+    fn a_tree_with_the_same_names_sizes_and_times_and_other_content_is_copied_anew() {
+        let (first, second) = (tree("limit 9"), tree("limit 1"));
+        let twin = second.path().join("twin");
+        std::fs::create_dir(&twin).unwrap();
+        let place = twin.join(first.path().file_name().unwrap());
+        std::fs::create_dir_all(place.join("lib")).unwrap();
+        std::fs::write(place.join("lib/file"), "limit 1").unwrap();
+        let copies = [first.path(), &place].map(|path| {
+            let file = File::options().write(true).open(path.join("lib/file")).unwrap();
+            file.set_modified(std::time::UNIX_EPOCH).unwrap();
+            stage_in_memory(path).unwrap()
+        });
+        let texts = copies.each_ref().map(|copy| std::fs::read_to_string(copy.path.join("lib/file")).unwrap());
+        assert_eq!(texts, ["limit 9", "limit 1"]);
+        for copy in &copies {
+            std::fs::remove_dir_all(&copy.path).unwrap();
+            std::fs::remove_file(lock_of(&copy.path)).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_tree_that_was_long_unchanged_is_not_read_to_know_it() {
+        let fresh = tree("fresh");
+        let key = |path: &Path| Tree::read(path).unwrap().key(path).unwrap();
+        assert_eq!(key(fresh.path()), Tree::read(fresh.path()).unwrap().digest(fresh.path()).unwrap().to_string());
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+        let state = key(&sources);
+        assert!(state.starts_with('s') && state == key(&sources), "{state}");
+    }
+
+    #[test]
     fn concurrent_threads_get_the_same_complete_copy() {
         let original = tree("together");
         let staged: Vec<_> = std::thread::scope(|scope| {
@@ -243,7 +228,8 @@ mod tests {
         let original = tree("late");
         let owned = stage_in_memory(original.path()).unwrap();
         // The behaviour of a thread that found no copy just before one was made.
-        copy(original.path(), &Tree::read(original.path()).unwrap(), &owned.path).unwrap();
+        let tree = Tree::read(original.path()).unwrap();
+        copy(original.path(), (&tree, &tree.key(original.path()).unwrap()), &owned.path).unwrap();
         std::fs::remove_dir_all(&owned.path).unwrap();
         std::fs::remove_file(lock_of(&owned.path)).unwrap();
     }

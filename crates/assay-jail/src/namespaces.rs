@@ -18,8 +18,13 @@ use crate::spawn_error::io;
 use crate::wait::wait_readable;
 use crate::{Child, Jail, JailSpec, SpawnError, ruleset};
 
-/// Maximum time for bubblewrap, which takes 5 ms.
-const START_LIMIT: Duration = Duration::from_secs(10);
+/// Maximum time for bubblewrap. It takes 5 ms; the limit only ends what hangs, also where many processes wait for a
+/// processor.
+const START_LIMIT: Duration = Duration::from_secs(120);
+/// Time for a bubblewrap that reported an error to end before it is killed.
+const END_LIMIT: Duration = Duration::from_secs(10);
+/// Time for the output of an ended bubblewrap to arrive.
+const LOG_LIMIT: Duration = Duration::from_secs(1);
 /// Maximum size of bubblewrap's description of the jail, and of its error message, in bytes.
 const MAX_INFO_BYTES: usize = 4096;
 
@@ -99,12 +104,12 @@ fn program_pid(mut info: PipeReader) -> Option<Pid> {
 
 /// Returns the output of a bubblewrap that failed. If it hangs, it is killed first.
 fn error_message(monitor: Pid, monitor_fd: &OwnedFd, log: &mut PipeReader) -> String {
-    if !wait_readable(monitor_fd, Duration::from_millis(500)) {
+    if !wait_readable(monitor_fd, END_LIMIT) {
         kill_children(monitor);
         let _ = rustix::process::pidfd_send_signal(monitor_fd, rustix::process::Signal::KILL);
     }
     let mut text = vec![0; MAX_INFO_BYTES];
-    let is_there = wait_readable(log, Duration::from_millis(100));
+    let is_there = wait_readable(log, LOG_LIMIT);
     let n = if is_there { log.read(&mut text).unwrap_or(0) } else { 0 };
     let text = String::from_utf8_lossy(&text[..n]);
     let text = text.trim();

@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, geteuid, getpid};
 
-/// Maximum time for a started jail to get its own session.
-const START_LIMIT: Duration = Duration::from_millis(50);
+/// Maximum time for a started jail to get its own session, its first step. It takes milliseconds, and more only if the
+/// jail is starved of CPU: then it is most important that it gives way.
+const START_LIMIT: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(1);
-/// Retry interval: without `CAP_SYS_ADMIN` the kernel accepts one change per 100 ms for all processes together.
+/// Maximum time of retries: without `CAP_SYS_ADMIN` the kernel accepts one change per 100 ms for all processes together.
 const CHANGE_LIMIT: Duration = Duration::from_millis(500);
 
 /// Gives the session of `program` the lowest priority. Returns true if that was possible. Only for root: other users

@@ -9,7 +9,8 @@ use assay_model::{ErrorChain, Isolation};
 use crate::{Jail, JailSpec, ProcessLimits, Profile, default_cache_root, jail_uid, native_program, ruleset};
 
 const TRUE: &str = "/bin/true";
-const TRY_LIMIT: Duration = Duration::from_secs(10);
+/// Maximum time of a program in a tried jail. It takes milliseconds; the limit only ends what hangs.
+const TRY_LIMIT: Duration = Duration::from_secs(120);
 const LANDLOCK_REMEDY: &str =
     "Linux 5.13 or newer with CONFIG_SECURITY_LANDLOCK, and landlock in lsm= of its command line";
 /// The rights added by each version of Landlock.

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{Bind, StageError, stage_readable};
+use crate::{Bind, JailPath, StageError, stage_lasting};
 
 /// The dynamic loader that an x86-64 program names as its interpreter.
 pub(crate) const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
@@ -20,6 +20,8 @@ pub struct Program {
     pub binds: Vec<Bind>,
     /// Folders that the loader searches for libraries. Without /proc it can't resolve `$ORIGIN`.
     pub env: Vec<(String, String)>,
+    /// The files to which the binds refer, which are not removed before this value is dropped.
+    pub files: Vec<JailPath>,
 }
 
 /// The reason why a program can't be prepared for a jail.
@@ -83,15 +85,19 @@ pub fn native_program(
     inside: &Path,
     cache_root: &Path,
 ) -> Result<Program, ProgramError> {
-    let mut binds = vec![Bind::read_only(stage_readable(binary, cache_root)?, inside)];
+    let program = stage_lasting(binary, cache_root)?;
+    let mut binds = vec![Bind::read_only(&*program, inside)];
+    let mut files = vec![program];
     for library in library_closure(binary, libraries)? {
         let target = match library.file_name() {
             Some(name) if library != Path::new(LOADER) => Path::new(LIBRARY_FOLDER).join(name),
             _ => library.clone(),
         };
         let real = library.canonicalize().unwrap_or_else(|_| library.clone());
-        binds.push(Bind::read_only(stage_readable(&real, cache_root)?, target));
+        let library = stage_lasting(&real, cache_root)?;
+        binds.push(Bind::read_only(&*library, target));
+        files.push(library);
     }
     let env = vec![("LD_LIBRARY_PATH".to_owned(), LIBRARY_FOLDER.to_owned())];
-    Ok(Program { path: inside.to_owned(), binds, env })
+    Ok(Program { path: inside.to_owned(), binds, env, files })
 }

@@ -1,22 +1,19 @@
 //! Makes files reachable for the jail's user. If this process is root, jails run as the user `nobody`, which cannot
-//! enter a folder such as /root; the files are then copied, once, to a folder that this user can enter.
+//! enter a folder such as /root; the files are then copied to a folder that this user can pass through and others can't.
+//! A copy is named by the digest of its content, and what was written must have that digest: a report states the digest
+//! of the original.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use assay_model::Sha256Writer;
-
+use crate::copies::{CopyLifetime, JailPath, shared_copy};
 use crate::jail_uid;
+use crate::tree::{MAX_ENTRIES, Tree};
 
-const OTHERS_ENTER: u32 = 0o001;
-const OTHERS_READ: u32 = 0o004;
+pub(crate) const OTHERS_ENTER: u32 = 0o001;
+pub(crate) const OTHERS_READ: u32 = 0o004;
 /// Shifts the bits for others to those for the group.
 const GROUP_SHIFT: u32 = 3;
-/// Number of copies started by this process.
-static COPIES: AtomicU64 = AtomicU64::new(0);
-/// Maximum number of files in a tree to copy; the policy runtime has 1500.
-const MAX_ENTRIES: usize = 50_000;
 
 /// A path that the jail's user cannot reach.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -51,6 +48,15 @@ pub enum StageError {
         /// The original.
         from: PathBuf,
     },
+    /// The tree changed while it was copied.
+    #[error("{from} changed while a copy for jails was made")]
+    Changed {
+        /// The original.
+        from: PathBuf,
+    },
+    /// Other processes replaced the copy repeatedly.
+    #[error("other processes keep replacing the copy at {0}")]
+    Contended(PathBuf),
     /// The copy could not be reached either.
     #[error("the folder for copies that jails can read is not reachable either")]
     Closed(#[from] ClosedPath),
@@ -80,7 +86,7 @@ pub fn check_reachable(path: &Path) -> Result<(), ClosedPath> {
     Ok(())
 }
 
-/// Returns the folder for [`stage_readable`]'s copies, which other users can reach.
+/// Returns the folder for [`stage_readable`]'s copies, which only this user and the jail's can pass through.
 #[must_use]
 pub fn default_cache_root() -> PathBuf {
     PathBuf::from("/var/cache/assay")
@@ -116,114 +122,29 @@ pub fn open_to_jail(path: &Path, root: &Path) -> std::io::Result<()> {
 }
 
 /// Returns a path with the same content that the jail's user can read: `path` itself if all of it is open, otherwise a
-/// copy below `cache_root`, made once for each state of the original (its names, sizes and times).
+/// copy below `cache_root`, which exists as long as a process uses it.
 ///
 /// # Errors
 /// [`StageError`] if it cannot be read or copied.
-pub fn stage_readable(path: &Path, cache_root: &Path) -> Result<PathBuf, StageError> {
+pub fn stage_readable(path: &Path, cache_root: &Path) -> Result<JailPath, StageError> {
+    staged(path, cache_root, CopyLifetime::WhileUsed)
+}
+
+/// Like [`stage_readable`], for programs and runtimes: the copy stays for the next process, within limits.
+///
+/// # Errors
+/// As for [`stage_readable`].
+pub fn stage_lasting(path: &Path, cache_root: &Path) -> Result<JailPath, StageError> {
+    staged(path, cache_root, CopyLifetime::Lasting)
+}
+
+fn staged(path: &Path, cache_root: &Path, lifetime: CopyLifetime) -> Result<JailPath, StageError> {
     if jail_uid().is_none() {
-        return Ok(path.to_owned());
+        return Ok(path.to_owned().into());
     }
     let tree = Tree::read(path)?;
     if tree.is_open && check_reachable(path).is_ok() {
-        return Ok(path.to_owned());
+        return Ok(path.to_owned().into());
     }
-    let name = path.file_name().map_or_else(|| "root".into(), |name| name.to_string_lossy().into_owned());
-    let target = cache_root.join(format!("{name}-{}", tree.stamp));
-    if !target.exists() {
-        copy_into_place(path, &tree, &target)?;
-    }
-    check_reachable(&target)?;
-    Ok(target)
-}
-
-/// Names below a path (and the path itself, as ""), folders before their content.
-pub(crate) struct Tree {
-    entries: Vec<PathBuf>,
-    /// True if every user may read all of it.
-    pub(crate) is_open: bool,
-    /// Total size of all files.
-    pub(crate) bytes: u64,
-    /// Identifies a state of the tree.
-    pub(crate) stamp: String,
-}
-
-impl Tree {
-    pub(crate) fn read(root: &Path) -> Result<Self, StageError> {
-        let failed = |at: &Path, source| StageError::Io { from: root.to_owned(), at: at.to_owned(), source };
-        let (mut entries, mut is_open, mut bytes, mut hash) = (Vec::new(), true, 0, Sha256Writer::default());
-        let mut open = vec![PathBuf::new()];
-        while let Some(name) = open.pop() {
-            let path = root.join(&name);
-            let path = if name.as_os_str().is_empty() { root.to_owned() } else { path };
-            let about = path.symlink_metadata().map_err(|e| failed(&path, e))?;
-            let needed = if about.is_dir() { OTHERS_READ | OTHERS_ENTER } else { OTHERS_READ };
-            bytes += if about.is_file() { about.len() } else { 0 };
-            is_open &= about.is_symlink() || about.mode() & needed == needed;
-            let line = format!("{}\0{}\0{}\0{}\0", name.display(), about.len(), about.mtime(), about.mtime_nsec());
-            hash.update(if about.is_dir() { name.as_os_str().as_encoded_bytes() } else { line.as_bytes() });
-            if about.is_dir() {
-                let mut names = Vec::new();
-                for entry in std::fs::read_dir(&path).map_err(|e| failed(&path, e))? {
-                    names.push(name.join(entry.map_err(|e| failed(&path, e))?.file_name()));
-                }
-                names.sort_unstable_by(|a, b| b.cmp(a));
-                open.extend(names);
-            }
-            entries.push(name);
-            if entries.len() > MAX_ENTRIES {
-                return Err(StageError::TooMany { from: root.to_owned() });
-            }
-        }
-        let stamp = format!("{:.16}", hash.finish());
-        Ok(Self { entries, is_open, bytes, stamp })
-    }
-}
-
-/// Copies to a folder next to the target and renames it, so that a copy is complete or absent even if others make the
-/// same one.
-fn copy_into_place(root: &Path, tree: &Tree, target: &Path) -> Result<(), StageError> {
-    let failed = |at: &Path, source| StageError::Io { from: root.to_owned(), at: at.to_owned(), source };
-    let folder = target.parent().unwrap_or(Path::new("/"));
-    if !folder.exists() {
-        std::fs::create_dir_all(folder).map_err(|e| failed(folder, e))?;
-        // Set explicitly, since the umask may restrict it.
-        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).map_err(|e| failed(folder, e))?;
-    }
-    // Each copy has a unique name, because other processes and threads may make the same one.
-    let number = COPIES.fetch_add(1, Ordering::Relaxed);
-    let fresh = target.with_extension(format!("new.{}.{number}", std::process::id()));
-    let placed = copy_tree(root, tree, &fresh).and_then(|()| match std::fs::rename(&fresh, target) {
-        Err(error) if !target.exists() => Err(failed(target, error)),
-        _ => Ok(()),
-    });
-    if fresh.symlink_metadata().is_ok() {
-        // The copy failed, or another process was faster. A leftover folder only takes up space.
-        drop(std::fs::remove_dir_all(&fresh).or_else(|_| std::fs::remove_file(&fresh)));
-    }
-    placed
-}
-
-/// Copies a tree to a path that does not exist yet.
-pub(crate) fn copy_tree(root: &Path, tree: &Tree, target: &Path) -> Result<(), StageError> {
-    tree.entries.iter().try_for_each(|name| {
-        let at = |root: &Path| if name.as_os_str().is_empty() { root.to_owned() } else { root.join(name) };
-        let failed = |source| StageError::Io { from: root.to_owned(), at: at(root), source };
-        copy_one(&at(root), &at(target)).map_err(failed)
-    })
-}
-
-fn copy_one(from: &Path, to: &Path) -> std::io::Result<()> {
-    let about = from.symlink_metadata()?;
-    if about.is_symlink() {
-        return std::os::unix::fs::symlink(std::fs::read_link(from)?, to);
-    }
-    if about.is_dir() {
-        std::fs::create_dir(to)?;
-        return std::fs::set_permissions(to, std::fs::Permissions::from_mode(0o755));
-    }
-    std::fs::copy(from, to)?;
-    // Read-only even for the owner, which may be the user of the jails.
-    let mode = if about.mode() & 0o111 == 0 { 0o444 } else { 0o555 };
-    std::fs::set_permissions(to, std::fs::Permissions::from_mode(mode))
+    shared_copy(path, &tree, cache_root, lifetime)
 }

@@ -32,8 +32,7 @@ struct Usage {
 
 /// The reason why an endpoint's answer contains no opinion.
 #[derive(Debug, thiserror::Error)]
-#[cfg_attr(not(feature = "fuzzing"), expect(unreachable_pub, reason = "the fuzz targets see it"))]
-pub enum AnswerError {
+pub(crate) enum AnswerError {
     /// The answer does not follow the protocol.
     #[error("the endpoint's answer is not a chat completion")]
     Completion(#[source] serde_json::Error),
@@ -49,8 +48,7 @@ pub enum AnswerError {
 }
 
 /// Returns the opinion in an endpoint's answer, or the error in it, and the number of tokens that the endpoint counted.
-#[cfg_attr(not(feature = "fuzzing"), expect(unreachable_pub, reason = "the fuzz targets call it"))]
-pub fn read(body: &[u8]) -> (Result<Opinion, AnswerError>, u64) {
+pub(crate) fn read(body: &[u8]) -> (Result<Opinion, AnswerError>, u64) {
     let completion: Completion = match serde_json::from_slice(body) {
         Ok(completion) => completion,
         Err(error) => return (Err(AnswerError::Completion(error)), 0),

@@ -6,14 +6,10 @@
 
 mod answer;
 mod client;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod options;
 mod question;
-
-/// Entry points for fuzzing an endpoint's answers.
-#[cfg(feature = "fuzzing")]
-pub mod fuzzing {
-    pub use crate::answer::read as answer;
-}
 
 pub use client::{Judge, JudgeAnswer, JudgeError};
 pub use options::{JudgeOptions, OptionsError};

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
 use assay_model::lane::{LaneCommand, MAX_MESSAGE_BYTES, Reply};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 /// The connection to the worker.
@@ -47,6 +48,13 @@ impl ControlSocket {
         });
         self.0.read_exact(&mut length[got.bytes..])?;
         Ok(Some(descriptors))
+    }
+
+    /// Returns true if [`Self::receive`] would not wait.
+    pub(crate) fn is_readable(&self) -> io::Result<bool> {
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let ready = rustix::io::retry_on_intr(|| poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&at_once)))?;
+        Ok(ready > 0)
     }
 
     pub(crate) fn send(&mut self, reply: &Reply) -> io::Result<()> {

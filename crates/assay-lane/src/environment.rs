@@ -35,7 +35,8 @@ pub fn environment(places: &Places, sealed: bool, with_pictures: bool) -> Result
             return Ok(());
         }
     };
-    control.send(&Reply::Ready { mujoco: assay_sim::mujoco_version() })?;
+    let scenario = world.scenario().for_lanes();
+    control.send(&Reply::Ready { mujoco: assay_sim::mujoco_version(), scenario })?;
     while let Some((LaneCommand::Run(run), descriptors)) = control.receive()? {
         let [to, from] = descriptors.ok_or(StepError::Command("it has no policy stream"))?;
         let link = PolicyLink::new((to, from), &run, world.scenario().budget)?;

@@ -145,7 +145,7 @@ impl EpisodeRun<'_> {
                 return Ok(ending);
             }
             events.progress(self.steps)?;
-            if self.has_seen_enough() {
+            if self.has_seen_enough(events)? {
                 break;
             }
         }
@@ -211,10 +211,11 @@ impl EpisodeRun<'_> {
         }
     }
 
-    fn has_seen_enough(&self) -> bool {
-        self.probe.is_some_and(|probe| {
-            self.steps >= probe.max_steps || ms(self.meter.elapsed()) >= f64::from(probe.max_wall_ms)
-        })
+    fn has_seen_enough(&self, events: &mut dyn EpisodeEvents) -> io::Result<bool> {
+        match self.probe {
+            Some(probe) => Ok(self.steps >= probe.max_steps || events.is_concluded()?),
+            None => Ok(false),
+        }
     }
 
     /// Runs the physics under one action; returns `Some` if it ends the episode.

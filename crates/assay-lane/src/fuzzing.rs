@@ -1,11 +1,12 @@
-//! Entry points for fuzzing a policy's answers to its lane.
+//! The fuzz targets of a policy's answers to its lane, and of recorded traces.
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 
+use assay_fuzz::MemoryFile;
+use assay_model::EpisodeSeeds;
 use assay_model::frame::Init;
 use assay_model::lane::RunEpisode;
-use assay_model::{Comparison, EpisodeSeeds};
 use assay_scenario::Budget;
 
 use crate::Trace;
@@ -13,7 +14,7 @@ use crate::compare::compared;
 use crate::policy_link::{PolicyLink, WaitEvents};
 
 /// The nonce of the connection: frames with another one are refused.
-pub const NONCE: u64 = 7;
+const NONCE: u64 = 7;
 /// Numbers in an action.
 const ACTION_DIM: usize = 2;
 /// Maximum number of answers requested.
@@ -31,11 +32,16 @@ impl WaitEvents for NoWaitEvents {
     }
 }
 
-/// Runs an episode with a policy that sends `bytes`, at most a pipe's 64 KiB, and closes its end.
+/// Runs an episode with a policy that sends the input, at most a pipe's 64 KiB, and closes its end. The worker reads
+/// the same input in the target of `assay-policy`.
 ///
-/// # Errors
-/// No pipe can be created.
-pub fn policy_answers(bytes: &[u8]) -> io::Result<()> {
+/// # Panics
+/// Panics if the input reveals a bug.
+pub fn policy(data: &[u8]) {
+    answer_all(data).expect("pipes");
+}
+
+fn answer_all(bytes: &[u8]) -> io::Result<()> {
     // Kept open, because a lane that writes to a closed pipe is killed by a signal.
     let (_read, to) = io::pipe()?;
     let (from, mut policy) = io::pipe()?;
@@ -75,8 +81,29 @@ pub fn policy_answers(bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Compares two recordings.
-#[must_use]
-pub fn compare(recorded: &Trace, replayed: &Trace) -> Comparison {
-    compared(recorded, replayed)
+/// Compares a recording with itself: there is no difference, whatever it contains.
+///
+/// # Panics
+/// Panics if the input reveals a bug.
+pub fn trace(data: &[u8]) {
+    let file = MemoryFile::new(data);
+    if let Ok(trace) = Trace::read(file.path()) {
+        drop((trace.signals(), trace.group("qpos"), trace.control_rows()));
+        assert_eq!(compared(&trace, &trace).difference, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use assay_fuzz::run_corpus;
+
+    #[test]
+    fn policy_accepts_its_corpus() {
+        run_corpus("policy", super::policy);
+    }
+
+    #[test]
+    fn trace_accepts_its_corpus() {
+        run_corpus("trace", super::trace);
+    }
 }

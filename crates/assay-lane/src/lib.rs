@@ -19,7 +19,7 @@ mod evidence;
 mod facts;
 mod feedback;
 mod framed;
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 mod highlights;
 mod inputs;

@@ -77,7 +77,7 @@ pub(crate) fn ms(duration: Duration) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Meter, Part};
+    use super::{Meter, Part, ms};
 
     #[test]
     fn time_is_added_to_the_part_that_took_it() {
@@ -86,8 +86,9 @@ mod tests {
         meter.lap(Part::Policy);
         meter.lap(Part::Hash);
         let cost = meter.cost(std::time::Duration::from_millis(3));
-        assert!(cost.policy_ms >= 20.0 && cost.hash_ms < 20.0 && cost.physics_ms == 0.0, "{cost:?}");
+        let in_all = ms(meter.elapsed());
+        assert!(cost.policy_ms >= 20.0 && cost.physics_ms == 0.0, "{cost:?}");
+        assert!(cost.hash_ms > 0.0 && cost.policy_ms + cost.hash_ms <= in_all, "{cost:?} of {in_all} ms");
         assert!((cost.policy_cpu_ms - 3.0).abs() < 1e-9);
-        assert!(meter.elapsed().as_secs_f64() >= 0.02);
     }
 }

@@ -40,8 +40,15 @@ pub fn step(places: &Places, sealed: bool) -> Result<(), StepError> {
             return Ok(());
         }
     };
-    control.send(&Reply::Ready { mujoco: assay_sim::mujoco_version() })?;
-    while let Some((LaneCommand::Run(run), descriptors)) = control.receive()? {
+    let scenario = world.scenario().for_lanes();
+    control.send(&Reply::Ready { mujoco: assay_sim::mujoco_version(), scenario })?;
+    while let Some((command, descriptors)) = control.receive()? {
+        let run = match command {
+            LaneCommand::Run(run) => run,
+            // It arrived after the end of its trial run.
+            LaneCommand::Conclude => continue,
+            LaneCommand::Noted => break,
+        };
         let [to, from] = descriptors.ok_or(StepError::Command("it has no policy stream"))?;
         let mut link = PolicyLink::new((to, from), &run, world.scenario().budget)?;
         let mut rollout = roll_out(&world, (&run, &places.scratch), &mut link, &mut control)?;
@@ -73,7 +80,8 @@ fn roll_out(
     let recorder = ObservationRecorder::start(scratch, run, world.scenario(), &simulation)?;
     meter.lap(Part::World);
     let of = world.scenario().control_steps();
-    let mut reporter = Reporter { control, episode: run.episode, of, last_progress: Instant::now() };
+    let mut reporter =
+        Reporter { control, episode: run.episode, of, last_progress: Instant::now(), is_concluded: false };
     episode::run(world, simulation, (run, recorder), link, meter, &mut reporter)
 }
 
@@ -84,6 +92,8 @@ struct Reporter<'a> {
     /// Number of control steps of a whole episode.
     of: u32,
     last_progress: Instant,
+    /// True once the worker has asked for the end of a trial run.
+    is_concluded: bool,
 }
 
 impl WaitEvents for Reporter<'_> {
@@ -107,9 +117,22 @@ impl EpisodeEvents for Reporter<'_> {
 
     fn violated(&mut self, violation: Violation) -> io::Result<()> {
         self.control.send(&Reply::Violated(violation))?;
-        match self.control.receive()? {
-            Some((LaneCommand::Noted, _)) => Ok(()),
-            _ => Err(io::Error::other("the worker did not confirm a violation")),
+        loop {
+            match self.control.receive()? {
+                Some((LaneCommand::Noted, _)) => return Ok(()),
+                Some((LaneCommand::Conclude, _)) => self.is_concluded = true,
+                _ => return Err(io::Error::other("the worker did not confirm a violation")),
+            }
         }
+    }
+
+    fn is_concluded(&mut self) -> io::Result<bool> {
+        if !self.is_concluded && self.control.is_readable()? {
+            match self.control.receive()? {
+                Some((LaneCommand::Conclude, _)) => self.is_concluded = true,
+                _ => return Err(io::Error::other("the worker sent an unexpected command during a trial run")),
+            }
+        }
+        Ok(self.is_concluded)
     }
 }

@@ -43,7 +43,7 @@ impl Lane {
         // The lane was given no ruleset, and reports that before it reads anything.
         assert_eq!(lane.receive(), Reply::Sealed { landlock: false });
         let reply = lane.receive();
-        assert!(matches!(&reply, Reply::Ready { mujoco } if mujoco == "3.17.0"), "{reply:?}");
+        assert!(matches!(&reply, Reply::Ready { mujoco, .. } if mujoco == "3.17.0"), "{reply:?}");
         lane
     }
 
@@ -347,7 +347,7 @@ fn actions_out_of_range_are_clipped_and_counted() {
 fn only_the_first_steps_can_be_run() {
     let mut lane = Lane::start("cartpole_keepin");
     let act = |observation: &[f64]| vec![1000.0 * observation[0] - 1.0];
-    let probe = Some(Probe { max_steps: 5, max_wall_ms: 60_000, black_images: false });
+    let probe = Some(Probe { max_steps: 5, black_images: false });
     let done = lane.try_first(0, probe, obedient(act));
     let probed = done.probed.unwrap();
     assert_eq!((done.result.steps, done.result.termination), (5, Termination::TimeLimit));
@@ -357,7 +357,26 @@ fn only_the_first_steps_can_be_run() {
     assert!(sent.len() == 5 && sent.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9), "{sent:?}");
     assert_eq!((probed.latency_ms.len(), probed.cpu_ms.len()), (5, 0), "no process, no CPU time");
     assert_eq!(probed.observation[0].name, "joint_position");
-    let hasty = lane.try_first(0, Some(Probe { max_steps: 500, max_wall_ms: 0, black_images: false }), obedient(act));
-    assert_eq!(hasty.result.steps, 1, "the step that is under way ends first");
+    let endless = Some(Probe { max_steps: 500, black_images: false });
+    let (asked, waits) = std::sync::mpsc::channel();
+    let (go_on, may_answer) = std::sync::mpsc::channel::<()>();
+    let policy = lane.start_episode(
+        0,
+        endless,
+        obedient(move |observation| {
+            let _ = asked.send(());
+            // An error means that the test has said so once and for all.
+            let _ = may_answer.recv();
+            act(observation)
+        }),
+    );
+    waits.recv().unwrap();
+    lane.send(&LaneCommand::Conclude);
+    drop(go_on);
+    let concluded: Done = lane.until_done();
+    policy.join().unwrap();
+    assert_eq!(concluded.result.steps, 1, "the step that is under way ends first");
+    // One that arrives after the end changes nothing.
+    lane.send(&LaneCommand::Conclude);
     assert!(lane.run(0, obedient(|_| vec![0.0])).probed.is_none());
 }

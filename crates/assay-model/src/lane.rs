@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::frame::ArraySpec;
-use crate::{Comparison, EpisodeResult, EpisodeSeeds, Sha256Digest, Violation};
+use crate::{Comparison, EpisodeResult, EpisodeSeeds, Level, Sha256Digest, Violation};
 
 /// Maximum length of a message in either direction, in bytes.
 pub const MAX_MESSAGE_BYTES: u32 = 4 * 1024 * 1024;
@@ -29,6 +29,8 @@ pub enum LaneCommand {
     Run(RunEpisode),
     /// The violation that the lane sent last is recorded; the lane may continue.
     Noted,
+    /// The trial run has taken long enough: the lane ends it after the current step.
+    Conclude,
 }
 
 /// Parameters of an episode to run.
@@ -69,8 +71,6 @@ pub struct RunEpisode {
 pub struct Probe {
     /// Maximum number of control steps.
     pub max_steps: u32,
-    /// Maximum wall-clock time since the episode's command, in milliseconds; the current step is completed first.
-    pub max_wall_ms: u32,
     /// Sends black images and depths of zero: a policy that uses its images then acts differently.
     #[serde(default)]
     pub black_images: bool,
@@ -103,6 +103,8 @@ pub enum Reply {
     Ready {
         /// Version of MuJoCo, as reported by the library.
         mujoco: String,
+        /// The scenario, as the lane read it.
+        scenario: LaneScenario,
     },
     /// The scenario cannot be used; no episode will run.
     Refused {
@@ -127,6 +129,54 @@ pub enum Reply {
     Violated(Violation),
     /// An episode ended.
     Done(Box<Done>),
+}
+
+/// The part of a scenario that decides a verdict. Worker and lane each read it from files, which must be the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LaneScenario {
+    /// SHA-256 over the scenario's and its robots' files.
+    pub digest: Sha256Digest,
+    /// The safety clauses, in order.
+    pub clauses: Vec<LaneClause>,
+}
+
+/// A safety clause of a [`LaneScenario`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LaneClause {
+    /// Id of the clause.
+    pub id: String,
+    /// Level of the clause.
+    pub level: Level,
+    /// The formula, with the limit in place.
+    pub formula: String,
+    /// The limit.
+    pub limit: f64,
+    /// Size of a violation of severity 1.
+    pub scale: f64,
+    /// Unit of the limit.
+    pub unit: String,
+    /// Source of the limit.
+    pub standard: String,
+}
+
+impl LaneScenario {
+    /// Returns the first part in which `other` differs.
+    #[must_use]
+    pub fn difference(&self, other: &Self) -> Option<String> {
+        if self.clauses.len() != other.clauses.len() {
+            return Some(format!("it has {} clauses, not {}", other.clauses.len(), self.clauses.len()));
+        }
+        let pairs = || self.clauses.iter().zip(&other.clauses);
+        if let Some((own, clause)) = pairs().find(|(own, clause)| own != clause) {
+            let (id, limit, expected) = (&own.id, clause.limit, own.limit);
+            return Some(match limit.to_bits() == expected.to_bits() {
+                true => format!("clause {id} differs"),
+                false => format!("the limit of clause {id} is {limit}, not {expected}"),
+            });
+        }
+        let same = self.digest == other.digest;
+        (!same).then(|| format!("its files have the digest {}, not {}", other.digest, self.digest))
+    }
 }
 
 /// End of an episode.

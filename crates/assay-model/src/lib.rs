@@ -17,6 +17,8 @@ mod episode;
 mod error_chain;
 mod evidence_share;
 pub mod frame;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod hex;
 mod id;
 mod image_cost;
@@ -113,12 +115,12 @@ pub use server_limits::{MAX_CONCURRENCY, MAX_REPLAN_STEPS};
 pub use state::{InvalidTransition, JobEvent, JobStatus};
 pub use statistics::{Statistics, confidence_below, episodes_needed, violation_upper_bound};
 pub use task_protocol::{LeasedTask, TaskAnswer, TaskClaimAnswer, TaskClaimRequest, WorkerTask};
-pub use text::sanitise;
+pub use text::{is_hidden, sanitise};
 pub use verdict::{Blame, ClauseStatus, Level, ReviewReason, Verdict};
 pub use worker_protocol::{
     ClaimAnswer, ClaimRequest, GENERATION_HEADER, HeartbeatAnswer, HeartbeatRequest, LeasedResult, LeasedShard,
     MAX_CLAIM_WAIT_S, MAX_RESULTS, NoteRequest, PACKED_EVIDENCE, PackedRuntime, RegisterAnswer, RegisterRequest,
     ResultOutcome, ResultsAnswer, ResultsRequest, RunningEpisode, ScenarioFile, ScenarioListing, ServerCall,
-    ShardReturn, WORKER_HEARTBEAT_S, WORKER_LEASE_S, WORKER_MARGIN_S, WORKER_PROTOCOL, WORKER_PROTOCOL_PATH,
-    WantedShard, WorkerRegistration,
+    ShardReturn, WORKER_HEARTBEAT_S, WORKER_LEASE_S, WORKER_PROTOCOL, WORKER_PROTOCOL_PATH, WantedShard,
+    WorkerRegistration,
 };

@@ -43,6 +43,9 @@ pub enum DifferenceCause {
     Policy,
     /// The same actions led to a different state: the engine is not the same, or assay has a bug.
     Physics,
+    /// The recording contradicts itself: its trace hashes are those of the replay, but this column is not. It was changed
+    /// after the episode.
+    Recording,
 }
 
 /// Difference between the fingerprint in the report and that of the replay.

@@ -19,13 +19,11 @@ pub const GENERATION_HEADER: &str = "assay-worker-generation";
 pub const MAX_CLAIM_WAIT_S: u32 = 50;
 /// Maximum number of results in one request.
 pub const MAX_RESULTS: usize = 16;
-/// Duration of a lease without renewal, in seconds.
+/// Default duration of a lease without renewal, in seconds.
 pub const WORKER_LEASE_S: u32 = 30;
-/// Interval at which a worker renews its leases, in seconds.
+/// Interval at which a worker renews leases of the default duration, in seconds. It gives up those that it has not
+/// renewed this long before their end.
 pub const WORKER_HEARTBEAT_S: u32 = 5;
-/// A worker gives up its leases if this long before their end it has not renewed them, in seconds. It measures from the
-/// sending of the last request that was answered, by its own clock, so clocks need not agree.
-pub const WORKER_MARGIN_S: u32 = 5;
 
 /// A worker's description of itself, sent when it starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -10,15 +10,15 @@ mod connection;
 mod failure;
 mod forking;
 mod frames;
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
+mod grace;
 mod intake;
 mod pool;
 mod process;
 mod random;
 pub mod remote;
 mod runtime;
-mod sleep_watch;
 mod stream;
 mod thread_settings;
 
@@ -43,6 +43,5 @@ pub use runtime::{
     PolicyDeclaration, Runtime, RuntimeError, RuntimeLibrary, RuntimeManifest, SelfTest, SelfTestError, pack_runtime,
     runtime_digest, self_test, unpack_runtime,
 };
-pub use sleep_watch::SleepWatch;
 pub use stream::PolicyStream;
 pub use thread_settings::{ThreadSetting, thread_settings};

@@ -6,10 +6,11 @@ use assay_jail::Activity;
 
 use crate::connection::{PolicyConnection, PolicyEnd};
 use crate::failure::log_text;
+use crate::grace::end_within;
 use crate::pool::shared::Member;
 use crate::stream::PolicyStream;
 
-/// Maximum time of a policy's `close()` after CLOSE.
+/// Maximum time of a policy's `close()` after CLOSE, at work or asleep.
 const CLOSE_GRACE: Duration = Duration::from_millis(500);
 
 /// A loaded policy in its jail. Dropping it kills it. Neither the process nor its folder outlives this value.
@@ -54,7 +55,7 @@ impl PolicyProcess {
         // Closes the stream, which has the same effect as CLOSE if the lane died without sending it.
         self.stream = None;
         let child = &mut self.member.child;
-        let exit = child.wait_deadline(grace).unwrap_or_else(|| child.kill());
+        let exit = end_within(child, grace);
         let log_tail = log_text(&child.output_tail());
         PolicyEnd { exit: Some(exit), log_tail, cpu_limit: Some(self.import.cpu_limit), answers: None }
     }

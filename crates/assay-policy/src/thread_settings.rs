@@ -176,10 +176,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &[u8]| std::fs::write(folder.path().join(name), text).unwrap();
         let line = b"torch.set_num_threads(4)\n";
+        // As much as is searched of a file.
+        let full = [&[b'x'; 511][..], b"\n"].concat().repeat(1 << 11);
         // A line that is too long, binary data, and a setting behind the searched part.
         write("a.py", &[&b"set_num_threads(4);".repeat(1 << 16)[..], b"\n"].concat());
         write("b.py", &[&[0, 0xff, b'\n'].repeat(1 << 16)[..], b"\xff", line].concat());
-        write("c.py", &[&vec![b'\n'; 1 << 20][..], line].concat());
+        write("c.py", &[&full[..], line].concat());
         assert_eq!(thread_settings(folder.path()), []);
         write("d.py", &[&[0, 0xff, b'\n'].repeat(3)[..], line].concat());
         assert_eq!(thread_settings(folder.path()).first().map(|one| one.line), Some(4));
@@ -190,7 +192,7 @@ mod tests {
         assert_eq!(thread_settings(folder.path()).len(), MAX_SETTINGS);
         let many = tempfile::tempdir().unwrap();
         for number in 0..20 {
-            std::fs::write(many.path().join(format!("{number:02}.py")), vec![b'\n'; 1 << 20]).unwrap();
+            std::fs::write(many.path().join(format!("{number:02}.py")), &full).unwrap();
         }
         std::fs::write(many.path().join("99.py"), line).unwrap();
         assert_eq!(thread_settings(many.path()), [], "the limit of all files together is exceeded before");

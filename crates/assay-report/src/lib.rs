@@ -17,6 +17,8 @@
 
 pub mod attest;
 mod clauses;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 pub mod hf_card;
 pub mod html;
 pub mod json;

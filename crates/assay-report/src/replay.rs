@@ -80,6 +80,10 @@ fn meaning(difference: &Difference, other_machine: bool) -> &'static str {
             "the policy answered the same observations differently: its libraries compute differently here (see \
              above), or it is not deterministic"
         }
+        (DifferenceCause::Recording, _) => {
+            "the recording is forged: its trace hashes, which follow from states and actions, are those of the replay, but \
+             this part of it is not"
+        }
         (DifferenceCause::Physics, true) => {
             "the same actions led to a different state: the engine is not the same (see above)"
         }

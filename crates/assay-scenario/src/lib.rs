@@ -15,7 +15,7 @@ mod draw;
 mod draw_error;
 mod error;
 mod expression;
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 mod json_schema;
 mod library;

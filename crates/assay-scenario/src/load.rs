@@ -5,6 +5,7 @@ mod conditions;
 mod draws;
 mod facts;
 mod files;
+mod grammar;
 mod identifiers;
 mod images;
 pub(crate) mod mjcf;

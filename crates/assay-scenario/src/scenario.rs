@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use assay_model::lane::{LaneClause, LaneScenario};
 use assay_model::{Level, ScenarioCard, ScenarioId, Sha256Digest};
 use assay_stl::{BoundFormula, Formula};
 
@@ -174,6 +175,21 @@ impl Scenario {
             archive_mib: self.budget.archive_mib,
             render_profile: self.has_images().then_some(self.render_profile),
         }
+    }
+
+    /// Returns the part of the scenario that a lane must have read alike.
+    #[must_use]
+    pub fn for_lanes(&self) -> LaneScenario {
+        let clause = |clause: &Clause| LaneClause {
+            id: clause.id.clone(),
+            level: clause.level,
+            formula: clause.formula.to_string(),
+            limit: clause.limit,
+            scale: clause.scale,
+            unit: clause.unit.clone(),
+            standard: clause.standard.clone(),
+        };
+        LaneScenario { digest: self.digest, clauses: self.clauses.iter().map(clause).collect() }
     }
 
     /// Returns the names of the sample's columns: `time`, then the signals in order.

@@ -42,6 +42,8 @@ mod display;
 mod error;
 mod evaluation;
 mod fold;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod lex;
 mod limits;
 mod lower;

@@ -9,10 +9,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use assay_store::testing::{at, episode, job};
 use assay_store::{
     Claim, JobFilter, JobRecords, PostgresOptions, PostgresRecords, Records, ShardRecords, ShardRequest, SqliteRecords,
 };
+use assay_store_testing::{at, episode, job};
 use assay_testkit::Postgres;
 use jiff::SignedDuration;
 use tokio_postgres::NoTls;

@@ -2,8 +2,8 @@
 //!
 //! Two traits separate the engines from the rest: [`Records`] is the source of truth, [`Queue`] only wakes and balances
 //! workers and may lose or repeat messages. [`Records`] is the union of one repository per concern ([`JobRecords`],
-//! [`ShardRecords`], ...), each in a file of its own. Both traits have a conformance suite (module `testing`, behind
-//! the feature of that name) that every backend passes. The embedded backend is [`SqliteRecords`] with [`LocalQueue`];
+//! [`ShardRecords`], ...), each in a file of its own. Both traits have a conformance suite (crate
+//! `assay-store-testing`) that every backend passes. The embedded backend is [`SqliteRecords`] with [`LocalQueue`];
 //! `docs/adding-a-storage-backend.md` describes the way to another one.
 //!
 //! [`Blobs`] stores the evidence, by job and hash; the results list it. [`ArchiveFiles`] stores the archives of
@@ -27,7 +27,7 @@ mod conclusions;
 mod disk_full;
 mod error;
 mod events;
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 mod health;
 mod idempotency;
@@ -60,8 +60,6 @@ mod site;
 pub mod sqlite;
 mod submissions;
 mod task_files;
-#[cfg(feature = "testing")]
-pub mod testing;
 mod webhooks;
 mod worker_conduct;
 mod workers;

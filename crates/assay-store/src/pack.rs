@@ -41,8 +41,7 @@ pub(crate) fn is_packable(head: &[u8]) -> bool {
 }
 
 /// Packs the file; `None` unless it becomes smaller by a tenth and unpacks to the same bytes.
-#[cfg_attr(not(feature = "fuzzing"), expect(unreachable_pub, reason = "the fuzz targets call it"))]
-pub fn pack(file: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn pack(file: &[u8]) -> Option<Vec<u8>> {
     let found = find::runs(file);
     let chosen = Predictions::choose(file, if found.len() > MAX_RUNS { Vec::new() } else { found });
     let runs = &chosen.runs;
@@ -95,8 +94,7 @@ fn head_of(packed: &[u8]) -> Result<(u64, usize), PackError> {
 ///
 /// # Errors
 /// [`PackError`] if the bytes were not produced by [`pack`].
-#[cfg_attr(not(feature = "fuzzing"), expect(unreachable_pub, reason = "the fuzz targets call it"))]
-pub fn unpack(packed: &[u8]) -> Result<Vec<u8>, PackError> {
+pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<u8>, PackError> {
     let (length, count) = head_of(packed)?;
     let length = usize::try_from(length).map_err(|_| PackError("its length"))?;
     let body = decompressed(packed, length, count)?;

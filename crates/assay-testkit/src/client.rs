@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::{ServedJob, wait_for};
+use crate::{PATIENCE, ServedJob, wait_for};
 
-const REQUEST_LIMIT: Duration = Duration::from_secs(30);
 const BOUNDARY: &str = "assay-testkit-f47ac10b58cc4372";
 
 /// A client with a key.
@@ -34,13 +33,7 @@ fn agent(limit: Duration) -> ureq::Agent {
 
 impl Client {
     pub(crate) fn new(address: &str, key: &str) -> Self {
-        Self { agent: agent(REQUEST_LIMIT), address: address.to_owned(), key: key.trim().to_owned() }
-    }
-
-    /// Waits longer, or less long, for answers.
-    #[must_use]
-    pub fn waiting_for(self, limit: Duration) -> Self {
-        Self { agent: agent(limit), ..self }
+        Self { agent: agent(PATIENCE), address: address.to_owned(), key: key.trim().to_owned() }
     }
 
     /// Sends a GET request; `None` if the server can't be reached.

@@ -1,21 +1,22 @@
-//! A PostgreSQL server for tests: in a folder of its own, on a free port, gone with the test program.
+//! A PostgreSQL server for tests: in a folder of its own, on a free port, gone with the test program; or one that the
+//! runner of all tests has started for all of them.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use tempfile::TempDir;
 
 use crate::own_namespaces::ordinary_user;
-use crate::wait_for;
+use crate::shared_server::unique;
+use crate::{PATIENCE, wait_for};
 
 /// The user of the databases, who needs no password.
 const USER: &str = "assay";
@@ -23,8 +24,6 @@ const USER: &str = "assay";
 const LOCKED_USER: &str = "locked";
 /// Number of attempts at a free port, since another program may take it first.
 const PORT_ATTEMPTS: u32 = 5;
-/// Maximum time for the server to start, with recovery after a crash.
-const START: Duration = Duration::from_secs(60);
 /// Settings of every server: small, and without anything that works in the background for long.
 const SETTINGS: &str = "unix_socket_directories = ''\nmax_connections = 200\n\
                         shared_buffers = 64MB\nlog_min_messages = warning\nlog_min_error_statement = panic\n";
@@ -42,14 +41,16 @@ pub struct Postgres {
     address: Ipv4Addr,
     port: u16,
     databases: AtomicU32,
-    keeper: Child,
+    /// Ends the server; `None` if another process has started it.
+    keeper: Option<Child>,
 }
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        drop(self.keeper.stdin.take());
+        let Some(keeper) = &mut self.keeper else { return };
+        drop(keeper.stdin.take());
         // Waits, so that the port and the folder are free.
-        let _ = self.keeper.wait();
+        let _ = keeper.wait();
     }
 }
 
@@ -57,10 +58,32 @@ impl Postgres {
     /// The password of the user in [`Self::locked_url`].
     pub const PASSWORD: &'static str = "open sesame";
 
-    /// Returns the server that all tests of this program share. It does not flush, since nothing there must survive.
+    /// Environment variable with the address of the server that the tests of all processes share: `HOST:PORT`.
+    pub const VARIABLE: &'static str = "ASSAY_TEST_POSTGRES";
+
+    /// Returns the server that tests share: that of all processes, or one for this process if there is none.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Postgres> = OnceLock::new();
-        SHARED.get_or_init(|| Self::start(&[("fsync", "off")]))
+        SHARED.get_or_init(|| match std::env::var(Self::VARIABLE) {
+            Ok(place) => Self::of_all(&place),
+            Err(_) => Self::start_shared(),
+        })
+    }
+
+    /// Starts a server for [`Self::shared`]. It does not flush, since nothing there must survive.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    #[must_use]
+    pub fn start_shared() -> Self {
+        Self::start(&[("fsync", "off")])
+    }
+
+    /// The server that runs at `HOST:PORT`.
+    fn of_all(place: &str) -> Self {
+        let place: SocketAddrV4 = place.parse().unwrap_or_else(|_| panic!("{} is {place:?}", Self::VARIABLE));
+        let (programs, folder, databases) = (programs(), std::env::temp_dir(), AtomicU32::new(0));
+        Self { programs, folder, address: *place.ip(), port: place.port(), databases, keeper: None }
     }
 
     /// Starts a server with these settings.
@@ -97,7 +120,7 @@ impl Postgres {
             chown(&folder, Some(user), Some(group)).unwrap();
         }
         let keeper = Command::new("sh").args(["-c", KEEPER, "keeper"]).arg(&folder).stdin(Stdio::piped()).spawn();
-        let (databases, keeper) = (AtomicU32::new(0), keeper.unwrap());
+        let (databases, keeper) = (AtomicU32::new(0), Some(keeper.unwrap()));
         let mut server = Self { programs, folder, address, port: 0, databases, keeper };
         let data = server.data();
         server.run("initdb", &["-D", &data, "-U", USER, "-A", "trust", "-E", "UTF8", "--locale", "C", "--no-sync"]);
@@ -123,7 +146,11 @@ impl Postgres {
 
     /// Creates an empty database and returns its address.
     pub fn database(&self) -> String {
-        let name = format!("test{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        let name = match &self.keeper {
+            Some(_) => format!("test{}", self.databases.fetch_add(1, Ordering::Relaxed)),
+            // Other processes use it at the same time.
+            None => format!("test{}", unique(&self.databases)),
+        };
         self.sql("postgres", &format!("CREATE DATABASE {name}"));
         self.url(&name)
     }
@@ -138,6 +165,12 @@ impl Postgres {
     #[must_use]
     pub fn locked_url(&self, database: &str) -> String {
         format!("postgres://{LOCKED_USER}@{}:{}/{database}", self.address, self.port)
+    }
+
+    /// Returns its address and port, for [`Self::VARIABLE`].
+    #[must_use]
+    pub fn place(&self) -> String {
+        format!("{}:{}", self.address, self.port)
     }
 
     /// Returns the port.
@@ -157,18 +190,20 @@ impl Postgres {
 
     /// Stops the server as a power cut would, except that the system keeps what it has.
     pub fn stop_immediately(&self) {
+        assert!(self.keeper.is_some(), "others use this server");
         self.run("pg_ctl", &["stop", "-D", &self.data(), "-m", "immediate", "-w"]);
     }
 
     /// Kills all processes of the server.
     pub fn kill(&self) {
+        assert!(self.keeper.is_some(), "others use this server");
         let lock = self.folder.join("data/postmaster.pid");
         let pid = fs::read_to_string(&lock).unwrap();
         let pid: i32 = pid.lines().next().unwrap().parse().unwrap();
         let pid = rustix::process::Pid::from_raw(pid).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
         // Its children notice that it is gone, and end.
-        wait_for("the end of the server's processes", START, || self.processes().is_empty().then_some(()));
+        wait_for("the end of the server's processes", PATIENCE, || self.processes().is_empty().then_some(()));
         // The server would refuse to start as long as the exit code of its dead process has not been collected.
         fs::remove_file(lock).unwrap();
     }
@@ -192,7 +227,7 @@ impl Postgres {
 
     fn try_start(&self) -> Result<(), String> {
         let log = self.folder.join("log");
-        let limit = START.as_secs().to_string();
+        let limit = PATIENCE.as_secs().to_string();
         let mut start = self.command("pg_ctl");
         start.args(["start", "-D", &self.data(), "-w", "-t", &limit, "-l"]).arg(&log);
         // The server inherits its output, which would keep a pipe open.

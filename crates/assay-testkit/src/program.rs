@@ -12,17 +12,14 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use assay_jail::{default_cache_root, stage_readable};
-
 use crate::own_namespaces::ordinary_user;
-use crate::{jailed, wait_for};
+use crate::{PATIENCE, jailed, wait_for};
 
-/// Maximum time of a command in the tests, even in a debug build on a busy machine.
-const RUN_LIMIT: Duration = Duration::from_secs(300);
 /// Videos of tests, in a ninth of the usual pixels: software renders them, and takes time in proportion.
 const SMALL_VIDEO: &str = "320x180@20";
-/// Time for the kernel to remove killed processes.
-const GONE_LIMIT: Duration = Duration::from_secs(3);
+/// Time for the kernel to remove killed processes, on a busy machine. Shorter than [`PATIENCE`], because a process that
+/// ends by itself much later was left too.
+const GONE_LIMIT: Duration = Duration::from_secs(60);
 
 /// The program, with a private folder for temporary files and the files of a test. Everything is removed when dropped.
 #[derive(Debug)]
@@ -59,9 +56,34 @@ pub struct Running {
     stderr: PathBuf,
 }
 
+/// Gives a file, which is not changed, a second name: programs of tests have hundreds of megabytes. Copies it to another
+/// file system.
+///
+/// # Panics
+/// Panics if neither is possible.
+pub fn share_file(from: &Path, to: &Path) {
+    fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(drop)).unwrap();
+}
+
 /// Returns the folder of the source tree.
 pub fn home() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// Makes a folder of the installation available at `to` for every user: as a link, or if root runs the tests and other
+/// users cannot enter the original, as a copy.
+///
+/// # Panics
+/// Panics if it cannot be linked or copied.
+pub fn link_or_copy(from: &Path, to: &Path) {
+    let from = from.canonicalize().unwrap();
+    let is_open = |folder: &Path| folder.metadata().unwrap().permissions().mode() & 0o005 == 0o005;
+    if !rustix::process::getuid().is_root() || from.ancestors().all(is_open) {
+        return std::os::unix::fs::symlink(from, to).unwrap();
+    }
+    let copied = Command::new("cp").arg("-a").args([&from, to]).status().unwrap();
+    let opened = Command::new("chmod").args(["-R", "a+rX"]).arg(to).status().unwrap();
+    assert!(copied.success() && opened.success(), "{} was not copied to {}", from.display(), to.display());
 }
 
 impl Assay {
@@ -116,14 +138,13 @@ impl Assay {
         open(self.folder.path());
         open(&self.path("tmp"));
         for name in ["assay", "assay-lane"] {
-            fs::copy(self.program.with_file_name(name), self.path(name)).unwrap();
+            share_file(&self.program.with_file_name(name), &self.path(name));
         }
         let installed = self.path("home");
         for name in ["scenarios", "robots", "vendor/mujoco", "vendor/runtimes"] {
             let link = installed.join(name);
             fs::create_dir_all(link.parent().unwrap()).unwrap();
-            let place = stage_readable(&home().join(name), &default_cache_root()).unwrap();
-            std::os::unix::fs::symlink(place, link).unwrap();
+            link_or_copy(&home().join(name), &link);
         }
         self.program = self.path("assay");
         (self.home, self.starter) = (installed, starter.into_iter().map(Into::into).collect());
@@ -205,7 +226,7 @@ impl Assay {
 
     /// Runs the program to its end.
     pub fn run<A: AsRef<Path>>(&self, arguments: &[A]) -> Run {
-        self.start(arguments).wait(RUN_LIMIT)
+        self.start(arguments).wait(PATIENCE)
     }
 
     /// Returns the jailed processes of this folder's runs.

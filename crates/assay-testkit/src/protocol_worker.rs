@@ -1,14 +1,10 @@
 //! A worker without lanes, which sends what a test wants.
 
-use std::time::Duration;
-
 use assay_model::{GENERATION_HEADER, PACKED_EVIDENCE, Sha256Digest, WORKER_PROTOCOL_PATH};
 use serde_json::{Value, json};
 
-use crate::Answer;
 use crate::client::answer;
-
-const REQUEST_LIMIT: Duration = Duration::from_secs(60);
+use crate::{Answer, PATIENCE};
 
 /// A registered worker, from the server's view.
 #[derive(Debug, Clone)]
@@ -28,7 +24,7 @@ impl ProtocolWorker {
     #[must_use]
     #[track_caller]
     pub fn register(address: &str, token: &str, body: &Value) -> Self {
-        let config = ureq::Agent::config_builder().timeout_global(Some(REQUEST_LIMIT)).http_status_as_error(false);
+        let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).http_status_as_error(false);
         let (agent, address, token) = (config.build().into(), address.to_owned(), token.to_owned());
         let worker = Self { agent, address, token, generation: 0 };
         let registered = worker.post("/register", body);

@@ -5,10 +5,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::Duration;
 
-/// Maximum time to wait for a line of the server.
-const START_LIMIT: Duration = Duration::from_secs(60);
+use crate::PATIENCE;
 
 /// A running server; dropping it ends it.
 #[derive(Debug)]
@@ -53,12 +51,12 @@ impl PythonServer {
     /// Waits for its next line, which must begin with `start`; returns the rest of it.
     ///
     /// # Panics
-    /// Panics if it prints another line or none within a minute, or has ended.
+    /// Panics if it prints another line or none within [`PATIENCE`], or has ended.
     #[must_use]
     pub fn wait_for(&self, start: &str) -> String {
-        let line = self.lines.recv_timeout(START_LIMIT);
+        let line = self.lines.recv_timeout(PATIENCE);
         let line = line.unwrap_or_else(|_| {
-            panic!("the server ended, or did not print {start:?} in {START_LIMIT:?}: start it by hand to see why")
+            panic!("the server ended, or did not print {start:?} in {PATIENCE:?}: start it by hand to see why")
         });
         line.strip_prefix(start).unwrap_or_else(|| panic!("the server printed {line:?}, not {start:?}")).to_owned()
     }

@@ -1,26 +1,20 @@
-//! An S3 server for tests: the crate `s3s-fs`, with a bucket in a temporary folder.
+//! An S3 server for tests: the program `assay-test-s3`, with a bucket in a temporary folder.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
-use std::thread::JoinHandle;
+use std::process::{Child, Command, Stdio};
 
-use hyper::server::conn::http1;
-use hyper_util::rt::TokioIo;
-use s3s::auth::SimpleAuth;
-use s3s::service::S3ServiceBuilder;
-use s3s_fs::FileSystem;
 use tempfile::TempDir;
-use tokio::net::TcpListener;
-use tokio::sync::oneshot;
 
 /// An S3 server with one bucket. Dropping it stops it and deletes the bucket.
 #[derive(Debug)]
 pub struct S3Server {
     folder: TempDir,
     address: String,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    /// Ends when its standard input closes, so even if this process is killed.
+    child: Child,
 }
 
 impl S3Server {
@@ -48,26 +42,15 @@ impl S3Server {
     pub fn start_at(address: Ipv4Addr) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join(Self::BUCKET)).unwrap();
-        let mut service = S3ServiceBuilder::new(FileSystem::new(folder.path()).unwrap());
-        service.set_auth(SimpleAuth::from_single(Self::ACCESS_KEY, Self::SECRET_KEY));
-        let service = service.build();
-        let listener = std::net::TcpListener::bind((address, 0)).unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let (stop, mut stopped) = oneshot::channel();
-        let serve = async move {
-            let listener = TcpListener::from_std(listener).unwrap();
-            loop {
-                let (stream, _) = tokio::select! {
-                    accepted = listener.accept() => accepted.unwrap(),
-                    _ = &mut stopped => return,
-                };
-                // Clients of tests end connections as they like.
-                tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service.clone()));
-            }
-        };
-        let run = move || tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(serve);
-        Self { folder, address, stop: Some(stop), thread: Some(std::thread::spawn(run)) }
+        let mut command = Command::new(program());
+        command.arg(folder.path()).arg(address.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.env("AWS_ACCESS_KEY_ID", Self::ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", Self::SECRET_KEY);
+        let mut child = command.spawn().unwrap();
+        let (mut line, output) = (String::new(), child.stdout.take().unwrap());
+        BufReader::new(output).read_line(&mut line).unwrap();
+        let address = line.trim_end().to_owned();
+        assert!(!address.is_empty(), "the S3 server ended instead of printing its address");
+        Self { folder, address, child }
     }
 
     /// Returns its address and port.
@@ -124,11 +107,17 @@ impl S3Server {
 
 impl Drop for S3Server {
     fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            drop(thread.join());
-        }
+        // Both fail only if it has ended.
+        drop(self.child.kill());
+        drop(self.child.wait());
     }
+}
+
+/// Returns the program, which a build of the workspace puts into the folder above that of the test programs.
+fn program() -> PathBuf {
+    let program = std::env::current_exe().unwrap().ancestors().nth(2).unwrap().join("assay-test-s3");
+    assert!(program.is_file(), "{} is missing: run `cargo build --workspace` first", program.display());
+    program
 }
 
 fn collect(bucket: &Path, folder: &Path, keys: &mut Vec<String>) {

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::{Assay, Client, Run, Running, wait_for};
+use crate::{Assay, Client, PATIENCE, Run, Running, wait_for};
 
-/// Maximum time until a server listens.
-const START_LIMIT: Duration = Duration::from_secs(30);
+/// A clock tick of `/proc/PID/stat` on every Linux (`USER_HZ`).
+const TICK_MS: u64 = 10;
 const LISTENING: &str = "listening on http://";
 
 /// A running server. Dropping it kills it.
@@ -34,8 +34,16 @@ impl Assay {
     /// Panics if it ends instead.
     #[track_caller]
     pub fn serve_at(&self, listen: &str, data: &Path, more: &[&str]) -> Server {
-        let mut running = self.begin_serving_at(listen, data, more);
-        let address = wait_for("a server that listens", START_LIMIT, || {
+        Self::listening(self.begin_serving_at(listen, data, more))
+    }
+
+    /// Waits until a server listens.
+    ///
+    /// # Panics
+    /// Panics if it ends instead.
+    #[track_caller]
+    pub(crate) fn listening(mut running: Running) -> Server {
+        let address = wait_for("a server that listens", PATIENCE, || {
             let log = running.stderr();
             let address = log.lines().find_map(|line| Some(line.split_once(LISTENING)?.1.trim().to_owned()));
             assert!(address.is_some() || !running.has_ended(), "the server ended: {}", running.stderr());
@@ -85,6 +93,16 @@ impl Server {
     #[must_use]
     pub fn log(&self) -> String {
         self.running.stderr()
+    }
+
+    /// Returns the processor time that it and its descendants that have ended have used.
+    #[must_use]
+    pub fn cpu_time(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
+        // After the name: state is field 3, and 14 to 17 are clock ticks of itself and of its descendants.
+        let (_, fields) = stat.rsplit_once(") ").unwrap();
+        let ticks: u64 = fields.split(' ').skip(11).take(4).map(|ticks| ticks.parse::<u64>().unwrap()).sum();
+        Duration::from_millis(ticks * TICK_MS)
     }
 
     /// Returns the address and port on which it listens.

@@ -1,12 +1,8 @@
 //! Runs `assay worker` in tests.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use crate::{Assay, Running, wait_for};
-
-/// Maximum time until a worker is registered.
-const START_LIMIT: Duration = Duration::from_secs(60);
+use crate::{Assay, PATIENCE, Running, wait_for};
 
 impl Assay {
     /// Creates a worker in the records of the service with the folder `data`, and returns its token.
@@ -58,7 +54,7 @@ impl Assay {
 /// Waits until a worker is registered.
 #[track_caller]
 fn registered(mut worker: Running) -> Running {
-    wait_for("a worker that runs", START_LIMIT, || {
+    wait_for("a worker that runs", PATIENCE, || {
         let log = worker.stderr();
         let runs = log.contains(" runs on 1 lanes\n");
         assert!(runs || !worker.has_ended(), "the worker ended: {}", worker.stderr());

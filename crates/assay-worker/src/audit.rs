@@ -58,6 +58,10 @@ pub enum AuditOutcome {
 /// [`SessionError`]: the audit could not be done, which says nothing about the episode.
 pub fn audit(engine: &Engine, reported: ReportedEpisode<'_>, restep: bool) -> Result<AuditOutcome, SessionError> {
     let claimed = reported.claimed;
+    // The scenario that this process read: the lane that audits reads a copy of its own.
+    if let Some(difference) = results::differs_from(reported.scenario, claimed) {
+        return Ok(AuditOutcome::Refuted(difference));
+    }
     let followed = match reported.trace {
         None => without_trace(reported).map(|result| (result, false)),
         Some(trace) => with_trace(engine, reported, trace, restep)?,

@@ -10,11 +10,13 @@ mod pools;
 pub(crate) mod scenario_versions;
 mod scratch;
 
+use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use assay_jail::{Jail, Program, StrongestJail, default_cache_root, native_program, stage_readable};
+use assay_jail::{Jail, JailPath, Program, StrongestJail, default_cache_root, native_program, stage_readable};
 use assay_model::{Fingerprint, Isolation, JobHeader, PolicyIdentity, RuntimeVersion, ScenarioId, Sha256Digest};
 use assay_policy::remote::{AddressGuard, RemoteLimits, ServerConnector};
 use assay_policy::{NoRuntime, PolicyDeclaration, PoolConfig, RuntimeLibrary};
@@ -33,6 +35,9 @@ const LANE_INSIDE: &str = "/assay/assay-lane";
 /// Maximum number of idle fork servers of a runtime; each serves a whole job.
 const MAX_IDLE_SERVERS: usize = 2;
 
+/// Maximum number of folders of scenarios and robots that stay readable for jails between jobs.
+const MAX_STAGED: usize = 16;
+
 /// State shared by all lanes.
 #[derive(Debug)]
 pub struct Engine {
@@ -50,6 +55,8 @@ pub struct Engine {
     /// Fingerprint for policies in the runtime `base`.
     fingerprint: Fingerprint,
     cache_root: PathBuf,
+    /// Copies of scenarios that jobs needed last, which are removed otherwise when no lane uses them.
+    recently_staged: Mutex<VecDeque<JailPath>>,
     lanes: usize,
     wall_budget: WallBudget,
     video_format: VideoFormat,
@@ -59,9 +66,9 @@ pub struct Engine {
 #[derive(Debug, Clone)]
 pub(crate) struct Staged {
     /// The scenario's folder.
-    pub(crate) scenario: PathBuf,
+    pub(crate) scenario: JailPath,
     /// The folder that contains a folder for each of its robots.
-    pub(crate) robots: PathBuf,
+    pub(crate) robots: JailPath,
 }
 
 impl Engine {
@@ -116,6 +123,7 @@ impl Engine {
             runtimes,
             fingerprint,
             cache_root,
+            recently_staged: Mutex::default(),
             lanes: options.lanes,
             wall_budget: WallBudget::default(),
             video_format: VideoFormat::default(),
@@ -128,6 +136,12 @@ impl Engine {
     /// The system cannot create threads.
     pub fn guarded_by(self, guard: AddressGuard) -> Result<Self, EngineError> {
         Ok(Self { remote: remote(guard).map_err(EngineError::Remote)?, ..self })
+    }
+
+    /// Replaces the default times that a policy which connects has to introduce itself and to connect again.
+    #[must_use]
+    pub fn with_connection_waits(self, hello: Duration, again: Duration) -> Self {
+        Self { remote: self.remote.with_connection_waits(hello, again), ..self }
     }
 
     /// Prepares policies for a service's simulator instead of lanes here: all actions of a policy server's answer are
@@ -305,7 +319,18 @@ impl Engine {
 
     /// Copies the scenario's files to a place that jails can read, and returns that place.
     pub(crate) fn staged(&self, scenario: &Scenario) -> Result<Staged, assay_jail::StageError> {
-        let staged = |folder: &Path| stage_readable(folder, &self.cache_root);
+        let staged = |folder: &Path| -> Result<JailPath, assay_jail::StageError> {
+            let staged = stage_readable(folder, &self.cache_root)?;
+            let mut recent = self.recently_staged.lock().unwrap_or_else(PoisonError::into_inner);
+            recent.retain(|other| *other != staged);
+            recent.push_back(staged.clone());
+            let surplus = recent.len().saturating_sub(MAX_STAGED);
+            // Removing files takes time: not under the lock.
+            let old: Vec<JailPath> = recent.drain(..surplus).collect();
+            drop(recent);
+            drop(old);
+            Ok(staged)
+        };
         Ok(Staged { scenario: staged(&scenario.folder)?, robots: staged(&scenario.robots_folder)? })
     }
 }

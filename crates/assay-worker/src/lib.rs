@@ -20,6 +20,7 @@ mod scenario_check;
 mod service;
 mod shards;
 mod signing;
+mod work;
 
 pub use audit::{AuditOutcome, ReportedEpisode, audit};
 pub use cancel::Cancel;
@@ -46,7 +47,7 @@ pub use rendering::drawing::{
 };
 pub use rendering::video::{RendererError, check_rendering};
 pub use rendering::video_format::{InvalidVideoFormat, VideoFormat};
-pub use replay::{Replay, ReplayError, replay};
+pub use replay::{Replay, ReplayError, ReplayOptions, SERVED_REPLAY, replay};
 pub use scenario_check::examine::{ExamineError, check, draw};
 pub use scenario_check::publish_check::{PublishCheck, publish_check};
 pub use service::{ServiceOptions, WorkerService};

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use assay_jail::give_to_jail;
 use assay_model::lane::files;
@@ -17,6 +18,9 @@ use crate::episode::session_events::SessionEvents;
 use crate::rendering::video::{self, RendererError};
 use crate::{Cancel, Engine, EvaluationEvents, Job, SessionError};
 
+/// Maximum work in a replay that a client of a service waits for ([`ReplayOptions::work_limit`]). Longer ones can be
+/// run with `assay replay`.
+pub const SERVED_REPLAY: Duration = Duration::from_secs(120);
 /// Maximum size of a comparison's answer, in bytes.
 const ANSWER_BYTES: u64 = 64 * 1024;
 
@@ -68,6 +72,15 @@ impl SessionEvents for One<'_> {
     }
 }
 
+/// The way in which an episode is replayed.
+#[derive(Debug, Clone, Copy)]
+pub struct ReplayOptions<'a> {
+    /// Stops the replay.
+    pub cancel: &'a Cancel,
+    /// Maximum CPU time of simulator and policy together with the policy's sleep; `None` for the episode's own limits.
+    pub work_limit: Option<Duration>,
+}
+
 /// Runs `recorded` again as an episode of `job` (whose folder and record are ignored) and compares it with its trace in
 /// the file `recording`. The calling thread must outlive the lane.
 ///
@@ -78,7 +91,7 @@ pub fn replay(
     job: Job,
     recorded: &EpisodeResult,
     recording: &Path,
-    cancel: &Cancel,
+    ReplayOptions { cancel, work_limit }: ReplayOptions<'_>,
     events: &dyn EvaluationEvents,
 ) -> Result<Replay, ReplayError> {
     let inputs = engine.scratch("compare")?;
@@ -87,7 +100,7 @@ pub fn replay(
     let job = Job { record: Record::None, folder: Some(again.path().to_owned()), ..job };
     let one = One { result: Mutex::new(None), events };
     let mut episodes = Some(recorded.episode);
-    let mut session = LaneSession::new(engine, &job, core_of(0), cancel)?;
+    let mut session = LaneSession::new(engine, &job, core_of(0), cancel)?.limited_to(work_limit);
     session.run(|| episodes.take(), &one)?;
     if cancel.is_cancelled() {
         return Err(SessionError::Cancelled.into());

@@ -83,6 +83,7 @@ impl From<SessionError> for Failure {
             SessionError::Scenario(_) => Self::Usage(error.into()),
             // Reported by servers of a site only.
             SessionError::PolicyElsewhere
+            | SessionError::OverWorkLimit
             | SessionError::Outage(_)
             | SessionError::Internal(_)
             | SessionError::Interrupted { .. }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
+use assay_jail::UntrustedFolder;
 use assay_model::Sha256Digest;
 use assay_worker::sha256_of;
 
@@ -28,9 +29,10 @@ pub(crate) fn keep(given: &Path, unpacked: &Path, sha256: Sha256Digest, out: &Pa
     Ok(())
 }
 
-/// Returns the path of the policy beside the report in `folder`.
-pub(crate) fn find(folder: &Path) -> Option<PathBuf> {
-    POLICIES.map(|name| folder.join(name)).into_iter().find(|path| path.exists())
+/// Returns the path of the policy beside the report in `folder`. A link or a pipe with such a name is not a policy.
+pub(crate) fn find(folder: &UntrustedFolder) -> Option<PathBuf> {
+    let is_policy = |name: &&str| folder.kind(name).is_some_and(|kind| kind.is_file() || kind.is_dir());
+    POLICIES.into_iter().find(is_policy).map(|name| folder.path().join(name))
 }
 
 /// Copies a folder with its contents; an unpacked policy contains no links.

@@ -5,7 +5,7 @@ mod checkpoint_folder;
 mod cli;
 mod commands;
 mod exit;
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 mod interrupt;
 mod kept_policy;
@@ -14,7 +14,9 @@ mod memory;
 mod migration;
 mod options;
 mod output;
+mod printing;
 mod progress;
+mod results_folder;
 mod screen;
 mod secret;
 mod service;
@@ -26,6 +28,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 
+use crate::printing::complain;
 use crate::settings::{LogFormat, LogLevel};
 
 /// Runs the program with the command-line arguments of this process.
@@ -41,7 +44,7 @@ pub fn run() -> ExitCode {
     match commands::run(arguments.command, &matches) {
         Ok(code) => code.into(),
         Err(failure) => {
-            eprintln!("{failure}");
+            complain!("{failure}");
             failure.exit_status().into()
         }
     }

@@ -8,6 +8,8 @@ use assay_model::EpisodeResult;
 use assay_worker::EvaluationEvents;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
+use crate::printing::complain;
+
 /// Reports the progress of an evaluation on standard error.
 #[derive(Debug)]
 pub(crate) struct Progress {
@@ -88,7 +90,7 @@ impl EvaluationEvents for Progress {
                 }
             }
             None if self.quiet => {}
-            None => eprintln!("{}", line(result, done, self.episodes)),
+            None => complain!("{}", line(result, done, self.episodes)),
         }
     }
 }

@@ -53,14 +53,15 @@ const MAY_USE: [(&str, &[&str]); 14] = [
     ),
 ];
 /// Crates that only tests may use.
-const FOR_TESTS: [&str; 2] = ["assay-testkit", "assay-fuzz"];
+const FOR_TESTS: [&str; 4] = ["assay-fuzz", "assay-store-testing", "assay-test-s3", "assay-testkit"];
 
 /// Crates that know neither the addresses of the service nor its OpenAPI document.
 const PURE: [&str; 4] = ["assay-model", "assay-report", "assay-scenario", "assay-stl"];
 /// First words of dependencies that belong to the API; no crate of [`PURE`] has them.
 const OF_THE_API: [&str; 4] = ["axum", "hyper", "url", "utoipa"];
 
-/// Returns the dependencies of each crate outside its tests.
+/// Returns the dependencies of each crate outside its tests. The optional ones are those of its fuzz targets, which no
+/// program contains.
 fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version=1", "--no-deps", "--offline", "--manifest-path"])
@@ -70,7 +71,11 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let used = |package: &serde_json::Value| {
-        let used = package["dependencies"].as_array().unwrap().iter().filter(|d| d["kind"] != "dev");
+        let fuzzing = serde_json::json!({ "fuzzing": ["dep:assay-fuzz"] });
+        let features = &package["features"];
+        assert!([serde_json::json!({}), fuzzing].contains(features), "{} has features: {features}", package["name"]);
+        let used = package["dependencies"].as_array().unwrap().iter();
+        let used = used.filter(|d| d["kind"] != "dev" && d["optional"] != true);
         let names = used.map(|d| d["name"].as_str().unwrap().to_owned()).collect();
         (package["name"].as_str().unwrap().to_owned(), names)
     };
@@ -130,6 +135,28 @@ fn only_the_simulator_links_mujoco() {
     assert_eq!(sim, ["assay-lane"]);
     let lane: Vec<&str> = users("assay-lane");
     assert!(lane.is_empty(), "{lane:?}");
+}
+
+/// Returns the packages that a build of these crates compiles for the target, each with its features.
+fn compiled(selection: &[&str]) -> BTreeSet<String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--offline", "--locked", "--prefix=none", "--format={p} {f}", "--manifest-path"])
+        .arg(assay_testkit::home().join("Cargo.toml"))
+        .args(selection)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    lines.lines().map(|line| line.trim_end_matches(" (*)").trim_end().to_owned()).collect()
+}
+
+#[test]
+fn the_programs_alone_are_built_from_what_the_workspace_compiled() {
+    let alone = compiled(&["-p", "assay", "-p", "assay-lane", "--edges=normal,no-proc-macro"]);
+    let workspace = compiled(&["--workspace", "--edges=normal,dev,no-proc-macro"]);
+    assert!(alone.len() > 100, "only {} packages were found", alone.len());
+    let differing: Vec<_> = alone.difference(&workspace).collect();
+    assert!(differing.is_empty(), "tests need more features; name them in Cargo.toml as well: {differing:#?}");
 }
 
 /// Maximum length of a comment line, in characters.
@@ -214,4 +241,24 @@ fn summaries_and_comments_are_readable() {
         }
     }
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}
+
+/// Calls that only one file may make, because a second place would be a second implementation.
+const ONLY_IN: [(&str, &str, &str); 4] = [
+    // Folders that others made: links are not followed, pipes and devices not opened.
+    ("", "openat2(", "assay-jail/src/untrusted_folder.rs"),
+    ("", "ResolveFlags::", "assay-jail/src/untrusted_folder.rs"),
+    // Text of strangers, on a terminal or in the log of a CI system.
+    ("assay/src/", "println!(", "assay/src/printing.rs"),
+    ("assay/src/", "std::io::stdout().lock()", "assay/src/printing.rs"),
+];
+
+#[test]
+fn folders_of_strangers_have_one_opener_and_texts_one_printer() {
+    for (file, text) in production_sources() {
+        for (part, call, place) in ONLY_IN {
+            let is_elsewhere = file.starts_with(part) && file != place && text.contains(call);
+            assert!(!is_elsewhere, "{file} calls {call}, which only {place} may");
+        }
+    }
 }

@@ -58,7 +58,7 @@ fn measured(scenario: &str, policy: &str, episodes: u32) -> Vec<Row> {
     let _: JobReport = serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{scenario}: {e}: {}", run.stderr));
     let root = home();
     let mut python = Command::new(root.join("vendor/dev-venv/bin/python"));
-    python.arg(root.join("docs/half_step.py")).arg(&out).arg("--json").env_remove("GLIBC_TUNABLES");
+    python.arg(root.join("docs/half_step.py")).arg(&out).args(["--json", "--trust-model"]).env_remove("GLIBC_TUNABLES");
     let output = python.output().expect("vendor/dev-venv is made by tools/setup --dev");
     let text = String::from_utf8_lossy(&output.stdout);
     serde_json::from_str(&text)
@@ -91,6 +91,7 @@ fn rehearsals() -> Vec<(String, &'static str, u32)> {
 fn half_the_step_moves_no_critical_margin() {
     let mut table = TABLE_HEAD.to_owned();
     for (scenario, policy, episodes) in rehearsals() {
+        eprintln!("{scenario}, {policy}: {episodes} episodes");
         let rows = measured(&scenario, policy, episodes);
         for row in rows.iter().filter(|row| row.p95 > WORTH_TELLING) {
             let [median, p95, greatest] = [row.median, row.p95, row.greatest].map(|share| 100.0 * share);

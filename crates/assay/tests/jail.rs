@@ -9,8 +9,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::thread;
 
-use assay_jail::{default_cache_root, stage_readable};
-use assay_testkit::home;
+use assay_testkit::{home, link_or_copy, share_file};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -32,15 +31,14 @@ impl Place {
         open(folder.path(), 0o755);
         let programs = Path::new(env!("CARGO_BIN_EXE_assay"));
         for name in ["assay", "assay-lane"] {
-            fs::copy(programs.with_file_name(name), folder.path().join(name)).unwrap();
+            share_file(&programs.with_file_name(name), &folder.path().join(name));
         }
         let tmp = folder.path().join("tmp");
         fs::create_dir(&tmp).unwrap();
         open(&tmp, 0o777);
         fs::write(tmp.join("canary"), CANARY).unwrap();
-        let python = stage_readable(&home().join("vendor/runtimes"), &default_cache_root()).unwrap();
         fs::create_dir(folder.path().join("vendor")).unwrap();
-        std::os::unix::fs::symlink(python, folder.path().join("vendor/runtimes")).unwrap();
+        link_or_copy(&home().join("vendor/runtimes"), &folder.path().join("vendor/runtimes"));
         Self { folder }
     }
 

@@ -5,19 +5,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use assay_model::{JobReport, JobStatus, Sha256Digest};
-use assay_testkit::{Assay, Client, Postgres, Server, home, wait_for};
+use assay_testkit::{Assay, Client, PATIENCE, Postgres, Server, home, wait_for};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 const SCENARIO: &str = "cartpole_keepin";
-/// Maximum time of a job of a few short episodes, in a debug build on a busy machine.
-const JOB_LIMIT: Duration = Duration::from_secs(120);
-/// Maximum time of a rerun at the end of a season.
-const CLOSE_LIMIT: Duration = Duration::from_secs(240);
-const STOP_LIMIT: Duration = Duration::from_secs(10);
 /// Parts of a fingerprint that the physics and the policy depend on.
 const PHYSICS: [&str; 6] = ["mujoco", "libmujoco_sha256", "cpu_features", "glibc", "numpy", "blas_core"];
 
@@ -65,7 +59,7 @@ fn path(place: &Path) -> &str {
 
 fn script(name: &str, folder: &Path) -> (Option<i32>, String) {
     let mut python = Command::new(home().join("vendor/dev-venv/bin/python"));
-    python.arg(home().join("docs").join(name)).arg(folder).env_remove("GLIBC_TUNABLES");
+    python.arg(home().join("docs").join(name)).arg(folder).arg("--trust-model").env_remove("GLIBC_TUNABLES");
     let output = python.output().expect("vendor/dev-venv is made by tools/setup --dev");
     let text = [output.stdout, output.stderr].concat();
     (output.status.code(), String::from_utf8_lossy(&text).into_owned())
@@ -111,12 +105,12 @@ fn a_data_folder_of_an_earlier_release_can_be_used() {
         completed_job_is_as_it_was(&release, &client);
         assert_eq!(client.job(release.job("cancelled")).status, JobStatus::Cancelled, "{version}");
         for name in ["interrupted", "queued"] {
-            let job = client.ended_job(release.job(name), JOB_LIMIT);
+            let job = client.ended_job(release.job(name), PATIENCE);
             assert_eq!(job.status, JobStatus::Completed, "{version}, {name}: {:?}", job.error_message);
             assert_eq!(job.episode_details.len(), 2, "{version}, {name}");
         }
         season_closes(&release, &client);
-        let stopped = server.stop(Signal::TERM, STOP_LIMIT);
+        let stopped = server.stop(Signal::TERM, PATIENCE);
         assert_eq!(stopped.code, 0, "{version}: {}", stopped.stderr);
         release.assay.assert_clean();
     }
@@ -179,7 +173,7 @@ fn season_closes(release: &Release, client: &Client) {
     board_stands(release, client);
     let closing = release.assay.run(&["season", "close", SCENARIO, "--data", path(&data), "--top", "1"]);
     assert_eq!(closing.code, 0, "{version}: {}", closing.stderr);
-    let season = wait_for("a closed season", CLOSE_LIMIT, || {
+    let season = wait_for("a closed season", PATIENCE, || {
         let season = client.get("/seasons").body["seasons"][0].clone();
         (season["state"] == json!("CLOSED")).then_some(season)
     });
@@ -217,7 +211,7 @@ fn data_folders_of_earlier_releases_are_migrated_to_postgresql() {
         let server = release.assay.serve(&release.assay.path("site"), &["--store", &url, "--lanes", "1"]);
         let client = server.client(&fs::read_to_string(release.assay.path("data/bootstrap-key")).unwrap());
         assert_eq!(client.job(release.job("completed")).status, JobStatus::Completed, "{}", release.version);
-        assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
+        assert_eq!(server.stop(Signal::TERM, PATIENCE).code, 0);
         release.assay.assert_clean();
     }
 }

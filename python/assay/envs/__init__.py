@@ -5,10 +5,10 @@ import gymnasium
 from ._environment import AssayEnv, world_seed
 from ._lane import installation
 from ._vector import AssayVectorEnv
-from .errors import EnvironmentFailure, InvalidAction, LaneEnded, NeedsReset, NotInstalled, ScenarioRefused
+from .errors import EnvironmentFailure, InvalidAction, InvalidArgument, LaneEnded, NeedsReset, NotInstalled, ScenarioRefused
 
 __all__ = [
-    "AssayEnv", "AssayVectorEnv", "EnvironmentFailure", "InvalidAction", "LaneEnded", "NeedsReset", "NotInstalled",
+    "AssayEnv", "AssayVectorEnv", "EnvironmentFailure", "InvalidAction", "InvalidArgument", "LaneEnded", "NeedsReset", "NotInstalled",
     "ScenarioRefused", "register", "world_seed",
 ]
 

@@ -11,9 +11,10 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from .._numbers import MAX_EPISODE, MAX_SEED, whole
 from ._lane import ACTION, OBSERVATION, READY, Lane, installation
 from ._layout import Layout
-from .errors import InvalidAction, NeedsReset, NotInstalled
+from .errors import InvalidAction, InvalidArgument, NeedsReset, NotInstalled
 
 Observation = dict[str, NDArray[Any]]
 Action = NDArray[np.float64]
@@ -63,10 +64,18 @@ class AssayEnv(gymnasium.Env[Observation, Action]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Begins episode 0 of `assay verify --seed SEED`, or options["episode"]; without a seed, the next one."""
+        """Begins episode 0 of `assay verify --seed SEED`, or options["episode"]; without a seed, the next one.
+
+        Numbers may be Python's or numpy's.
+        """
         self._begin(seed, options)
         _, observation, info = self._receive()
-        return observation, info | {"seed": self._seed, "episode": self._episode}
+        info |= {"seed": self._seed, "episode_number": self._episode}
+        if seed is not None or options is not None:
+            # Its name before: kept where no wrapper that records statistics under it, such as RecordEpisodeStatistics,
+            # sees it. Those of vectors reset without arguments.
+            info["episode"] = self._episode
+        return observation, info
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Runs one control step. The info contains margins, robustness, cost, success and progress."""
@@ -97,14 +106,17 @@ class AssayEnv(gymnasium.Env[Observation, Action]):
         self._ready = False
         self._lane.close()
 
-    def _begin(self, seed: int | None, options: dict[str, Any] | None) -> None:
+    def _begin(self, seed: Any, options: dict[str, Any] | None) -> None:
         """Begins an episode, whose first observation is then to be received."""
-        super().reset(seed=seed)
-        if seed is not None:
-            self._seed, self._episode = seed, -1
+        chosen = None if seed is None else whole("seed", seed, 0, MAX_SEED, InvalidArgument)
+        after = -1 if chosen is not None else self._episode
+        episode = whole("the episode", (options or {}).get("episode", after + 1), 0, MAX_EPISODE, InvalidArgument)
+        super().reset(seed=chosen)
+        if chosen is not None:
+            self._seed = chosen
         elif self._episode < 0:
             self._seed = int(self.np_random.integers(2**53))
-        self._episode = int((options or {}).get("episode", self._episode + 1))
+        self._episode = episode
         self._ready = False
         if self._lane.process.returncode is not None:
             raise NeedsReset("the environment is closed: make a new one")

@@ -9,9 +9,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from .._numbers import MAX_SEED, whole
 from ._environment import AssayEnv
 from ._lane import LAST
-from .errors import InvalidAction, NeedsReset
+from .errors import InvalidAction, InvalidArgument, NeedsReset
 
 Observations = dict[str, NDArray[Any]]
 Actions = NDArray[np.float64]
@@ -47,13 +48,10 @@ class AssayVectorEnv(VectorEnv[Observations, Actions, NDArray[Any]]):
         self._has_begun, self._has_ended = False, np.zeros(num_envs, bool)
 
     def reset(
-        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+        self, *, seed: int | Sequence[int | None] | NDArray[Any] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observations, dict[str, Any]]:
         """Begins an episode in each environment; a single `seed` gives them the seeds `seed`, `seed` + 1, and so on."""
-        count = self.num_envs
-        seeds = [seed + at for at in range(count)] if isinstance(seed, int) else list(seed or [None] * count)
-        if len(seeds) != count:
-            raise ValueError(f"{len(seeds)} seeds for {count} environments")
+        seeds = self._seeds(seed)
         self._has_begun = False
         for env, own in zip(self.envs, seeds, strict=True):
             env._begin(own, options)
@@ -63,7 +61,8 @@ class AssayVectorEnv(VectorEnv[Observations, Actions, NDArray[Any]]):
         observations, info = self._receive()
         self._has_begun = True
         info["seed"] = np.array([env._seed for env in self.envs])
-        info["episode"] = np.array([env._episode for env in self.envs])
+        # `episode` is its name before, which the wrapper RecordEpisodeStatistics uses too, but not at a reset.
+        info["episode_number"] = info["episode"] = np.array([env._episode for env in self.envs])
         return observations, info
 
     def step(
@@ -102,6 +101,18 @@ class AssayVectorEnv(VectorEnv[Observations, Actions, NDArray[Any]]):
         """Ends all lanes."""
         for env in self.envs:
             env.close()
+
+    def _seeds(self, seed: Any) -> list[int | None]:
+        """Returns the seed of each environment."""
+        count = self.num_envs
+        if seed is None:
+            return [None] * count
+        if np.ndim(seed) == 0:
+            first = whole("seed", seed, 0, MAX_SEED + 1 - count, InvalidArgument)
+            return [first + at for at in range(count)]
+        if len(seed) != count:
+            raise InvalidArgument(f"{len(seed)} seeds for {count} environments")
+        return [None if one is None else whole("seed", one, 0, MAX_SEED, InvalidArgument) for one in seed]
 
     def _receive(self) -> tuple[Observations, dict[str, Any]]:
         for at, (env, view) in enumerate(zip(self.envs, self._views, strict=True)):

@@ -25,3 +25,7 @@ class NeedsReset(EnvironmentFailure):
 
 class InvalidAction(EnvironmentFailure, ValueError):
     """The action has the wrong shape or a number that is not finite; the episode continues."""
+
+
+class InvalidArgument(EnvironmentFailure, ValueError):
+    """A seed or the number of an episode is not one of `assay verify`."""

@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 use assay_model::{DEFAULT_EVIDENCE_BYTES, Isolation};
 
 use super::{
-    AccountLimits, BrowserSettings, DiskLimits, EventSettings, JobLimits, MetricsAccess, ModelSettings, RateLimits,
-    Retention, Seconds, Uploads, WebhookSettings, WorkerSettings,
+    AccountLimits, BrowserSettings, DiskLimits, EventSettings, IntervalSettings, JobLimits, MetricsAccess,
+    ModelSettings, RateLimits, Retention, Seconds, Uploads, WebhookSettings, WorkerSettings,
 };
 
 /// Maximum number of episodes per shard. Larger shards start fewer lanes; a worker that dies loses at most one episode
@@ -49,6 +49,8 @@ pub struct ApiSettings {
     pub webhooks: WebhookSettings,
     /// Workers on other hosts.
     pub workers: WorkerSettings,
+    /// Leases and pauses.
+    pub intervals: IntervalSettings,
     /// Maximum size of a job's evidence, in bytes.
     pub max_evidence_bytes: u64,
     /// Number of lanes that a job should keep busy: it is split into about this many shards, as far as it has episodes.
@@ -82,6 +84,7 @@ impl Default for ApiSettings {
             retention: Retention::default(),
             webhooks: WebhookSettings::default(),
             workers: WorkerSettings::default(),
+            intervals: IntervalSettings::default(),
             max_evidence_bytes: DEFAULT_EVIDENCE_BYTES,
             lanes: NonZeroU32::MIN,
             local_lanes: 1,

@@ -1,7 +1,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use assay_model::{Artifact, EpisodeResult, JobReport, Sha256Digest};
-use assay_store::testing::{episode, job};
+use assay_store_testing::{episode, job};
 
 use super::evidence_urls::EvidenceUrls;
 use super::{EpisodeView, JobView};

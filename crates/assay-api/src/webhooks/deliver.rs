@@ -122,8 +122,8 @@ async fn deliver(app: &App, delivery: &Delivery) {
         (None, _) => (DeliveryState::Delivered, attempt.at),
         (Some(_), Some(GONE)) => (DeliveryState::GivenUp, attempt.at),
         (Some(_), _) => {
-            let retry_for = app.settings.webhooks.retry_for_s.get();
-            after_failure(delivery.attempts, delivery.first_at, attempt.at, retry_for)
+            let (pause, retry_for) = (&app.settings.intervals.webhook_retry_s, &app.settings.webhooks.retry_for_s);
+            after_failure(delivery.attempts, delivery.first_at, attempt.at, (pause.get(), retry_for.get()))
         }
     };
     let (attempts, error) = (delivery.attempts.saturating_add(1), attempt.error.clone().unwrap_or_default());

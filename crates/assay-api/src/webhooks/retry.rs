@@ -5,24 +5,25 @@ use std::time::Duration;
 use assay_store::DeliveryState;
 use jiff::{SignedDuration, Timestamp};
 
-/// Pauses after failed attempts, in seconds; the last one repeats.
-const PAUSES_S: [i64; 8] = [5, 30, 120, 600, 1800, 3600, 7200, 14_400];
+/// Pauses after failed attempts, in multiples of the first; the last one repeats.
+const PAUSES: [u32; 8] = [1, 6, 24, 120, 360, 720, 1440, 2880];
 
 /// Returns the state and the time of the next attempt after a failed one at `now`, with `attempts` before it, the
-/// first of them at `first_at`.
+/// first of them at `first_at`. The pause after the first is `first_pause`.
 pub(super) fn after_failure(
     attempts: u32,
     first_at: Option<Timestamp>,
     now: Timestamp,
-    retry_for: Duration,
+    (first_pause, retry_for): (Duration, Duration),
 ) -> (DeliveryState, Timestamp) {
-    let nth = usize::try_from(attempts).unwrap_or(usize::MAX).min(PAUSES_S.len() - 1);
-    let next = later(now, SignedDuration::from_secs(PAUSES_S[nth]));
-    let last = later(first_at.unwrap_or(now), SignedDuration::try_from(retry_for).unwrap_or(SignedDuration::MAX));
+    let nth = usize::try_from(attempts).unwrap_or(usize::MAX).min(PAUSES.len() - 1);
+    let next = later(now, first_pause.saturating_mul(PAUSES[nth]));
+    let last = later(first_at.unwrap_or(now), retry_for);
     if next > last { (DeliveryState::GivenUp, now) } else { (DeliveryState::Pending, next) }
 }
 
-fn later(time: Timestamp, by: SignedDuration) -> Timestamp {
+fn later(time: Timestamp, by: Duration) -> Timestamp {
+    let by = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
     time.saturating_add(by).unwrap_or(Timestamp::MAX)
 }
 
@@ -31,6 +32,8 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
+    const FIRST_PAUSE: Duration = Duration::from_secs(5);
+
     /// Returns the times in seconds of all attempts after the first.
     fn attempts(retry_for_s: u64) -> Vec<i64> {
         let at = |second: i64| Timestamp::from_second(second).unwrap();
@@ -38,7 +41,7 @@ mod tests {
         loop {
             let done = u32::try_from(made.len()).unwrap();
             let first = (done > 0).then(|| at(0));
-            let (state, due) = after_failure(done, first, at(now), Duration::from_secs(retry_for_s));
+            let (state, due) = after_failure(done, first, at(now), (FIRST_PAUSE, Duration::from_secs(retry_for_s)));
             if state == DeliveryState::GivenUp {
                 return made;
             }

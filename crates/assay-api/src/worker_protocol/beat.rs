@@ -6,7 +6,7 @@ use assay_model::{Fence, HeartbeatAnswer, HeartbeatRequest};
 use assay_store::{EpisodeProgress, Lease, WorkerState};
 use axum::extract::{Request, State};
 
-use super::claim::LEASE;
+use super::claim::lease_duration;
 use super::identity::RegisteredWorker;
 use super::lease::fence;
 use super::receive;
@@ -28,13 +28,14 @@ pub(super) async fn handle(
     if request.leases.len() > MAX_LEASES || request.progress.len() > MAX_LEASES {
         return Err(ApiError::invalid("leases", None, format!("a worker has at most {MAX_LEASES} leases")));
     }
+    let duration = lease_duration(&app);
     let (mut lost, mut held) = (Vec::new(), BTreeSet::new());
     // Each lease costs a write.
     let leases: BTreeSet<String> = request.leases.into_iter().collect();
     for lease in leases {
         if lease.starts_with(RENDER_LEASE) {
             let named = render_fence(&app, &worker, &lease)?;
-            if app.records.heartbeat_render(named, app.clock.now(), LEASE).await? == Lease::Lost {
+            if app.records.heartbeat_render(named, app.clock.now(), duration).await? == Lease::Lost {
                 lost.push(lease);
             }
             continue;
@@ -48,7 +49,7 @@ pub(super) async fn handle(
             continue;
         }
         let named: Fence = fence(&app, &worker, &lease)?;
-        match app.records.heartbeat(named, app.clock.now(), LEASE).await? {
+        match app.records.heartbeat(named, app.clock.now(), duration).await? {
             Lease::Held => {
                 if request.progress.iter().any(|running| running.job_id == named.job_id) {
                     let claim = app.records.leased_shard(named).await?;

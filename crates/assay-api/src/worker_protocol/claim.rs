@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use assay_model::{
     AccountId, AttemptNote, ClaimAnswer, ClaimRequest, Fingerprint, LeasedShard, MAX_CLAIM_WAIT_S, SeedSource,
-    WORKER_LEASE_S, WantedShard, episode_share,
+    WantedShard, episode_share,
 };
 use assay_store::{
     Claim, Confinement, ShardKind, ShardRequest, WorkerCapabilities, WorkerRecord, WorkerState, seeds_of_job,
@@ -26,8 +26,11 @@ const LEASES_PER_LANE: u32 = 3;
 const SERVER_LEASES: u32 = 4;
 /// Maximum number of excluded accounts.
 const MAX_EXCLUDED: usize = 1024;
-/// Duration of a lease.
-pub(super) const LEASE: SignedDuration = SignedDuration::from_secs(WORKER_LEASE_S as i64);
+
+/// Returns the duration of a lease.
+pub(super) fn lease_duration(app: &App) -> SignedDuration {
+    SignedDuration::from_secs(app.settings.intervals.worker_lease_s.into())
+}
 
 pub(super) async fn handle(
     State(app): State<App>,
@@ -128,7 +131,7 @@ async fn next_of(
         if has_others { pauses.excluded(&worker.name, worker.shards, now).await? } else { Vec::new() };
     let wanted = ShardRequest { capabilities, excluded_shards, ..ShardRequest::new(&worker.name.lease_holder()) };
     let wanted = wanted.of_kind(kind).excluding(excluded_accounts);
-    let claim = app.records.claim_shard(&wanted, now, LEASE).await?;
+    let claim = app.records.claim_shard(&wanted, now, lease_duration(app)).await?;
     let Some(claim) = claim else { return Ok(None) };
     // Its other claims may have been answered since this one began.
     let held = app.records.worker_named(&worker.name).await?.map_or(0, |worker| worker.shards);

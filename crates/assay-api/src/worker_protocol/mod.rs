@@ -9,8 +9,8 @@ mod audit;
 mod beat;
 mod claim;
 mod evidence;
-#[cfg(feature = "fuzzing")]
-mod fuzzing;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod give_back;
 mod identity;
 mod inputs;
@@ -34,8 +34,6 @@ use axum::routing::{get, post, put};
 
 use crate::state::App;
 pub use attend::attend_workers;
-#[cfg(feature = "fuzzing")]
-pub use fuzzing::{receive_rendering, receive_result};
 
 /// Returns the routes of the protocol.
 pub(crate) fn routes() -> Router<App> {

@@ -1,8 +1,6 @@
 //! `POST /worker/v1/register`: a worker starts.
 
-use assay_model::{
-    RegisterAnswer, RegisterRequest, WORKER_HEARTBEAT_S, WORKER_LEASE_S, WORKER_PROTOCOL, WorkerRegistration,
-};
+use assay_model::{RegisterAnswer, RegisterRequest, WORKER_PROTOCOL, WorkerRegistration};
 use axum::extract::{Request, State};
 
 use super::identity::AdmittedWorker;
@@ -52,8 +50,8 @@ pub(super) async fn handle(
     Ok(Json(RegisterAnswer {
         worker: worker.name.to_string(),
         generation,
-        lease_s: WORKER_LEASE_S,
-        beat_s: WORKER_HEARTBEAT_S,
+        lease_s: app.settings.intervals.worker_lease_s,
+        beat_s: app.settings.intervals.worker_beat_s(),
         wall_budget_s: app.settings.job.wall_budget_s.get().as_secs_f64(),
         wall_budget_per_simulated_s: f64::from(app.settings.job.wall_budget_per_simulated_s),
         trusted: worker.trusted,

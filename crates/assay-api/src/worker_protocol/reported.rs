@@ -51,7 +51,7 @@ pub(super) fn cleaned(mut result: EpisodeResult, notes: &[AttemptNote]) -> Episo
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
 
-    use assay_store::testing::episode;
+    use assay_store_testing::episode;
     use serde_json::json;
 
     use super::*;

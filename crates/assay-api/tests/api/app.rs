@@ -179,7 +179,7 @@ impl TestApp {
             signer: UrlSigner::open(folder.path(), &Counter(AtomicU64::new(7))).unwrap(),
             data: folder.path().to_owned(),
             boards: assay_api::Boards::default(),
-            fingerprint: assay_store::testing::fingerprint(),
+            fingerprint: assay_store_testing::fingerprint(),
             settings,
             metrics: None,
             readiness: Readiness::default(),
@@ -231,12 +231,12 @@ impl TestApp {
         let (records, now, lease) = (&self.state.records, self.clock.now(), SignedDuration::from_secs(15));
         while let Some(claim) = records.claim_shard(&ShardRequest::new("w"), now, lease).await.unwrap() {
             for index in claim.episodes {
-                records.record_episode(claim.fence, assay_store::testing::episode(index), now).await.unwrap();
+                records.record_episode(claim.fence, assay_store_testing::episode(index), now).await.unwrap();
             }
         }
         let taken = records.claim_conclusion("w", now, lease).await.unwrap().unwrap();
-        let found = assay_store::testing::outcome(&taken.header, &taken.episodes);
-        assert!(records.complete_job(taken.fence, found, assay_store::testing::signed(), now).await.unwrap());
+        let found = assay_store_testing::outcome(&taken.header, &taken.episodes);
+        assert!(records.complete_job(taken.fence, found, assay_store_testing::signed(), now).await.unwrap());
         created.body["job_id"].as_str().unwrap().to_owned()
     }
 
@@ -258,7 +258,7 @@ impl TestApp {
     /// Creates a submission, runs it to its end and returns its id.
     pub(crate) async fn submitted(&self, key: &str) -> String {
         let id = self.submission(key).await;
-        self.work(assay_store::testing::episode).await;
+        self.work(assay_store_testing::episode).await;
         self.publish();
         id
     }
@@ -277,8 +277,8 @@ impl TestApp {
             }
         }
         while let Some(taken) = records.claim_conclusion("w", now, lease).await.unwrap() {
-            let found = assay_store::testing::outcome(&taken.header, &taken.episodes);
-            assert!(records.complete_job(taken.fence, found, assay_store::testing::signed(), now).await.unwrap());
+            let found = assay_store_testing::outcome(&taken.header, &taken.episodes);
+            assert!(records.complete_job(taken.fence, found, assay_store_testing::signed(), now).await.unwrap());
         }
     }
 

@@ -1,7 +1,7 @@
 //! The pages of the arena: boards, and the account's submissions in their published state.
 
 use assay_model::{EpisodeResult, Scopes};
-use assay_store::testing::episode;
+use assay_store_testing::episode;
 
 use axum::http::Request;
 

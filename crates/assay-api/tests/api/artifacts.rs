@@ -1,8 +1,8 @@
 //! Evidence over HTTP: signed URLs, ranges, and the report.
 
 use assay_model::{Artifact, Sha256Digest};
-use assay_store::testing::{episode, outcome};
 use assay_store::{RenderRequest, ShardRequest};
+use assay_store_testing::{episode, outcome};
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt;
@@ -53,7 +53,7 @@ async fn completed(app: &TestApp, key: &str) -> String {
     records.record_episode(claim.fence, result, now).await.unwrap();
     let taken = records.claim_conclusion("w", now, LEASE).await.unwrap().unwrap();
     let found = outcome(&taken.header, &taken.episodes);
-    assert!(records.complete_job(taken.fence, found, assay_store::testing::signed(), now).await.unwrap());
+    assert!(records.complete_job(taken.fence, found, assay_store_testing::signed(), now).await.unwrap());
     id
 }
 
@@ -232,7 +232,7 @@ async fn renderings_after_the_verdict_appear_and_change_the_etag() {
     records.record_episode(claim.fence, result, now).await.unwrap();
     let taken = records.claim_conclusion("w", now, LEASE).await.unwrap().unwrap();
     let found = outcome(&taken.header, &taken.episodes);
-    assert!(records.complete_job(taken.fence, found, assay_store::testing::signed(), now).await.unwrap());
+    assert!(records.complete_job(taken.fence, found, assay_store_testing::signed(), now).await.unwrap());
 
     let mut tags = Vec::new();
     for (files, url, stage, done) in [

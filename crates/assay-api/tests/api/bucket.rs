@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use assay_api::{ApiSettings, Retention, Seconds, run_maintenance};
 use assay_model::{Artifact, JobId, Sha256Digest};
-use assay_store::testing::{episode, outcome};
 use assay_store::{ArchiveFiles, Blobs, ObjectStorage, ObjectStorageOptions, ShardRequest};
-use assay_testkit::{HttpFault, HttpFaultProxy, S3Server};
+use assay_store_testing::{episode, outcome};
+use assay_testkit::{HttpFault, HttpFaultProxy, PATIENCE, S3Server};
 use axum::body::Body;
 use axum::http::StatusCode;
 use http_body_util::BodyExt;
@@ -17,7 +17,7 @@ use crate::app::{POLICY, Part, SCENARIO, TestApp, request};
 
 const LEASE: SignedDuration = SignedDuration::from_secs(15);
 /// Maximum time until maintenance has removed files.
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = PATIENCE;
 /// Takes the app's clock past that of the S3 server, and past the time in which an archive is not removed.
 const LATER_S: i64 = 2_000_000_000;
 
@@ -51,7 +51,7 @@ async fn completed(app: &TestApp, key: &str, content: &[u8]) -> (String, String)
     records.record_episode(claim.fence, result, now).await.unwrap();
     let taken = records.claim_conclusion("w", now, LEASE).await.unwrap().unwrap();
     let found = outcome(&taken.header, &taken.episodes);
-    assert!(records.complete_job(taken.fence, found, assay_store::testing::signed(), now).await.unwrap());
+    assert!(records.complete_job(taken.fence, found, assay_store_testing::signed(), now).await.unwrap());
     let job = app.get(&format!("/verify/{id}"), key).await.body;
     let files = job["episode_details"][0]["evidence"].as_array().unwrap();
     let file = files.iter().find(|file| file["sha256"] == sha256.to_string()).unwrap();

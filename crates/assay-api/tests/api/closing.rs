@@ -11,7 +11,7 @@ use crate::app::TestApp;
 impl TestApp {
     /// Closes the season of the cart-pole, without running anything again.
     pub(crate) async fn close_season(&self) {
-        self.close_season_after(&[], assay_store::testing::episode).await;
+        self.close_season_after(&[], assay_store_testing::episode).await;
     }
 
     /// The same, after these submissions ran again: every episode as `result` says.

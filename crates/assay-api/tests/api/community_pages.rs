@@ -72,7 +72,7 @@ async fn what_the_check_finds_is_on_the_page() {
         ("broken 1.0.0", "", 400, "scenario.toml: difficulty: must be 1 to 5"),
         ("nothing", "", 400, "no archive"),
         ("fine 1.0.0", HOSTILE, 400, "tags: "),
-        ("busy 1.0.0", "", 503, "could not be checked within 20 s"),
+        ("busy 1.0.0", "", 503, "could not be checked: another process stopped the check"),
         ("fine 1.0.0", "", 429, "3 scenarios of your account were checked"),
     ] {
         let refused = publish(&app, &browser, &browser.token, content, tags).await;
@@ -109,8 +109,7 @@ async fn a_collection_shows_its_scenarios_and_its_board() {
 async fn unstable(app: &TestApp, account: &str) -> String {
     let key = app.key(account, "verify,read").await;
     let job = app.verify(&key, &[POLICY, SCENARIO]).await.body["job_id"].as_str().unwrap().to_owned();
-    app.work(|index| EpisodeResult { termination: Termination::Unstable, ..assay_store::testing::episode(index) })
-        .await;
+    app.work(|index| EpisodeResult { termination: Termination::Unstable, ..assay_store_testing::episode(index) }).await;
     app.clock.forward(1);
     job
 }

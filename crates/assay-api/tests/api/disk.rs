@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use assay_api::{AccountLimits, ApiSettings, DiskLimits, RateLimits, Uploads};
-use assay_testkit::SmallDisk;
+use assay_testkit::{PATIENCE, SmallDisk};
 use axum::body::{Body, Bytes};
 use futures_util::stream;
 use serde_json::json;
@@ -51,13 +51,12 @@ impl Dripping {
 }
 
 pub(crate) async fn until(what: &str, condition: impl AsyncFn() -> bool) {
-    for _ in 0..3000 {
-        if condition().await {
-            return;
+    let condition = async {
+        while !condition().await {
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("waited too long for {what}");
+    };
+    tokio::time::timeout(PATIENCE, condition).await.unwrap_or_else(|_| panic!("waited too long for {what}"));
 }
 
 fn runtime() -> tokio::runtime::Runtime {

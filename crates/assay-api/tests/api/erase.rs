@@ -6,6 +6,7 @@ use std::time::Duration;
 use assay_api::{ApiSettings, Retention, Seconds, endpoints, run_maintenance};
 use assay_model::{Artifact, EpisodeResult, JobId, Scopes, Sha256Digest};
 use assay_store::{REMOVAL_SETTLE_TIME, Removal, RenderRequest, ShardRequest};
+use assay_testkit::PATIENCE;
 use axum::body::Body;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -33,11 +34,11 @@ async fn completed(app: &TestApp, key: &str, bytes: usize, archive: &[u8]) -> St
     app.state.blobs.put(job, sha256, &file).await.unwrap();
     std::fs::remove_file(file).unwrap();
     let evidence = vec![Artifact { name: "episodes/000/trace.parquet".into(), sha256, size_bytes: bytes as u64 }];
-    let result = EpisodeResult { evidence, ..assay_store::testing::episode(0) };
+    let result = EpisodeResult { evidence, ..assay_store_testing::episode(0) };
     records.record_episode(claim.fence, result, now).await.unwrap();
     let taken = records.claim_conclusion("w", now, lease).await.unwrap().unwrap();
-    let found = assay_store::testing::outcome(&taken.header, &taken.episodes);
-    assert!(records.complete_job(taken.fence, found, assay_store::testing::signed(), now).await.unwrap());
+    let found = assay_store_testing::outcome(&taken.header, &taken.episodes);
+    assert!(records.complete_job(taken.fence, found, assay_store_testing::signed(), now).await.unwrap());
     id
 }
 
@@ -69,7 +70,7 @@ async fn look_after(app: &TestApp) {
             }
         }
     };
-    let limit = tokio::time::timeout(Duration::from_secs(20), done);
+    let limit = tokio::time::timeout(PATIENCE, done);
     let stopped = async { limit.await.expect("removals that are done") };
     run_maintenance(app.state.clone(), stopped).await;
 }
@@ -213,7 +214,7 @@ async fn an_archive_without_a_job_is_removed_at_the_next_start() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    let limit = tokio::time::timeout(Duration::from_secs(20), gone);
+    let limit = tokio::time::timeout(PATIENCE, gone);
     run_maintenance(app.state.clone(), async { limit.await.expect("an orphan that is gone") }).await;
     assert_eq!(files(&app).len(), 1, "a job's stays: {:?}", files(&app));
 }
@@ -309,7 +310,7 @@ async fn looked_after(app: &TestApp, until: impl AsyncFn() -> bool) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    let limit = tokio::time::timeout(Duration::from_secs(20), gone);
+    let limit = tokio::time::timeout(PATIENCE, gone);
     run_maintenance(app.state.clone(), async { limit.await.expect("old evidence that is gone") }).await;
 }
 

@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use assay_api::{AccountLimits, ApiSettings, EventSettings};
-use assay_store::testing::{episode, outcome};
 use assay_store::{EpisodeProgress, KeyId, ShardRequest};
+use assay_store_testing::{episode, outcome};
+use assay_testkit::PATIENCE;
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt;
@@ -16,7 +17,7 @@ use crate::app::{POLICY, Part, SCENARIO, TestApp, request};
 
 const LEASE: SignedDuration = SignedDuration::from_secs(15);
 /// Timeout for events that should arrive at once.
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = PATIENCE;
 
 /// An open stream.
 struct Stream {
@@ -111,7 +112,7 @@ async fn run(app: &TestApp) {
     }
     while let Some(taken) = records.claim_conclusion("w", now, LEASE).await.unwrap() {
         let found = outcome(&taken.header, &taken.episodes);
-        assert!(records.complete_job(taken.fence, found, assay_store::testing::signed(), now).await.unwrap());
+        assert!(records.complete_job(taken.fence, found, assay_store_testing::signed(), now).await.unwrap());
     }
 }
 

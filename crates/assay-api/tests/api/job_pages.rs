@@ -76,7 +76,7 @@ fn violated(index: u32, text: &str) -> EpisodeResult {
             error: None,
             tokens: 1,
         }),
-        ..assay_store::testing::episode(index)
+        ..assay_store_testing::episode(index)
     }
 }
 

@@ -122,7 +122,7 @@ async fn episodes_come_in_pages() {
     let claim = app.state.records.claim_shard(&request, app.state.clock.now(), lease);
     let fence = claim.await.unwrap().unwrap().fence;
     for index in 0..2 {
-        let result = assay_store::testing::episode(index);
+        let result = assay_store_testing::episode(index);
         app.state.records.record_episode(fence, result, app.state.clock.now()).await.unwrap();
     }
     let page = app.get(&format!("{path}?limit=1&offset=1"), &mine).await.body;

@@ -1,7 +1,7 @@
 //! The leaderboards.
 
 use assay_model::{EpisodeResult, EpisodeStatus, Scopes};
-use assay_store::testing::episode;
+use assay_store_testing::episode;
 use serde_json::{Value, json};
 
 use crate::app::{Answer, TestApp};

@@ -17,6 +17,7 @@ mod docs_pages;
 mod erase;
 mod events;
 mod forms;
+mod fuzz_request;
 mod idempotency;
 mod job_pages;
 mod jobs;

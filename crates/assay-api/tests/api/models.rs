@@ -9,7 +9,7 @@ use assay_api::{
     AccountLimits, ApiSettings, DiskLimits, ModelSettings, RateLimits, Retention, Uploads, run_maintenance,
 };
 use assay_model::Sha256Digest;
-use assay_testkit::SmallDisk;
+use assay_testkit::{PATIENCE, SmallDisk};
 use axum::body::{Body, Bytes};
 use http_body::{Frame, SizeHint};
 use serde_json::{Value, json};
@@ -83,7 +83,7 @@ async fn maintain(app: &TestApp, what: &str, done: impl AsyncFn() -> bool) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    let limit = tokio::time::timeout(Duration::from_secs(20), wait);
+    let limit = tokio::time::timeout(PATIENCE, wait);
     run_maintenance(app.state.clone(), async { limit.await.expect(what) }).await;
 }
 
@@ -244,7 +244,7 @@ async fn a_model_stays_as_long_as_a_job_needs_it() {
     let archive = archive_with_model(sha256, None);
     let submit = [Part::File("policy", "x.zip", &archive), Part::Text("scenario_id", "cartpole_keepin")];
     let submission = app.submit(&key, &submit).await.body["submission_id"].as_str().unwrap().to_owned();
-    app.work(assay_store::testing::episode).await;
+    app.work(assay_store_testing::episode).await;
     app.publish();
     let key = app.key("lab", "verify,submit,read").await;
     assert!(delete(&app, &key, sha256).await.message().contains(&submission));
@@ -324,13 +324,12 @@ fn slow_body(length: usize) -> (UnboundedSender<Bytes>, Body) {
 }
 
 async fn until(what: &str, condition: impl AsyncFn() -> bool) {
-    for _ in 0..2000 {
-        if condition().await {
-            return;
+    let condition = async {
+        while !condition().await {
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("waited too long for {what}");
+    };
+    tokio::time::timeout(PATIENCE, condition).await.unwrap_or_else(|_| panic!("waited too long for {what}"));
 }
 
 #[tokio::test]

@@ -3,12 +3,15 @@
 //! timings that differ in every time, and in how much was recorded when, but not in what is published; all requests
 //! are sent at many times, and the responses must be equal.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use assay_api::{AccountLimits, ApiSettings, EventHub, QueueForecast};
+use assay_api::{AccountLimits, ApiSettings, EventHub, EventSettings, QueueForecast};
 use assay_model::{Artifact, Blame, EpisodeResult, JobId, Scopes};
-use assay_store::testing::{episode, outcome, signed};
 use assay_store::{EpisodeProgress, JobFailure, ShardRequest, Site};
+use assay_store_testing::{episode, outcome, signed};
+use assay_testkit::PATIENCE;
 use axum::body::Body;
 use http_body_util::BodyExt;
 use jiff::SignedDuration;
@@ -17,6 +20,10 @@ use tower::ServiceExt;
 
 use crate::app::{POLICY, Part, SCENARIO, TestApp, request};
 
+/// Interval of the heartbeats of streams: they show that a stream has nothing else to send.
+const HEARTBEAT: Duration = Duration::from_millis(10);
+/// A heartbeat.
+const BEAT: &[u8] = b":\n";
 /// Longer than any of these tests, on their clock.
 const LEASE: SignedDuration = SignedDuration::from_secs(10_000);
 /// Times of all requests, in seconds from the submission: around each point of the grid, and in between.
@@ -66,7 +73,8 @@ impl Arena {
     async fn new() -> Self {
         // The caps allow no further job or submission until one has ended.
         let account = AccountLimits { active_jobs: 2, submissions_per_day: 1, ..AccountLimits::default() };
-        let app = TestApp::with(ApiSettings { account, ..ApiSettings::default() });
+        let events = EventSettings { heartbeat_s: HEARTBEAT.into(), ..EventSettings::default() };
+        let app = TestApp::with(ApiSettings { account, events, ..ApiSettings::default() });
         let lab = app.key("lab", &Scopes::all().to_string()).await;
         let other = app.key("other", &Scopes::all().to_string()).await;
         // Episodes take 2 s here, and a conclusion 1 s.
@@ -182,9 +190,12 @@ impl Arena {
         let response = self.app.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
         let (parts, mut body) = response.into_parts();
         let mut text = format!("{} ", parts.status);
-        // The events that are sent at once.
-        while let Ok(Some(Ok(frame))) = tokio::time::timeout(std::time::Duration::from_millis(20), body.frame()).await {
-            text.push_str(std::str::from_utf8(&frame.into_data().unwrap()).unwrap());
+        // The events that are sent at once: a heartbeat comes when there is no further one.
+        while let Some(frame) = tokio::time::timeout(PATIENCE, body.frame()).await.unwrap() {
+            match &frame.unwrap().into_data().unwrap()[..] {
+                BEAT => break,
+                event => text.push_str(std::str::from_utf8(event).unwrap()),
+            }
         }
         text
     }
@@ -351,24 +362,28 @@ async fn followed(arena: &Arena, course: &Course, had: Option<&str>) -> Vec<(Opt
     let response = arena.app.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
     assert_eq!(response.status(), 200);
     let mut body = response.into_body();
-    let mut text = String::new();
+    let (mut text, beats, has_ended) = (String::new(), Cell::new(0), Cell::new(false));
     let reading = async {
         while let Some(frame) = body.frame().await {
-            text.push_str(std::str::from_utf8(&frame.unwrap().into_data().unwrap()).unwrap());
+            match &frame.unwrap().into_data().unwrap()[..] {
+                BEAT => beats.set(beats.get() + 1),
+                event => text.push_str(std::str::from_utf8(event).unwrap()),
+            }
         }
+        has_ended.set(true);
     };
     let passing = async {
         for second in 0..=46 {
             arena.happen(course, second).await;
-            // The stream checks the clock once a second: wait long enough at each point of the grid, and in between.
-            if [0, 14, 15, 29, 30, 44].contains(&second) {
-                tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+            // At each point of the grid, and in between, the stream has checked the clock before its second heartbeat.
+            let enough = beats.get() + 2;
+            while [0, 14, 15, 29, 30, 44].contains(&second) && beats.get() < enough && !has_ended.get() {
+                tokio::time::sleep(HEARTBEAT / 2).await;
             }
             arena.app.clock.forward(1);
         }
     };
-    let limit = std::time::Duration::from_secs(60);
-    tokio::time::timeout(limit, async { tokio::join!(reading, passing) }).await.expect("a stream that ends");
+    tokio::time::timeout(PATIENCE, async { tokio::join!(reading, passing) }).await.expect("a stream that ends");
     let field = |block: &str, name: &str| block.lines().find_map(|line| Some(line.strip_prefix(name)?.to_owned()));
     let blocks = text.split("\n\n").filter(|block| block.contains("data: "));
     blocks
@@ -426,7 +441,7 @@ async fn the_estimate_is_constant_between_two_points() {
     }
     arena.app.clock.forward(14);
     // Forecasts are renewed after at most one second.
-    tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
+    tokio::time::sleep(Duration::from_millis(1100)).await;
     assert_eq!(expected().await, first);
     arena.app.clock.forward(1);
     assert_ne!(expected().await, first, "nothing is before it any more");

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use assay_api::router;
+use assay_testkit::PATIENCE;
 use serde_json::json;
 
 use crate::app::{Answer, Gated, POLICY, Part, SCENARIO, SERVER, TestApp, form, request};
@@ -59,7 +60,8 @@ async fn preflights_are_limited_to_one_per_account_and_two_in_total() {
     let (one, two) = (begin(&first), begin(&second));
     // Wait until both are running: then the first account's second gets 429, and a third account 503.
     let mut statuses = (0, 0);
-    for _ in 0..500 {
+    let until = std::time::Instant::now() + PATIENCE;
+    while std::time::Instant::now() < until {
         statuses = (asked(&app, &first).await, asked(&app, &third).await);
         if statuses == (429, 503) {
             break;

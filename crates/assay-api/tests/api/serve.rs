@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use assay_api::{ApiSettings, Uploads, serve};
+use assay_testkit::PATIENCE;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -44,7 +45,7 @@ async fn exchange(address: std::net::SocketAddr, head: &str, body: &[u8]) -> Str
     // The response is read even if the server has closed the connection already.
     let _ = socket.write_all(body).await;
     let mut answer = Vec::new();
-    let _ = tokio::time::timeout(Duration::from_secs(10), socket.read_to_end(&mut answer)).await;
+    let _ = tokio::time::timeout(PATIENCE, socket.read_to_end(&mut answer)).await;
     String::from_utf8_lossy(&answer).into_owned()
 }
 
@@ -106,7 +107,7 @@ async fn a_body_that_never_ends_gets_408_even_at_a_steady_rate() {
         }
     });
     let mut answer = Vec::new();
-    let _ = tokio::time::timeout(Duration::from_secs(10), reader.read_to_end(&mut answer)).await;
+    let _ = tokio::time::timeout(PATIENCE, reader.read_to_end(&mut answer)).await;
     let answer = String::from_utf8_lossy(&answer);
     assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("within 0.3 s"), "{answer:?}");
     assert_eq!(running.app.leftovers(), 0);
@@ -131,7 +132,7 @@ async fn a_slow_body_gets_408_long_before_the_total_time_is_over() {
         }
     });
     let mut answer = Vec::new();
-    let _ = tokio::time::timeout(Duration::from_secs(30), reader.read_to_end(&mut answer)).await;
+    let _ = tokio::time::timeout(PATIENCE, reader.read_to_end(&mut answer)).await;
     let answer = String::from_utf8_lossy(&answer);
     assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("1000000 bytes per second"), "{answer:?}");
     assert_eq!(running.app.leftovers(), 0);
@@ -144,7 +145,7 @@ async fn a_connection_without_a_request_head_is_closed() {
     let mut socket = TcpStream::connect(running.address).await.unwrap();
     socket.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ").await.unwrap();
     let mut answer = Vec::new();
-    let ended = tokio::time::timeout(Duration::from_secs(10), socket.read_to_end(&mut answer)).await;
+    let ended = tokio::time::timeout(PATIENCE, socket.read_to_end(&mut answer)).await;
     assert!(ended.is_ok(), "the connection was kept");
     let answer = exchange(running.address, "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", b"").await;
     assert!(answer.starts_with("HTTP/1.1 200"), "others are served: {answer:?}");
@@ -212,12 +213,12 @@ async fn stopping_does_not_wait_for_ever() {
     socket.write_all(head(&key, 1000).as_bytes()).await.unwrap();
     socket.write_all(b"--XyZ\r\n").await.unwrap();
     running.stop.send(()).unwrap();
-    tokio::time::timeout(Duration::from_secs(10), running.server).await.unwrap().unwrap();
+    tokio::time::timeout(PATIENCE, running.server).await.unwrap().unwrap();
 }
 
 #[tokio::test]
 async fn stopping_ends_claims_that_wait_at_once() {
-    let running = run(ApiSettings { drain_s: Duration::from_secs(60).into(), ..ApiSettings::default() }).await;
+    let running = run(ApiSettings { drain_s: (2 * PATIENCE).into(), ..ApiSettings::default() }).await;
     let admin = running.app.key("ops", "admin").await;
     let worker = HandWorker::new(&running.app, "gpu-07", &admin).await;
     let wanted = json!({ "wanted": "policy", "excluded_accounts": [], "wait_s": 50 });
@@ -228,7 +229,8 @@ async fn stopping_ends_claims_that_wait_at_once() {
         running.stop.send(()).unwrap();
     };
     let ended = async { tokio::join!(answers, stop).0 };
-    let (claim, render) = tokio::time::timeout(Duration::from_secs(20), ended).await.unwrap();
+    // Less than the claims would wait by themselves.
+    let (claim, render) = tokio::time::timeout(Duration::from_secs(45), ended).await.unwrap();
     assert_eq!((claim.status.as_u16(), &claim.body["shard"]), (200, &Value::Null));
     assert_eq!((render.status.as_u16(), &render.body["render"]), (200, &Value::Null));
     running.server.await.unwrap();
@@ -236,7 +238,7 @@ async fn stopping_ends_claims_that_wait_at_once() {
 
 #[tokio::test]
 async fn stopping_ends_streams_at_once() {
-    let running = run(ApiSettings { drain_s: Duration::from_secs(60).into(), ..ApiSettings::default() }).await;
+    let running = run(ApiSettings { drain_s: (2 * PATIENCE).into(), ..ApiSettings::default() }).await;
     let key = running.app.key("lab", "verify,read").await;
     let job = running.app.verify(&key, &[SCENARIO, POLICY]).await.body["job_id"].as_str().unwrap().to_owned();
     let mut socket = TcpStream::connect(running.address).await.unwrap();
@@ -249,15 +251,14 @@ async fn stopping_ends_streams_at_once() {
         text.extend(&buffer[..read]);
     }
     running.stop.send(()).unwrap();
-    tokio::time::timeout(Duration::from_secs(10), running.server).await.unwrap().unwrap();
+    tokio::time::timeout(PATIENCE, running.server).await.unwrap().unwrap();
 }
 
 async fn wait_for(what: &str, condition: impl Fn() -> bool) {
-    for _ in 0..1000 {
-        if condition() {
-            return;
+    let condition = async {
+        while !condition() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("waited too long for {what}");
+    };
+    tokio::time::timeout(PATIENCE, condition).await.unwrap_or_else(|_| panic!("waited too long for {what}"));
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use assay_api::ApiSettings;
 use assay_store::KeyId;
+use assay_testkit::PATIENCE;
 use axum::body::Body;
 use axum::http::Request;
 use http_body_util::BodyExt;
@@ -163,11 +164,11 @@ async fn signing_out_ends_the_streams_of_the_session() {
     };
     let (ends, mut stays) = (follow(&one).await, follow(&two).await);
     assert_eq!(one.send(&app, "DELETE", "/session", Some(&one.token)).await.status, 204);
-    let text = tokio::time::timeout(Duration::from_secs(20), ends.collect()).await.unwrap().unwrap().to_bytes();
+    let text = tokio::time::timeout(PATIENCE, ends.collect()).await.unwrap().unwrap().to_bytes();
     assert!(String::from_utf8_lossy(&text).contains("QUEUED"));
     assert_eq!(app.post(&format!("/verify/{job}/cancel"), &key).await.status, 200);
     let mut text = String::new();
-    while let Some(frame) = tokio::time::timeout(Duration::from_secs(20), stays.frame()).await.unwrap() {
+    while let Some(frame) = tokio::time::timeout(PATIENCE, stays.frame()).await.unwrap() {
         text.push_str(&String::from_utf8_lossy(&frame.unwrap().into_data().unwrap()));
     }
     assert!(text.contains("CANCELLED"), "{text}");

@@ -6,7 +6,7 @@ use assay_model::{
     Sha256Digest,
 };
 use assay_store::NewSeason;
-use assay_store::testing::episode;
+use assay_store_testing::episode;
 use serde_json::{Value, json};
 
 use crate::app::{KEPT, POLICY, Part, SERVER, TestApp};

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use assay_api::{ApiSettings, RateLimits, router};
 use assay_model::{Clock, PolicyKey, Sha256Digest};
-use assay_store::testing::{episode, outcome};
 use assay_store::{JobFailure, PolicyServerAccess, Queue, Records, ShardKind, ShardRequest, Work};
+use assay_store_testing::{episode, outcome};
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -193,7 +193,7 @@ async fn the_job_object_follows_the_work() {
     let found = outcome(&taken.header, &taken.episodes);
     app.clock.forward(1);
     assert!(
-        records.complete_job(taken.fence, found, assay_store::testing::signed(), app.state.clock.now()).await.unwrap()
+        records.complete_job(taken.fence, found, assay_store_testing::signed(), app.state.clock.now()).await.unwrap()
     );
     let done = app.get(&path, &key).await.body;
     insta::assert_json_snapshot!("completed", without_id(&done));

@@ -3,7 +3,7 @@
 use assay_model::lane::files;
 use assay_model::{Artifact, EpisodeResult, JobId, Sha256Digest};
 use assay_store::ShardRequest;
-use assay_store::testing::{episode, outcome, signed};
+use assay_store_testing::{episode, outcome, signed};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 

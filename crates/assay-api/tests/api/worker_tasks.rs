@@ -126,7 +126,7 @@ async fn a_task_goes_to_workers_with_the_labels_and_the_memory_that_it_needs() {
             "kind": "replay", "job_id": Uuid::nil(), "account": "lab", "scenario": "cartpole_keepin",
             "scenario_digest": "00".repeat(32), "policy": policy,
             "seeds": { "episode": 0, "seeds": { "world": 1, "policy": 2 }, "is_showcase": false }, "is_arena": false,
-            "result": assay_store::testing::episode(0), "machine": null, "labels": labels, "memory_mib": memory_mib,
+            "result": assay_store_testing::episode(0), "machine": null, "labels": labels, "memory_mib": memory_mib,
         }))
         .unwrap()
     };

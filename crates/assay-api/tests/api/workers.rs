@@ -83,7 +83,7 @@ impl<'a> HandWorker<'a> {
 }
 
 pub(crate) fn registration(protocol: u32) -> Value {
-    let machine = assay_store::testing::fingerprint();
+    let machine = assay_store_testing::fingerprint();
     json!({ "protocol": protocol, "registration": {
         "machine": machine, "runtimes": ["ba".repeat(32)], "lanes": 2, "cameras": true, "renders": true, "memory_mib": 4096,
         "labels": { "room": "b2" }, "version": "0.1.0",
@@ -93,7 +93,7 @@ pub(crate) fn registration(protocol: u32) -> Value {
 /// A result without a step: it needs no evidence.
 pub(crate) fn failed(episode: u32) -> EpisodeResult {
     let error = serde_json::from_value(json!({ "code": "error", "message": "m", "log_tail": "" })).ok();
-    EpisodeResult { status: EpisodeStatus::PolicyError, steps: 0, error, ..assay_store::testing::episode(episode) }
+    EpisodeResult { status: EpisodeStatus::PolicyError, steps: 0, error, ..assay_store_testing::episode(episode) }
 }
 
 pub(crate) async fn job(app: &TestApp, key: &str, episodes: u32) -> String {
@@ -179,6 +179,9 @@ async fn errors_for_another_version_and_a_missing_token_name_the_remedy() {
     assert_eq!(document.body["openapi"], "3.1.0");
 }
 
+/// The least time for which a claim waits in the test below.
+const WAITS: Duration = Duration::from_millis(300);
+
 #[tokio::test]
 async fn a_waiting_worker_gets_what_nothing_in_this_process_queued() {
     let app = TestApp::new();
@@ -191,7 +194,8 @@ async fn a_waiting_worker_gets_what_nothing_in_this_process_queued() {
     let held = records.claim_shard(&assay_store::ShardRequest::new("elsewhere"), now, lease).await.unwrap().unwrap();
     let wanted = json!({ "wanted": "policy", "excluded_accounts": [], "wait_s": 50 });
     let another_process = async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        // The claim has begun long before.
+        tokio::time::sleep(2 * WAITS).await;
         records.release_shard(held.fence).await.unwrap();
         std::future::pending::<()>().await;
     };
@@ -201,7 +205,7 @@ async fn a_waiting_worker_gets_what_nothing_in_this_process_queued() {
         () = assay_api::attend_workers(app.state.clone(), std::future::pending()) => unreachable!(),
     };
     assert_eq!(answer.body["shard"]["assignment"]["fence"]["job_id"], json!(id), "{}", answer.body);
-    assert!(answer.body["waited_ms"].as_u64().unwrap() >= 300, "{}", answer.body);
+    assert!(u128::from(answer.body["waited_ms"].as_u64().unwrap()) >= WAITS.as_millis(), "{}", answer.body);
 }
 
 #[tokio::test]

@@ -28,10 +28,11 @@ use crate::{Bind, Child, Exit, Jail, JailSpec, Profile, SpawnError, ruleset};
 const VARIABLE: &str = "ASSAY_FORK_SERVER";
 /// Environment variable with the paths of its children's further files, in the order of their mounts; a JSON list.
 const FILES_VARIABLE: &str = "ASSAY_FORK_SERVER_FILES";
-/// Maximum time for the answer to a request, which takes milliseconds.
-const ANSWER_LIMIT: Duration = Duration::from_secs(10);
-/// Time for a fork server that closed its socket to end before it is killed.
-const EXIT_LIMIT: Duration = Duration::from_secs(1);
+/// Maximum time for the answer to a request. It takes milliseconds; the limit only ends what hangs, also where many
+/// processes wait for a processor.
+const ANSWER_LIMIT: Duration = Duration::from_secs(120);
+/// Time for a fork server that closed its socket to end before it is killed: so long only if it is starved of CPU.
+const EXIT_LIMIT: Duration = Duration::from_secs(20);
 const READY: &str = "ready ";
 const PID: &str = "pid ";
 const REFUSED: &str = "errno ";

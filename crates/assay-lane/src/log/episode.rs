@@ -13,6 +13,7 @@ use super::scene;
 use super::story::{Line, story};
 use super::topics::{LogError, Topic, Topics};
 use crate::Trace;
+use crate::facts;
 
 /// The log of a replayed episode.
 pub(crate) struct EpisodeLog<'a> {
@@ -42,7 +43,7 @@ impl<'a> EpisodeLog<'a> {
         result: &EpisodeResult,
     ) -> Result<Self, LogError> {
         let mut topics = Topics::create(path)?;
-        topics.metadata("assay", &trace.facts)?;
+        topics.metadata("assay", &facts::known(&trace.facts, scenario))?;
         topics.attach("episode.json", "application/json", &serde_json::to_vec_pretty(result).unwrap_or_default())?;
         let bodies = simulation.bodies();
         let (scene, left_out) = scene::scene(&bodies);

@@ -7,6 +7,7 @@ use foxglove::messages::{CompressedImage, CompressedVideo};
 
 use super::topics::{LogError, Topic, Topics, timestamp};
 use crate::Trace;
+use crate::facts;
 use crate::observed_images::ObservedImages;
 
 /// The images of a replayed episode.
@@ -30,7 +31,7 @@ impl<'a> ImageLog<'a> {
         seen: &'a ObservedImages,
     ) -> Result<Self, LogError> {
         let mut topics = Topics::create(path)?;
-        topics.metadata("assay", &trace.facts)?;
+        topics.metadata("assay", &facts::known(&trace.facts, scenario))?;
         let image = |camera: &ObservedCamera| topics.topic(&format!("/images/{}", camera.name), &[]);
         let images = seen.cameras.iter().map(image).collect::<Result<_, _>>()?;
         let camera = scenario.camera.as_ref().map_or_else(|| "free".to_owned(), |camera| camera.name.clone());

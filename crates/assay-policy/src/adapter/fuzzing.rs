@@ -1,4 +1,4 @@
-//! Entry points for fuzzing the readers of a checkpoint's files.
+//! The fuzz target of the readers of a checkpoint's files.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -21,9 +21,12 @@ units = ["N"]
 const PREPROCESSOR: &[u8] =
     br#"{"steps": [{"registry_name": "normalizer_processor"}, {"registry_name": "unnormalizer_processor"}]}"#;
 
-/// Reads `bytes` as each file of a checkpoint, and as a configuration with complete files beside it. Asserts that an
-/// accepted safetensors file is refused when its last byte is missing.
-pub fn checkpoint_file(bytes: &[u8]) {
+/// Reads the input as each file of a LeRobot checkpoint, and as a configuration with complete files beside it. Asserts
+/// that an accepted safetensors file is refused when its last byte is missing.
+///
+/// # Panics
+/// Panics if the input reveals a bug.
+pub fn checkpoint(bytes: &[u8]) {
     let total = bytes.len() as u64;
     let start = &bytes[..bytes.len().min(safetensors::START_BYTES)];
     if safetensors::check(start, total).is_ok() {

@@ -11,7 +11,7 @@ mod declaration;
 mod error;
 mod files;
 mod folder;
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 mod fuzzing;
 mod limits;
 mod numbers;
@@ -25,6 +25,6 @@ pub use declaration::{
 };
 pub use error::AdapterError;
 pub(crate) use files::FileStart;
-#[cfg(feature = "fuzzing")]
-pub use fuzzing::checkpoint_file;
+#[cfg(any(test, feature = "fuzzing"))]
+pub use fuzzing::checkpoint;
 pub(crate) use table::AdapterTable;

@@ -14,9 +14,9 @@ use crate::{
     TakeError, intake,
 };
 
-/// Maximum time for which traces of a jail may remain after its end.
-const GONE_LIMIT: Duration = Duration::from_secs(5);
-/// The limit of an import, in CPU time and in wall-clock time.
+/// Maximum time for which traces of a jail may remain after its end, on a busy machine.
+const GONE_LIMIT: Duration = Duration::from_secs(60);
+/// The limit of an import, in CPU time and in time asleep.
 const IMPORT_CPU: Duration = Duration::from_millis(500);
 const IMPORT_WALL: Duration = Duration::from_secs(3);
 

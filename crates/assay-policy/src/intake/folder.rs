@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use assay_jail::UntrustedFolder;
 use assay_model::Sha256Writer;
-use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 
 use super::accepted::Intake;
 use super::adapters::{self, read_start};
@@ -34,28 +34,15 @@ pub(super) fn take(root: &Path, dest: &Path, limits: &IntakeLimits) -> Result<In
     let mut found = walk(root, limits)?;
     found.sort_unstable();
     let targets = place(&found, limits.content)?;
-    let folder = File::open(root).map_err(io(root))?;
+    let folder = UntrustedFolder::open(root).map_err(io(root))?;
     let sources = found.iter().map(|parts| parts.iter().collect::<PathBuf>());
-    copy(&|path| open_below(&folder, path).map_err(io(&root.join(path))), sources.zip(targets), dest, limits)
+    copy(&|path| folder.file(path).map_err(io(&root.join(path))), sources.zip(targets), dest, limits)
 }
 
 /// Copies one file of any name as `policy.py`.
 pub(super) fn take_file(path: &Path, dest: &Path, limits: &IntakeLimits) -> Result<Intake, IntakeError> {
     let source = std::iter::once((path.to_owned(), PathBuf::from("policy.py")));
     copy(&|path| File::open(path).map_err(io(path)), source, dest, limits)
-}
-
-/// Opens a regular file below `folder` whose path has no link at this moment, whatever it was when it was listed.
-fn open_below(folder: &File, path: &Path) -> std::io::Result<File> {
-    // Not to wait for the writer of a pipe.
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let file =
-        File::from(openat2(folder, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH)?);
-    if file.metadata()?.is_file() {
-        Ok(file)
-    } else {
-        Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is no longer a regular file"))
-    }
 }
 
 /// Opens a source.
@@ -145,29 +132,4 @@ fn check(
     }
     let name = parts.join("/");
     clashes.add(&components(&name, limits)?, kind.is_dir())
-}
-
-#[cfg(test)]
-mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
-
-    use std::os::unix::fs::symlink;
-
-    use super::*;
-
-    #[test]
-    fn links_that_appear_after_listing_are_not_followed() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = |name: &str| folder.path().join(name);
-        std::fs::create_dir(path("a")).unwrap();
-        std::fs::write(path("a/file"), "x").unwrap();
-        symlink("/etc/hostname", path("link")).unwrap();
-        symlink("a", path("b")).unwrap();
-        rustix::fs::mkfifoat(rustix::fs::CWD, path("pipe"), Mode::RWXU).unwrap();
-        let root = File::open(folder.path()).unwrap();
-        assert!(open_below(&root, Path::new("a/file")).is_ok());
-        for bad in ["link", "b/file", "pipe", "a", "../etc", "a/none"] {
-            assert!(open_below(&root, Path::new(bad)).is_err(), "{bad}");
-        }
-    }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use assay_jail::{Child, SpawnError};
+use assay_jail::{Child, SleepWatch, SpawnError, WorkLimit, WorkWatch};
 use assay_model::PolicyErrorCode;
 use assay_model::frame::{FrameKind, Hello, Load, PROTOCOL, PolicyFault};
 
@@ -14,8 +14,9 @@ use super::home::PolicyHome;
 use super::shared::{IdleMember, PoolShared};
 use crate::failure::killed_from_outside;
 use crate::frames::{ReceiveError, receive, send};
+use crate::grace::end_within;
 use crate::process::ImportedPolicy;
-use crate::{PolicyFailure, PolicyProcess, SleepWatch};
+use crate::{PolicyFailure, PolicyProcess};
 
 /// Maximum number of members found dead before loading fails, because something kills them.
 const MAX_DEAD: usize = 3;
@@ -26,8 +27,10 @@ const SHORTAGE: i32 = 71;
 /// Memory beyond its limit that a policy with models may have written: the loader of libraries writes the addresses in
 /// their tables and then makes them read-only, which the kernel's limit of writable memory does not count.
 const RELOCATED_BYTES: u64 = 64 << 20;
-/// Time for a process that closed its stream to end before it is killed.
+/// Time for a process that closed its stream to end before it is killed, at work or asleep.
 const EXIT_LIMIT: Duration = Duration::from_secs(1);
+/// The same for one that reported a failure.
+const FAILED_LIMIT: Duration = Duration::from_millis(100);
 
 /// A policy to load, and its limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +45,7 @@ pub struct LoadRequest {
     pub core: Option<usize>,
     /// Its resources.
     pub allowance: ProcessBudget,
-    /// Wall-clock time after which the import is abandoned, if the caller sets one.
+    /// CPU time and sleep, in all, after which the import is abandoned, if the caller sets a limit.
     pub patience: Option<Duration>,
 }
 
@@ -71,7 +74,9 @@ pub(super) fn take(
     let nonce = crate::random_number().map_err(TakeError::Random)?;
     let cpu_limit = Duration::from_secs(cpu_s.min(shared.config.limits.cpu_s));
     let sleep = SleepWatch::new(crate::random_number().map_err(TakeError::Random)?);
-    let mut import = Import::begin(shared, (import_cpu, order.patience), (&idle.member.child, sleep));
+    let patience = order.patience.map(|limit| WorkWatch::of(WorkLimit::together(limit), &idle.member.child));
+    let patience = patience.transpose().map_err(TakeError::Random)?;
+    let mut import = Import::begin(shared, (import_cpu, patience), (&idle.member.child, sleep));
     let memory_bytes = memory_bytes.saturating_add(shared.config.runtime.manifest.address_space_bytes);
     let model_bytes = order.home.model_bytes();
     if model_bytes > 0 {
@@ -106,8 +111,7 @@ pub(super) fn take(
 
 fn failed(failure: PolicyFailure, idle: &mut IdleMember) -> LoadOutcome {
     // The log is complete only after the process has ended.
-    idle.member.child.wait_deadline(Duration::from_millis(100));
-    idle.member.child.kill();
+    end_within(&mut idle.member.child, FAILED_LIMIT);
     LoadOutcome::Failed(Box::new(failure.with_log(&idle.member.child.output_tail())))
 }
 
@@ -126,8 +130,7 @@ fn exited(idle: &mut IdleMember, cpu_limit: Duration) -> Result<PolicyFailure, T
 }
 
 fn ended(idle: &mut IdleMember) -> assay_jail::Exit {
-    let child = &mut idle.member.child;
-    child.wait_deadline(EXIT_LIMIT).unwrap_or_else(|| child.kill())
+    end_within(&mut idle.member.child, EXIT_LIMIT)
 }
 
 /// Returns a member that has sent HELLO. Members that other processes killed say nothing about the runner.
@@ -194,25 +197,22 @@ enum Stop {
 
 /// The clocks of an import.
 struct Import {
-    start: Instant,
     cpu_at_start: Duration,
     cpu_limit: Duration,
     /// Most time asleep.
     sleep_limit: Duration,
     sleep: SleepWatch,
-    patience: Option<Duration>,
+    patience: Option<WorkWatch>,
 }
 
 impl Import {
     fn begin(
         shared: &PoolShared,
-        (cpu_limit, patience): (Duration, Option<Duration>),
+        (cpu_limit, patience): (Duration, Option<WorkWatch>),
         (child, mut sleep): (&Child, SleepWatch),
     ) -> Self {
-        let start = Instant::now();
-        sleep.begin(start, Duration::ZERO);
+        sleep.begin(Instant::now(), Duration::ZERO);
         Self {
-            start,
             cpu_at_start: child.cpu_time().unwrap_or_default(),
             cpu_limit,
             sleep_limit: shared.config.load.import_wall,
@@ -236,8 +236,7 @@ impl Import {
                 "importing policy.py took more than {limit} s of CPU time; move work into reset()"
             ));
         }
-        // The caller's limit in wall-clock time applies whatever delays the import.
-        if self.patience.is_some_and(|patience| self.start.elapsed() > patience) {
+        if self.patience.as_mut().is_some_and(|work| work.check(child).is_some()) {
             return Some(Stop::GivenUp);
         }
         self.sleep.sample(Instant::now(), || child.activity());

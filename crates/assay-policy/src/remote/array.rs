@@ -1,5 +1,9 @@
 //! Arrays as servers send them: a numpy dtype, a shape, bytes. All are converted to float64.
 
+use std::fmt;
+
+use assay_model::sanitise;
+
 /// An array of numbers in C order.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NumberArray {
@@ -18,14 +22,52 @@ pub(crate) enum ArrayError {
     TooLarge,
 }
 
+/// An element of nested lists that is not a number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ElementError {
+    /// Its number in the list of each depth.
+    pub(crate) path: Vec<usize>,
+    /// The element, as its format writes it.
+    pub(crate) shown: String,
+}
+
+impl std::error::Error for ElementError {}
+
+impl fmt::Display for ElementError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("actions")?;
+        self.path.iter().try_for_each(|number| write!(f, "[{number}]"))?;
+        match self.shown.as_str() {
+            word @ ("NaN" | "Infinity" | "-Infinity") => {
+                write!(f, " is {word}: every number of an action must be finite")
+            }
+            other => write!(f, " is {other}, not a number"),
+        }
+    }
+}
+
+/// Maximum length of an element in a message, in bytes.
+const SHOWN_BYTES: usize = 40;
+
+impl ElementError {
+    /// Creates the error of an element; `kind` is the name of its type.
+    pub(crate) fn new(path: &[usize], text: &str, kind: &str) -> Self {
+        let shown = match (text, kind) {
+            ("NaN" | "Infinity" | "-Infinity", _) | (_, "") => sanitise(text, SHOWN_BYTES),
+            _ => format!("{:?} ({kind})", sanitise(text, SHOWN_BYTES)),
+        };
+        Self { path: path.to_vec(), shown }
+    }
+}
+
 /// Maximum number of dimensions.
 pub(crate) const MAX_DIMENSIONS: usize = 4;
 
 impl NumberArray {
-    /// Decodes `data` according to numpy's `dtype` string (`<f8`, `|u1`, `>f4`).
+    /// Decodes `data` according to numpy's `dtype` string (`<f8`, `|u1`, `>f4`) or name (`float64`).
     pub(crate) fn decode(dtype: &str, shape: Vec<usize>, data: &[u8]) -> Result<Self, ArrayError> {
-        let unknown = || ArrayError::Dtype(assay_model::sanitise(dtype, 16));
-        let (order, kind) = dtype.split_at_checked(1).ok_or_else(unknown)?;
+        let unknown = || ArrayError::Dtype(sanitise(dtype, 16));
+        let (order, kind) = named(dtype).or_else(|| dtype.split_at_checked(1)).ok_or_else(unknown)?;
         let big = match order {
             "<" | "|" => false,
             ">" => true,
@@ -54,12 +96,35 @@ impl NumberArray {
 
 type Read = fn([u8; 8]) -> f64;
 
+/// Returns the byte order and kind of a type that is given by its name, as `str(array.dtype)` in Python writes it.
+fn named(dtype: &str) -> Option<(&'static str, &'static str)> {
+    let kind = match dtype {
+        "float64" => "f8",
+        "float32" => "f4",
+        "float16" => "f2",
+        "bfloat16" => "bf2",
+        "int8" => "i1",
+        "int16" => "i2",
+        "int32" => "i4",
+        "int64" => "i8",
+        "uint8" => "u1",
+        "uint16" => "u2",
+        "uint32" => "u4",
+        "uint64" => "u8",
+        "bool" => "b1",
+        _ => return None,
+    };
+    Some(("<", kind))
+}
+
 /// Returns the decoder of an element from its little-endian bytes (followed by zeros), and its size in bytes.
 fn reader(kind: &str) -> Option<(Read, usize)> {
     Some(match kind {
         "f8" => (f64::from_le_bytes, 8),
         "f4" => (|b| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]])), 4),
         "f2" => (|b| half(u16::from_le_bytes([b[0], b[1]])), 2),
+        // The upper half of a float32.
+        "bf2" => (|b| f64::from(f32::from_le_bytes([0, 0, b[0], b[1]])), 2),
         "i1" => (|b| f64::from(i8::from_le_bytes([b[0]])), 1),
         "i2" => (|b| f64::from(i16::from_le_bytes([b[0], b[1]])), 2),
         "i4" => (|b| f64::from(i32::from_le_bytes([b[0], b[1], b[2], b[3]])), 4),
@@ -96,12 +161,17 @@ mod tests {
         assert_eq!(read(">i2", &[0xff, 0xff, 0x00, 0x02]), Ok(vec![-1.0, 2.0]));
         assert_eq!(NumberArray::decode("|b1", vec![2], &[1, 0]).map(|a| a.values), Ok(vec![1.0, 0.0]));
         assert_eq!(NumberArray::decode("<f8", vec![], &0.5_f64.to_le_bytes()).map(|a| a.values), Ok(vec![0.5]));
+        assert_eq!(NumberArray::decode("bfloat16", vec![1], &[0xc0, 0xbf]).map(|a| a.values), Ok(vec![-1.5]));
+        assert_eq!(NumberArray::decode("uint8", vec![2], &[3, 4]).map(|a| a.values), Ok(vec![3.0, 4.0]));
+        assert_eq!(NumberArray::decode("float64", vec![1], &0.5_f64.to_le_bytes()).map(|a| a.values), Ok(vec![0.5]));
         assert_eq!((half(1), half(0x7c00), half(0x7e00).is_nan()), (2_f64.powi(-24), f64::INFINITY, true));
     }
 
     #[test]
     fn rejects_data_that_does_not_match_its_shape_or_dtype() {
-        for dtype in ["O", "|O", "<c8", "|V2", "<f16", "f8", "", "é"] {
+        for dtype in
+            ["O", "|O", "<c8", "|V2", "<f16", "f8", "", "é", "float", "float128", "complex64", "object", "<bf2x"]
+        {
             assert!(matches!(NumberArray::decode(dtype, vec![1], &[0; 8]), Err(ArrayError::Dtype(_))), "{dtype}");
         }
         assert!(matches!(

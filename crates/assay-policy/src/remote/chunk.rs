@@ -13,12 +13,13 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    /// Accepts `(H, D)` or, for one action, `(D,)`.
+    /// Accepts `(H, D)` and `(1, H, D)`, for one action `(D,)`, and a number without dimensions where an action is one.
     pub(crate) fn new(array: NumberArray, width: usize) -> Result<Self, ServerFault> {
         let NumberArray { shape, values } = array;
         let (horizon, got) = match shape.as_slice() {
             [d] => (1, *d),
-            [h, d] => (*h, *d),
+            [h, d] | [1, h, d] => (*h, *d),
+            [] if width == 1 => (1, 1),
             _ => {
                 let message = format!("actions of shape {shape:?}; expected (horizon, {width}) or ({width},)");
                 return Err(ServerFault::bad_action(message));
@@ -85,16 +86,23 @@ mod tests {
         assert_eq!(all.pop(), Some([1., 2.].as_slice()));
         assert_eq!(all.pop(), Some([3., 4.].as_slice()));
         assert_eq!(all.pop(), None);
-        assert_eq!(chunk(&[2], &[7., 8.]).unwrap().pop(), Some([7., 8.].as_slice()));
+        for shape in [vec![2], vec![1, 2], vec![1, 1, 2]] {
+            let mut one = chunk(&shape, &[7., 8.]).unwrap();
+            assert_eq!((one.horizon(), one.pop()), (1, Some([7., 8.].as_slice())), "{shape:?}");
+        }
+        assert_eq!(chunk(&[1, 3, 2], &[0.; 6]).unwrap().horizon(), 3);
+        let number = NumberArray { shape: vec![], values: vec![0.5] };
+        assert_eq!(Chunk::new(number, 1).unwrap().pop(), Some([0.5].as_slice()));
     }
 
     #[test]
     fn errors_name_the_problem() {
-        let cases: [(&[usize], &[f64], &str); 5] = [
+        let cases: [(&[usize], &[f64], &str); 6] = [
             (&[1, 3], &[0.; 3], "bad_action: actions of 3 numbers (shape [1, 3]); this scenario expects 2"),
             (&[0, 2], &[], "bad_action: 0 actions in one answer; 1 to 1000 are allowed"),
             (&[], &[1.], "bad_action: actions of shape []; expected (horizon, 2) or (2,)"),
-            (&[1, 1, 2], &[1.; 2], "bad_action: actions of shape [1, 1, 2]; expected (horizon, 2) or (2,)"),
+            (&[2, 1, 2], &[1.; 4], "bad_action: actions of shape [2, 1, 2]; expected (horizon, 2) or (2,)"),
+            (&[1, 1, 1, 2], &[1.; 2], "bad_action: actions of shape [1, 1, 1, 2]; expected (horizon, 2) or (2,)"),
             (
                 &[2, 2],
                 &[0., 0., 0., f64::NAN],

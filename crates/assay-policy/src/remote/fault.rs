@@ -7,6 +7,11 @@ use assay_model::{PolicyErrorCode, sanitise};
 
 use crate::{MESSAGE_BYTES, TRACEBACK_BYTES};
 
+/// Beginning of the message of an answer that is not an action, sent by servers of assay's Python package.
+const BAD_ACTION: &str = "BadAction: ";
+/// First line of a group of exceptions in Python.
+const GROUP: &str = "+ Exception Group Traceback";
+
 /// The kind of a fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ServerFaultKind {
@@ -102,11 +107,15 @@ impl ServerFault {
         Self::new(ServerFaultKind::Timeout, format!("the policy server did not {doing} within {seconds} s"))
     }
 
-    /// Creates the fault of an error that the server reported. The last line of a traceback is its message.
+    /// Creates the fault of an error that the server reported, often a traceback. Servers of assay's own package report
+    /// an answer that is not an action as [`BAD_ACTION`].
     pub(crate) fn server(text: &str) -> Self {
         let clean = sanitise(text, usize::MAX);
-        let last = clean.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no message");
-        Self::server_line(format!("the policy server failed: {last}"), text)
+        let line = message_line(&clean);
+        match line.strip_prefix(BAD_ACTION) {
+            Some(what) => Self::bad_action(what),
+            None => Self::server_line(format!("the policy server failed: {line}"), text),
+        }
     }
 
     /// Creates the fault of an error reported in the answer that `message` describes; `text` is the server's own text.
@@ -128,6 +137,21 @@ impl ServerFault {
     }
 }
 
+/// Returns the line of an error's text that has its type and message: in a traceback the one after the last frame, since
+/// notes follow it; in that of a group its first, since a drawing follows it; otherwise the last.
+fn message_line(text: &str) -> &str {
+    let lines: Vec<&str> = text.lines().collect();
+    let last = || lines.iter().rev().map(|line| line.trim()).find(|line| !line.is_empty()).unwrap_or("no message");
+    if lines.iter().any(|line| line.trim_start().starts_with(GROUP)) {
+        let group = lines.iter().filter_map(|line| line.trim_start().strip_prefix("| "));
+        let first = group.clone().find(|line| line.starts_with(|c: char| !c.is_whitespace()));
+        return first.filter(|_| last().starts_with("+-")).unwrap_or_else(last);
+    }
+    let Some(frame) = lines.iter().rposition(|line| line.starts_with("  File \"")) else { return last() };
+    let after = lines[frame + 1..].iter().find(|line| line.starts_with(|c: char| !c.is_whitespace()));
+    after.map_or_else(last, |line| line.trim())
+}
+
 /// Returns the last `bytes` of a text, from the beginning of a character.
 fn end_of(text: &str, bytes: usize) -> &str {
     let from = text.len().saturating_sub(bytes);
@@ -145,6 +169,32 @@ mod tests {
         assert_eq!(unasked.to_wire(), posing.to_wire());
         assert_eq!(unasked.to_wire().code.as_str(), "protocol");
         assert_eq!(posing.kind, ServerFaultKind::Protocol, "its text alone does not make it one");
+    }
+
+    #[test]
+    fn the_message_of_a_traceback_is_that_of_its_exception() {
+        let frame = "Traceback (most recent call last):\n  File \"p.py\", line 2, in act\n    raise x\n    ^^^^^^^\n";
+        let group = "  + Exception Group Traceback (most recent call last):\n  |   File \"p.py\", line 2, in act\n  \
+                     | ExceptionGroup: several (1 sub-exception)\n  +-+---------------- 1 ----------------\n    \
+                     | ValueError: a\n    +------------------------------------\n";
+        for (text, expected) in [
+            (format!("{frame}ValueError: no plan\n"), "ValueError: no plan"),
+            (format!("{frame}ValueError: no plan\nhint: scale the input\n"), "ValueError: no plan"),
+            (format!("{frame}ValueError: a\n  b\nc"), "ValueError: a"),
+            (format!("{frame}KeyError: 1\n\nDuring handling:\n\n{frame}ValueError: b"), "ValueError: b"),
+            (group.to_owned(), "ExceptionGroup: several (1 sub-exception)"),
+            (format!("{frame}KeyError: 1\n\n{group}"), "ExceptionGroup: several (1 sub-exception)"),
+            (format!("{group}ExceptionGroup: several: ValueError: a"), "ExceptionGroup: several: ValueError: a"),
+            ("  File \"p.py\"\n    code\n".to_owned(), "code"),
+            ("+ Exception Group Traceback".to_owned(), "+ Exception Group Traceback"),
+        ] {
+            assert_eq!(ServerFault::server(&text).message, format!("the policy server failed: {expected}"), "{text}");
+        }
+        let bad = ServerFault::server("BadAction: action[0] is 'left' (str), not a number");
+        assert_eq!(
+            (bad.kind.code().as_str(), bad.message.as_str()),
+            ("bad_action", "action[0] is 'left' (str), not a number")
+        );
     }
 
     #[test]

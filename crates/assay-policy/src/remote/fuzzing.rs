@@ -19,7 +19,7 @@ use super::transport::Transport;
 use super::{http, openpi};
 
 /// The nonce of the lane's frames.
-pub const NONCE: u64 = 7;
+pub(crate) const NONCE: u64 = 7;
 /// Capacity of a pipe in memory, in bytes.
 pub(crate) const PIPE_BYTES: usize = 64 * 1024;
 /// Maximum wait for an answer: both ends are in one process, so an answer arrives in time.
@@ -30,13 +30,13 @@ const ACTION_DIM: usize = 2;
 /// Reads a message of an openpi server as an introduction, as an answer to a reset, and as actions. Returns how many
 /// actions there are.
 #[must_use]
-pub fn openpi_answer(message: &[u8]) -> Option<usize> {
+pub(crate) fn openpi_answer(message: &[u8]) -> Option<usize> {
     openpi::read_everywhere(message, ACTION_DIM).ok().map(|chunk| chunk.horizon())
 }
 
 /// Reads the body of an answer of a server over HTTP. Returns how many actions there are.
 #[must_use]
-pub fn http_answer(status: u16, body: &[u8]) -> Option<usize> {
+pub(crate) fn http_answer(status: u16, body: &[u8]) -> Option<usize> {
     http::read(status, body, ACTION_DIM).ok().map(|chunk| chunk.horizon())
 }
 
@@ -45,7 +45,7 @@ pub fn http_answer(status: u16, body: &[u8]) -> Option<usize> {
 ///
 /// # Errors
 /// A socket cannot be created.
-pub async fn relay(web_socket: bool, lane: &[u8], answers: Vec<Vec<u8>>) -> std::io::Result<()> {
+pub(crate) async fn relay(web_socket: bool, lane: &[u8], answers: Vec<Vec<u8>>) -> std::io::Result<()> {
     let (relay_end, lane_end) = UnixStream::pair()?;
     let (client, server) = duplex(PIPE_BYTES);
     let serving = tokio::spawn(serve(server, web_socket, answers));

@@ -12,7 +12,7 @@ mod chunk;
 pub(crate) mod connected;
 mod endpoint;
 mod fault;
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 pub mod guard;
 mod http;
@@ -29,6 +29,7 @@ mod relay;
 mod server;
 mod server_session;
 mod session;
+mod silence;
 mod transport;
 mod websocket;
 

@@ -108,6 +108,17 @@ impl ServerConnector {
         Ok(Self { runtime: Some(runtime), handle, shared: Arc::new(shared) })
     }
 
+    /// Replaces the default times that a policy which connects has to introduce itself and to connect again. Has no
+    /// effect once a connector is in use.
+    #[must_use]
+    pub fn with_connection_waits(mut self, hello: Duration, again: Duration) -> Self {
+        let handle = self.handle.clone();
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.connected = ConnectedPolicies::new(handle, ConnectionWaits::with(hello, again));
+        }
+        self
+    }
+
     /// Returns the guard that decides which addresses may be connected to.
     #[must_use]
     pub fn guard(&self) -> &AddressGuard {

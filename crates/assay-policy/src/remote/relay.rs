@@ -14,6 +14,7 @@ use super::observation::{Episode, RemoteObservation};
 use super::redaction::Redaction;
 use super::server_session::ServerSession;
 use super::session::ProtocolSession;
+use super::silence::within_silence;
 
 /// The use that is made of a server's answers.
 #[derive(Debug, Clone, Default)]
@@ -144,12 +145,14 @@ impl Relay {
             observation.ok_or_else(|| ServerFault::protocol("the lane sent an observation that was not announced"))?;
         let one = if self.asked { self.limits.inference } else { self.limits.first };
         let all = self.limits.episode.saturating_sub(self.waited);
-        let (limit, doing) = if one <= all { (one, "answer with actions") } else { (all, "answer the whole episode") };
         let asked = Instant::now();
-        let answer = tokio::time::timeout(limit, self.session.infer(observation)).await;
+        let answer = tokio::time::timeout(all, within_silence(one, self.session.infer(observation))).await;
         self.waited += asked.elapsed();
-        let late = || ServerFault::timeout(doing, if one <= all { one } else { self.limits.episode });
-        let chunk = answer.unwrap_or_else(|_| Err(late()))?;
+        let chunk = match answer {
+            Ok(Some(answer)) => answer?,
+            Ok(None) => return Err(ServerFault::timeout("answer with actions", one)),
+            Err(_) => return Err(ServerFault::timeout("answer the whole episode", self.limits.episode)),
+        };
         self.asked = true;
         self.log.answered(chunk.horizon());
         let chunk = chunk.cut(self.execution.replan_steps);
@@ -166,7 +169,7 @@ async fn within<T>(
     doing: &str,
     work: impl Future<Output = Result<T, ServerFault>>,
 ) -> Result<T, ServerFault> {
-    tokio::time::timeout(limit, work).await.unwrap_or_else(|_| Err(ServerFault::timeout(doing, limit)))
+    within_silence(limit, work).await.unwrap_or_else(|| Err(ServerFault::timeout(doing, limit)))
 }
 
 fn bytes(action: &[f64]) -> Vec<u8> {

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use assay_jail::stage_readable;
+use assay_jail::{JailPath, stage_lasting};
 use assay_model::{RuntimeName, RuntimeVersion};
 
 use super::declaration::PolicyDeclaration;
@@ -22,7 +22,7 @@ const SHOWN_PACKAGES: usize = 12;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Runtime {
     /// The folder to mount as the jail's root.
-    pub root: PathBuf,
+    pub root: JailPath,
     /// Its manifest.
     pub manifest: RuntimeManifest,
 }
@@ -181,7 +181,7 @@ impl RuntimeLibrary {
     /// [`RuntimeError::Stage`].
     pub fn open(&self, runtime: InstalledRuntime) -> Result<Runtime, RuntimeError> {
         let folder = runtime.folder.canonicalize().unwrap_or(runtime.folder);
-        Ok(Runtime { root: stage_readable(&folder, &self.cache_root)?, manifest: runtime.manifest })
+        Ok(Runtime { root: stage_lasting(&folder, &self.cache_root)?, manifest: runtime.manifest })
     }
 
     /// Chooses the runtime for a policy: the one that it names, otherwise `base` if that suffices, otherwise the

@@ -65,7 +65,7 @@ pub fn self_test(jail: &Jail, runtime: &Runtime) -> Result<SelfTest, SelfTestErr
     for _ in 0..MAX_PROCESSES {
         let mut spec = JailSpec::new(Profile::Policy, ["/py/bin/python3", "-B", "-P", "-s", "/runner/import_all.py"]);
         spec.argv.push(after.as_str().into());
-        spec.binds = vec![Bind::read_only(&runtime.root, "/"), Bind::read_only(folder.path(), "/runner")];
+        spec.binds = vec![Bind::read_only(&*runtime.root, "/"), Bind::read_only(folder.path(), "/runner")];
         spec.env = runtime.manifest.environment();
         spec.limits.address_space_bytes = ADDRESS_SPACE_BYTES + runtime.manifest.address_space_bytes;
         let mut child = jail.spawn(spec)?;

@@ -1,10 +1,13 @@
 //! Offline verification of a statement: the signature, the policy, and whether the numbers follow from the report's
 //! episodes.
 
-use assay_model::{JobReport, Plan, PolicyIdentity, Scorer, Sha256Digest, conclude_by};
+use assay_model::{JobReport, Plan, PolicyIdentity, Scorer, Sha256Digest, conclude_by, sanitise};
 
 use super::{Envelope, EnvelopeError, KnownKey, PREDICATE_TYPE, PublishedKeys, STATEMENT_TYPE, Statement};
 
+/// Maximum number of signers that are named, and maximum length of their ids, in bytes.
+const SHOWN_SIGNERS: usize = 3;
+const SHOWN_ID_BYTES: usize = 64;
 /// Scores in a report are rounded to 4 decimals, so a mean of them may differ by this much.
 const ROUNDING: f64 = 1.0e-4 + 1e-9;
 
@@ -14,9 +17,17 @@ pub enum AttestError {
     /// The file is not an envelope.
     #[error(transparent)]
     Envelope(#[from] EnvelopeError),
-    /// No signature was made by an accepted key.
-    #[error("no signature was made by {0}")]
-    Signature(&'static str),
+    /// The envelope names other keys than those that are accepted.
+    #[error("it was signed by {signers}, {why}")]
+    UnknownSigner {
+        /// The keys that the envelope names, which is not verified.
+        signers: String,
+        /// The reason why they are not accepted.
+        why: &'static str,
+    },
+    /// The envelope names a known key, which did not make the signature.
+    #[error("the signature by {0} is not valid: the statement was changed, or another key made it")]
+    Signature(String),
     /// A published key is invalid.
     #[error("the published key {0} is not valid, or has another id")]
     Key(String),
@@ -71,7 +82,34 @@ pub(super) fn signed(
             return Ok((envelope.payload()?, known.clone()));
         }
     }
-    Err(AttestError::Signature(if keyid.is_some() { "the key with this id" } else { "any of the known keys" }))
+    Err(refused(&envelope, keys, keyid))
+}
+
+/// Returns the reason why no accepted key made a signature, which names the keys that the envelope claims.
+fn refused(envelope: &Envelope, keys: &PublishedKeys, keyid: Option<&str>) -> AttestError {
+    let named: Vec<&str> = envelope.signatures.iter().map(|signature| signature.keyid.as_str()).collect();
+    let accepted = |id: &&str| keys.find(id).is_some() && keyid.is_none_or(|wanted| wanted == *id);
+    if let Some(id) = named.iter().copied().find(accepted) {
+        return AttestError::Signature(shown(id));
+    }
+    let mut signers: Vec<String> = named.iter().take(SHOWN_SIGNERS).map(|id| shown(id)).collect();
+    if named.len() > SHOWN_SIGNERS {
+        signers.push("others".to_owned());
+    }
+    if signers.is_empty() {
+        signers.push("nobody".to_owned());
+    }
+    let is_wanted = keyid.is_none_or(|wanted| named.iter().any(|id| *id == wanted || id.is_empty()));
+    let why = if is_wanted { "which is not among the known keys" } else { "not by the key that was asked for" };
+    AttestError::UnknownSigner { signers: signers.join(", "), why }
+}
+
+/// Returns the id of a key as text; the envelope may hold anything.
+fn shown(id: &str) -> String {
+    match id {
+        "" => "a key without an id".to_owned(),
+        id => format!("key {}", sanitise(id, SHOWN_ID_BYTES).replace(['\n', '\t'], " ")),
+    }
 }
 
 fn parse(payload: &[u8]) -> Result<Statement, AttestError> {

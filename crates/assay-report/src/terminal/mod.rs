@@ -24,6 +24,8 @@ const MAX_LINE_BYTES: usize = 400;
 const MAX_MESSAGE_BYTES: usize = 4096;
 /// Maximum number of different policy errors shown in full.
 const MAX_FAILURES: usize = 5;
+/// Mark before a policy's own text.
+const MARKED: &str = "  | ";
 /// Indentation of everything under a heading.
 const INDENT: usize = 2;
 
@@ -78,10 +80,18 @@ impl Screen {
         self.line(&format!("{}{text}", " ".repeat(INDENT)));
     }
 
-    /// Writes text in lines that fit, each indented by `indent` spaces.
+    /// Writes text in lines that fit, each indented by `indent` spaces. Line breaks in it, which are a stranger's, do not
+    /// begin a line.
     fn paragraph(&mut self, text: &str, indent: usize) {
-        for line in wrap(text, self.width - indent) {
+        for line in wrap(&text.replace(['\n', '\t'], " "), self.width - indent) {
             self.line(&format!("{}{line}", " ".repeat(indent)));
+        }
+    }
+
+    /// Writes a line of a policy's text with a mark before it, so that it does not pass for one of the report.
+    fn marked(&mut self, text: &str) {
+        for line in wrap(text, self.width - INDENT - MARKED.len()) {
+            self.line(&format!("{}{MARKED}{line}", " ".repeat(INDENT)));
         }
     }
 
@@ -212,7 +222,7 @@ impl Screen {
         let painted = self.paint.text(Tone::Bad, &head);
         self.line(&format!("  {painted}"));
         for line in sanitise(failure.message, MAX_MESSAGE_BYTES).lines() {
-            self.paragraph(line, 4);
+            self.marked(line);
         }
         if let Some(advice) = &failure.advice {
             self.paragraph(&format!("-> {}", sanitise(advice, MAX_MESSAGE_BYTES)), 4);

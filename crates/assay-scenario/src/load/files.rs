@@ -9,7 +9,12 @@ use assay_model::plain_complaint;
 use crate::schema::RobotEntry;
 use crate::{FORMAT, MAX_TEXT_BYTES, Robot, RobotModel, ScenarioError, closest};
 
+use super::grammar;
 use super::identifiers::is_name;
+
+/// Names of the files that are parsed.
+const SCENARIO: &str = "scenario.toml";
+const ROBOT: &str = "robot.toml";
 
 /// Returns the text of a required file; `purpose` explains it in the error.
 pub(super) fn read_text(path: &Path, purpose: &'static str) -> Result<String, ScenarioError> {
@@ -18,8 +23,13 @@ pub(super) fn read_text(path: &Path, purpose: &'static str) -> Result<String, Sc
         _ => ScenarioError::Read { path: path.to_owned(), source },
     };
     // A link may point outside of the folder, and an error message would reveal its target.
-    if fs::symlink_metadata(path).map_err(read)?.is_symlink() {
+    let about = fs::symlink_metadata(path).map_err(read)?;
+    if about.is_symlink() {
         return Err(ScenarioError::Linked { path: path.to_owned() });
+    }
+    // Opening a pipe waits for its writer, and opening a device may have effects.
+    if !about.is_file() {
+        return Err(read(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")));
     }
     let mut text = String::new();
     // Reading one byte more than allowed detects files that are too large, even if they grow while being read.
@@ -32,7 +42,15 @@ pub(super) fn read_text(path: &Path, purpose: &'static str) -> Result<String, Sc
 
 pub(super) fn parse<T: serde::de::DeserializeOwned>(path: &Path, purpose: &'static str) -> Result<T, ScenarioError> {
     let text = read_text(path, purpose)?;
-    toml::from_str(&text).map_err(|e| ScenarioError::Syntax { path: path.to_owned(), message: plain(&e) })
+    let syntax = |e: toml::de::Error| ScenarioError::Syntax { path: path.to_owned(), message: plain(&e) };
+    let parsed = toml::from_str(&text).map_err(syntax)?;
+    let file = if path.ends_with(ROBOT) { ROBOT } else { SCENARIO };
+    grammar::check(&toml::from_str(&text).map_err(syntax)?).map_err(|(key, problem)| ScenarioError::Value {
+        file,
+        key,
+        problem,
+    })?;
+    Ok(parsed)
 }
 
 /// Formats an error with position and line as in TOML's own errors, and with the message in plain language.

@@ -10,6 +10,7 @@ use quick_xml::Reader;
 use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
 
+use super::grammar;
 use crate::ScenarioError;
 
 /// Maximum size of an MJCF file in bytes.
@@ -20,6 +21,8 @@ const EXTENSION: &str = "xml";
 const CODE: [&str; 2] = ["plugin", "extension"];
 /// Elements that refer to another MJCF file.
 const NESTED: [&str; 2] = ["include", "model"];
+/// Attributes from which the names of bodies, geoms and joints are made, which reports and logs show.
+const NAMES: [&str; 3] = ["name", "prefix", "suffix"];
 /// Attributes that name a folder.
 const FOLDERS: [&str; 3] = ["meshdir", "texturedir", "assetdir"];
 
@@ -81,6 +84,11 @@ fn check_element(element: &BytesStart<'_>) -> Result<(), String> {
     for attribute in element.attributes() {
         let attribute = attribute.map_err(|error| format!("<{name}>: {error}"))?;
         let key = attribute.key.as_ref();
+        if NAMES.contains(&key) {
+            let value =
+                attribute.normalized_value(XmlVersion::Implicit1_0).map_err(|error| format!("<{name}>: {error}"))?;
+            grammar::check_name(&value).map_err(|problem| format!("<{name} {key}={value:?}> {problem}"))?;
+        }
         if !(key.starts_with("file") || FOLDERS.contains(&key)) {
             continue;
         }
@@ -133,6 +141,9 @@ mod tests {
             ("<!DOCTYPE mujoco [<!ENTITY up '..'>]><mujoco/>", "DOCTYPE"),
             ("<mujoco><asset><mesh file='&up;/x.stl'/></asset></mujoco>", "up"),
             ("<mujoco><asset><mesh file='a.stl' file='/b.stl'/></asset></mujoco>", "duplicate"),
+            ("<mujoco><worldbody><body name='a&#10;b'/></worldbody></mujoco>", "must not contain the character U+000A"),
+            ("<mujoco><worldbody><geom name='a&quot;b'/></worldbody></mujoco>", "must not contain '\"'"),
+            ("<mujoco><worldbody><attach prefix='&#x202e;'/></worldbody></mujoco>", "must not contain"),
             ("<mujoco><worldbody></mujoco>", "line 1: is not well-formed XML"),
             ("<mujoco><worldbody", "is not well-formed XML"),
         ] {

@@ -1,8 +1,6 @@
 //! Properties of what an episode draws.
 #![expect(clippy::unwrap_used, reason = "a test may stop here")]
 
-use std::time::{Duration, Instant};
-
 use assay_model::Generator;
 use assay_scenario::{Avoid, Distribution, Draw, DrawError, Placement, Scenario, draw};
 use proptest::prelude::*;
@@ -96,14 +94,13 @@ proptest! {
 
 #[test]
 fn what_does_not_fit_is_told_soon() {
-    let started = Instant::now();
     let error = drawn(&[], &[region(3, 0.05, 0.5, Vec::new())], 1).unwrap_err();
     assert!(matches!(&error, DrawError::Crowded { body } if body == "b1"), "{error}");
     assert!(error.to_string().contains("widen x and y or lower spacing"), "{error}");
+    assert!(error.to_string().contains("after 10000 tries"), "the search is bounded: {error}");
     let everywhere = Avoid { x: 0.0, y: 0.0, radius: 10.0 };
     let error = drawn(&[], &[region(1, 0.05, 0.0, vec![everywhere])], 1).unwrap_err();
     assert!(matches!(&error, DrawError::Crowded { body } if body == "b0"), "{error}");
-    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
 }
 
 #[test]

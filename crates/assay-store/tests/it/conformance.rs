@@ -1,17 +1,14 @@
 //! The backends against the conformance suites.
 
-use assay_store::{LocalQueue, PostgresOptions, PostgresRecords, SqliteRecords, testing};
-use assay_testkit::{Postgres, wait_for};
-
-/// Maximum time until the connections of dropped records are closed, with those of the other test.
-const CLOSING: std::time::Duration = std::time::Duration::from_secs(60);
+use assay_store::{LocalQueue, PostgresOptions, PostgresRecords, SqliteRecords};
+use assay_testkit::{PATIENCE, Postgres, wait_for};
 
 #[tokio::test]
 async fn sqlite_records_conform() {
     let folder = tempfile::tempdir().unwrap();
     let number = std::cell::Cell::new(0);
     // All cases are one future.
-    Box::pin(testing::records(async || {
+    Box::pin(assay_store_testing::records(async || {
         number.set(number.get() + 1);
         SqliteRecords::open(&folder.path().join(number.get().to_string()), "a test").unwrap()
     }))
@@ -21,7 +18,7 @@ async fn sqlite_records_conform() {
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_records_conform() {
     let folder = tempfile::tempdir().unwrap();
-    Box::pin(testing::records(async || {
+    Box::pin(assay_store_testing::records(async || {
         let options = PostgresOptions::new(Postgres::shared().database());
         PostgresRecords::open(&options, folder.path()).await.unwrap()
     }))
@@ -32,7 +29,7 @@ async fn postgres_records_conform() {
 async fn sqlite_records_conform_when_shared() {
     let folder = tempfile::tempdir().unwrap();
     let number = std::cell::Cell::new(0);
-    Box::pin(testing::shared_store(async || {
+    Box::pin(assay_store_testing::shared_store(async || {
         number.set(number.get() + 1);
         let folder = folder.path().join(number.get().to_string());
         let server = SqliteRecords::open(&folder, "a server").unwrap();
@@ -44,8 +41,10 @@ async fn sqlite_records_conform_when_shared() {
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_records_conform_when_shared() {
     let folder = tempfile::tempdir().unwrap();
-    Box::pin(testing::shared_store(async || {
-        let options = PostgresOptions::new(Postgres::shared().database());
+    // Its own server, whose connections it waits for.
+    let server = Postgres::start_shared();
+    Box::pin(assay_store_testing::shared_store(async || {
+        let options = PostgresOptions::new(server.database());
         let open = async || PostgresRecords::open(&options, folder.path()).await.unwrap();
         [open().await, open().await]
     }))
@@ -54,11 +53,11 @@ async fn postgres_records_conform_when_shared() {
     // connections end.
     let sql = "SELECT sum(deadlocks) FROM pg_stat_database WHERE NOT EXISTS (
                    SELECT 1 FROM pg_stat_activity WHERE application_name = 'assay' AND datname LIKE 'test%')";
-    let deadlocks = || Some(Postgres::shared().sql("postgres", sql)).filter(|counted| !counted.is_empty());
-    assert_eq!(wait_for("the end of all connections", CLOSING, deadlocks), "0", "deadlocks");
+    let deadlocks = || Some(server.sql("postgres", sql)).filter(|counted| !counted.is_empty());
+    assert_eq!(wait_for("the end of all connections", PATIENCE, deadlocks), "0", "deadlocks");
 }
 
 #[tokio::test]
 async fn the_local_queue_conforms() {
-    testing::queue(async || LocalQueue::new()).await;
+    assay_store_testing::queue(async || LocalQueue::new()).await;
 }

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use assay_store::testing::{at, episode, job, key};
 use assay_store::{Blobs, JobFilter, JobRecords, KeyRecords, ShardRecords, ShardRequest, SqliteRecords, is_disk_full};
-use assay_testkit::SmallDisk;
+use assay_store_testing::{at, episode, job, key};
+use assay_testkit::{PATIENCE, SmallDisk};
 use jiff::SignedDuration;
 
 const LEASE: SignedDuration = SignedDuration::from_hours(1);
@@ -60,7 +60,7 @@ async fn full(disk: &SmallDisk) {
     // When space is freed, no action is needed, and all committed jobs exist, also after a restart.
     std::fs::remove_file(&filler).unwrap();
     blobs.put(claim.fence.job_id, assay_model::Sha256Digest::of([7; 9]), &file).await.unwrap();
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + PATIENCE;
     while !records.holds_reserve() {
         assert!(Instant::now() < until, "the reserve is not held again");
         tokio::time::sleep(Duration::from_millis(20)).await;

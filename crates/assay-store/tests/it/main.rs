@@ -4,3 +4,5 @@
 mod conformance;
 mod folder;
 mod full;
+mod kill;
+mod postgres;

@@ -3,7 +3,7 @@
 
 use std::os::unix::fs::symlink;
 
-use assay_store::testing::fingerprint;
+use assay_store_testing::fingerprint;
 
 use super::*;
 use crate::episode::tests::script::scenario;
@@ -19,10 +19,11 @@ impl Engine {
         let why = "this engine is for tests".to_owned();
         Self {
             jail: Jail::of(Isolation::None).unwrap(),
-            lane: Program { path: LANE_INSIDE.into(), binds: Vec::new(), env: Vec::new() },
+            lane: Program { path: LANE_INSIDE.into(), binds: Vec::new(), env: Vec::new(), files: Vec::new() },
             pools: Err(NotIsolated { strongest: Isolation::None, why }),
             remote: remote(AddressGuard::new(Vec::new())).unwrap(),
             cache_root: work.path().to_owned(),
+            recently_staged: Mutex::default(),
             scratch,
             library,
             versions: None,

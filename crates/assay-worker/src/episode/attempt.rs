@@ -7,23 +7,23 @@
 
 use std::time::{Duration, Instant};
 
-use assay_jail::Activity;
+use assay_jail::{Activity, SleepWatch, WorkEnd};
 use assay_model::lane::{RunEpisode, SLEEP_LIMIT, WAIT_TICK};
 use assay_model::{
     AttemptNote, EpisodeError, EpisodeResult, EpisodeStatus, PolicyErrorCode, ReplacedAttempt, ReplacementReason,
     Termination, Violation,
 };
-use assay_policy::{PolicyConnection, SleepWatch, random_number};
+use assay_policy::{PolicyConnection, random_number};
 
 use crate::episode::evidence;
 use crate::episode::finalizer::{Finished, LaneOutput, PolicyState};
 use crate::episode::host::{EpisodeHost, PreparedPolicy};
-use crate::episode::lane::{LaneError, LaneEvents, TICK};
+use crate::episode::lane::{Course, LaneError, LaneEvents, TICK};
 use crate::episode::lane_process::nanos;
 use crate::episode::lane_session::LaneSession;
 use crate::episode::policy::PolicyStart;
 use crate::episode::rejection::Rejection;
-use crate::episode::results::not_started;
+use crate::episode::results::{self, not_started};
 use crate::episode::session_error::SessionError;
 use crate::episode::session_events::SessionEvents;
 
@@ -75,6 +75,8 @@ struct Supervisor<'a> {
     began: Instant,
     /// Maximum total sleep in the episode.
     wall_budget: Duration,
+    /// Maximum CPU time of lane and policy together with the policy's sleep, if the caller sets one.
+    work_limit: Option<Duration>,
     ended_by: Option<EndedBy>,
 }
 
@@ -103,6 +105,13 @@ impl LaneEvents for Supervisor<'_> {
         self.sleep.sample(self.host.now(), activity);
         self.end_if_over();
         self.sleep.due_in(self.host.now()).unwrap_or(TICK)
+    }
+
+    fn course(&mut self, lane_cpu: Duration) -> Course {
+        let Some(limit) = self.work_limit else { return Course::Continue };
+        let policy_cpu = self.policy.cpu_time().unwrap_or_default();
+        let is_over = lane_cpu + policy_cpu + self.sleep.asleep() > limit;
+        if is_over { Course::Abort(WorkEnd::Cpu) } else { Course::Continue }
     }
 
     fn violated(&mut self, violation: Violation) -> Result<(), Rejection> {
@@ -203,6 +212,7 @@ impl LaneSession<'_> {
             sleep: SleepWatch::new(seed),
             began: self.host.now(),
             wall_budget,
+            work_limit: self.work_limit,
             ended_by: None,
         };
         self.begun = true;
@@ -210,6 +220,9 @@ impl LaneSession<'_> {
         let (ended_by, asleep) = (supervisor.ended_by.take(), supervisor.sleep.asleep());
         events.sleeping(episode, false);
         let done = done?;
+        if let Some(difference) = results::differs_from(&job.scenario, &done.result) {
+            return Err(LaneError::OtherScenario(difference).into());
+        }
         drop(stream);
         self.begun = false;
         tracing::info!(episode, steps = done.result.steps, "episode ended");

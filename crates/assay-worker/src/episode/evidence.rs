@@ -1,21 +1,17 @@
 //! Copies evidence out of a jail's scratch folder. Its contents were written by an untrusted process: a link or a pipe
 //! in place of a file must not redirect or block the copy.
 
-use std::fs::{self, File};
-use std::io::{self, BufReader, Read, Write};
+use std::fs;
+use std::io::{self, Read};
 use std::path::Path;
 
-use assay_model::{Artifact, Sha256Writer};
-use rustix::fs::{Mode, OFlags, openat};
+use assay_jail::UntrustedFolder;
+use assay_model::Artifact;
 
 /// Folder of episodes in a job's folder.
 const EPISODES: &str = "episodes";
 /// Maximum size of a file, in bytes.
 const MAX_FILE_BYTES: u64 = 1024 * 1024 * 1024;
-/// Number of bytes copied at once.
-const CHUNK_BYTES: usize = 256 * 1024;
-/// Flags that never follow a link and never block on a pipe.
-const SAFE: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
 /// Returns the path of an episode's folder, relative to its job's.
 pub(crate) fn folder_of(episode: u32) -> String {
@@ -28,11 +24,24 @@ pub(crate) fn folder_of(episode: u32) -> String {
 /// # Errors
 /// The entry is not a regular file of at most [`MAX_FILE_BYTES`], or the copy fails.
 pub(crate) fn take(scratch: &Path, folder: &str, name: &str, to: &Path) -> io::Result<Artifact> {
-    let file = open(scratch, folder, name)?;
+    let from = UntrustedFolder::open(scratch)?.folder(folder)?;
+    // A jail may write a file of any size.
+    if from.file(name)?.metadata()?.len() > MAX_FILE_BYTES {
+        let problem = format!("{name} is larger than {MAX_FILE_BYTES} bytes");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+    }
     fs::create_dir_all(to)?;
-    let mut copy = Copy { file: File::create(to.join(name))?, hash: Sha256Writer::default() };
-    let size_bytes = io::copy(&mut BufReader::with_capacity(CHUNK_BYTES, file), &mut copy)?;
-    let sha256 = copy.hash.finish();
+    put(&from, name, &UntrustedFolder::open(to)?)
+}
+
+/// Copies the regular file `name` from one folder to another, and returns the artifact.
+///
+/// # Errors
+/// It is not a regular file, or the copy fails.
+pub(crate) fn put(from: &UntrustedFolder, name: &str, to: &UntrustedFolder) -> io::Result<Artifact> {
+    let mut copy = to.create(name)?;
+    let (sha256, size_bytes) = from.copy_to(name, &mut copy)?;
+    copy.finish()?;
     Ok(Artifact { name: name.to_owned(), sha256, size_bytes })
 }
 
@@ -47,44 +56,11 @@ pub(crate) fn forget(job: &Path, episode: u32) -> io::Result<()> {
     }
 }
 
-/// Reads the regular file `scratch/name` of at most `limit` bytes.
+/// Reads the first `limit` bytes of the regular file `scratch/name`.
 pub(crate) fn read(scratch: &Path, name: &str, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open(scratch, ".", name)?.take(limit).read_to_end(&mut bytes)?;
+    UntrustedFolder::open(scratch)?.file(name)?.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-/// A writer that also hashes the content.
-struct Copy {
-    file: File,
-    hash: Sha256Writer,
-}
-
-impl Write for Copy {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.hash.update(&bytes[..written]);
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
-/// Opens a regular file for reading, up to [`MAX_FILE_BYTES`].
-fn open(scratch: &Path, folder: &str, name: &str) -> io::Result<io::Take<File>> {
-    let scratch = openat(rustix::fs::CWD, scratch, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    let folder = openat(&scratch, folder, SAFE | OFlags::DIRECTORY, Mode::empty())?;
-    let file = File::from(openat(&folder, name, SAFE, Mode::empty())?);
-    let about = file.metadata()?;
-    if !about.is_file() || about.len() > MAX_FILE_BYTES {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            format!("{name} is not a regular file of at most {MAX_FILE_BYTES} bytes"),
-        ));
-    }
-    Ok(file.take(MAX_FILE_BYTES))
 }
 
 #[cfg(test)]

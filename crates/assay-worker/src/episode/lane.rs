@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use assay_jail::Activity;
+use assay_jail::{Activity, WorkEnd};
 use assay_model::Violation;
 use assay_model::lane::{Done, RunEpisode};
 use tempfile::TempDir;
@@ -36,6 +36,17 @@ pub(crate) trait Lane: Debug {
     fn scratch(&self) -> Arc<TempDir>;
 }
 
+/// The further course of an episode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Course {
+    /// It goes on.
+    Continue,
+    /// A trial run ends after its current step.
+    Conclude,
+    /// The work is given up.
+    Abort(WorkEnd),
+}
+
 /// Receives a lane's events during an episode.
 pub(crate) trait LaneEvents {
     /// `step` of `of` control steps are done.
@@ -47,6 +58,10 @@ pub(crate) trait LaneEvents {
     /// Called while no message arrives; returns the maximum time until the next call. `lane` returns the activity of
     /// the lane's threads.
     fn tick(&mut self, lane: &dyn Fn() -> Option<Activity>) -> Duration;
+    /// Called after [`Self::tick`] with the lane's CPU time since its start; returns how the episode goes on.
+    fn course(&mut self, _lane_cpu: Duration) -> Course {
+        Course::Continue
+    }
     /// A critical clause was violated; returns once the violation is recorded. An error ends the attempt.
     fn violated(&mut self, violation: Violation) -> Result<(), Rejection>;
 }
@@ -92,9 +107,16 @@ pub(crate) enum LaneError {
         /// The end of its log.
         log: String,
     },
+    /// The work was given up at a limit of the caller.
+    #[error("the work was given up: {0}")]
+    OverLimit(WorkEnd),
     /// The lane failed.
     #[error("the lane failed: {0}")]
     Failed(String),
+    /// The lane read another scenario than this process, or judged by other clauses. Its files changed meanwhile, or the
+    /// lane cannot be trusted.
+    #[error("the lane has another scenario: {0}")]
+    OtherScenario(String),
     /// The lane's answer is not a valid message.
     #[error("the lane's answer is not valid JSON")]
     Answer(#[source] serde_json::Error),

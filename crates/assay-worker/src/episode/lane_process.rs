@@ -6,27 +6,23 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use assay_jail::{Activity, Bind, Child, ExitReason, JailSpec, Profile, give_to_jail};
-use assay_model::lane::{DISK_FULL_STATUS, Done, LaneCommand, MAX_MESSAGE_BYTES, Reply, RunEpisode};
+use assay_jail::{Activity, Bind, Child, ExitReason, JailSpec, Profile, WorkLimit, WorkWatch, give_to_jail};
+use assay_model::lane::{DISK_FULL_STATUS, Done, LaneCommand, LaneScenario, MAX_MESSAGE_BYTES, Reply, RunEpisode};
 use assay_scenario::Scenario;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::engine::Staged;
-use crate::episode::lane::{IgnoredEvents, Lane, LaneError, LaneEvents, TICK};
+use crate::episode::lane::{Course, IgnoredEvents, Lane, LaneError, LaneEvents, TICK};
 use crate::{Cancel, Engine};
 
 /// Minimum interval between two checks of a policy: the kernel treats a timeout of 0 as no timeout.
 const LEAST_TICK: Duration = Duration::from_millis(1);
-/// CPU time after which a lane that compiles a scenario or sends nothing is killed.
-const SILENCE_CPU: Duration = Duration::from_secs(60);
-/// The same limit in wall-clock time, much larger: a busy machine may delay a lane, but must not end it.
-const SILENCE_LIMIT: Duration = Duration::from_secs(600);
-/// A lane that uses no CPU time for this long is stopped from outside or hangs.
-const HANG_LIMIT: Duration = Duration::from_secs(120);
+/// Limits after which a lane that compiles a scenario or sends nothing is killed.
+const SILENCE: WorkLimit = WorkLimit::new(Duration::from_secs(60), Duration::from_secs(120));
 /// Time for a killed lane to exit.
 const EXIT_LIMIT: Duration = Duration::from_secs(2);
 /// Maximum length of the lane's log in an error, in bytes.
@@ -38,10 +34,18 @@ pub(crate) struct LaneProcess {
     child: Child,
     control: UnixStream,
     scratch: Arc<TempDir>,
+    /// The scenario as this process read it.
+    scenario: LaneScenario,
+    /// The files that the lane reads, which are not removed before it ends.
+    _staged: Staged,
     /// True once the lane has compiled its scenario.
     ready: bool,
     /// True if the lane was given a Landlock ruleset to apply to itself.
     has_landlock: bool,
+    /// Limits of the caller, after which it is given up if it sends nothing.
+    patience: Option<WorkLimit>,
+    /// True once the current trial run was concluded.
+    concluded: bool,
 }
 
 impl LaneProcess {
@@ -55,7 +59,27 @@ impl LaneProcess {
         spec.stdin = Some(OwnedFd::from(lane_end));
         spec.core = Some(core);
         let child = engine.jail().spawn(spec)?;
-        Ok(Self { child, control, scratch, ready: false, has_landlock: engine.jail().has_landlock() })
+        Ok(Self {
+            child,
+            control,
+            scratch,
+            scenario: scenario.for_lanes(),
+            _staged: staged.clone(),
+            ready: false,
+            has_landlock: engine.jail().has_landlock(),
+            patience: None,
+            concluded: false,
+        })
+    }
+
+    /// Sets limits after which the work is given up if it sends nothing.
+    pub(crate) fn with_patience(self, patience: WorkLimit) -> Self {
+        Self { patience: Some(patience), ..self }
+    }
+
+    /// Returns the CPU time that it has used since its start.
+    pub(crate) fn cpu_time(&self) -> Duration {
+        self.child.cpu_time().unwrap_or_default()
     }
 
     /// Waits until the scenario is compiled.
@@ -71,7 +95,11 @@ impl LaneProcess {
             other => return Err(LaneError::Failed(format!("unexpected answer {other:?}"))),
         }
         match self.receive(0, cancel, &mut IgnoredEvents)? {
-            Reply::Ready { .. } => self.ready = true,
+            // Another scenario would be judged under this one's digest.
+            Reply::Ready { scenario, .. } => match self.scenario.difference(&scenario) {
+                Some(difference) => return Err(LaneError::OtherScenario(difference)),
+                None => self.ready = true,
+            },
             Reply::Refused { message } => return Err(LaneError::Refused(message)),
             other => return Err(LaneError::Failed(format!("unexpected answer {other:?}"))),
         }
@@ -94,7 +122,7 @@ impl LaneProcess {
     }
 
     fn receive(&mut self, step: u32, cancel: &Cancel, events: &mut dyn LaneEvents) -> Result<Reply, LaneError> {
-        let mut silence = Silence::begin(&self.child);
+        let mut silence = WorkWatch::of(self.patience.unwrap_or(SILENCE), &self.child)?;
         let mut length = [0; 4];
         self.fill(&mut length, (&mut silence, step), cancel, events)?;
         let length = u32::from_le_bytes(length);
@@ -109,7 +137,7 @@ impl LaneProcess {
     fn fill(
         &mut self,
         mut slot: &mut [u8],
-        (silence, step): (&mut Silence, u32),
+        (silence, step): (&mut WorkWatch, u32),
         cancel: &Cancel,
         events: &mut dyn LaneEvents,
     ) -> Result<(), LaneError> {
@@ -118,18 +146,32 @@ impl LaneProcess {
                 return Err(LaneError::Cancelled);
             }
             let tick = events.tick(&|| self.child.activity());
+            match events.course(self.cpu_time()) {
+                Course::Continue => {}
+                Course::Conclude => self.conclude(step)?,
+                Course::Abort(end) => return Err(LaneError::OverLimit(end)),
+            }
             self.control.set_read_timeout(Some(tick.clamp(LEAST_TICK, TICK)))?;
             match self.control.read(slot) {
                 Ok(0) => return Err(self.died(step)),
                 Ok(n) => slot = &mut slot[n..],
                 Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                    if silence.is_too_long(&self.child) {
-                        return Err(self.died(step));
+                    match (silence.check(&self.child), self.patience) {
+                        (None, _) => {}
+                        (Some(end), Some(_)) => return Err(LaneError::OverLimit(end)),
+                        (Some(_), None) => return Err(self.died(step)),
                     }
                 }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return Err(self.died(step)),
             }
+        }
+        Ok(())
+    }
+
+    fn conclude(&mut self, step: u32) -> Result<(), LaneError> {
+        if !std::mem::replace(&mut self.concluded, true) {
+            self.send(&LaneCommand::Conclude, &[]).map_err(|_| self.died(step))?;
         }
         Ok(())
     }
@@ -158,6 +200,7 @@ impl Lane for LaneProcess {
     ) -> Result<Done, LaneError> {
         self.ready(cancel)?;
         self.send(&LaneCommand::Run(run), &policy).map_err(|_| self.died(0))?;
+        self.concluded = false;
         let mut last_step = 0;
         loop {
             match self.receive(last_step, cancel, events)? {
@@ -185,32 +228,6 @@ impl Lane for LaneProcess {
     }
 }
 
-/// Time since the lane's last message, in the lane's CPU time and in wall-clock time.
-struct Silence {
-    began: Instant,
-    cpu_at_start: Duration,
-    /// Its last known CPU time, and when it last increased.
-    cpu: Duration,
-    moved: Instant,
-}
-
-impl Silence {
-    fn begin(child: &Child) -> Self {
-        let (now, cpu) = (Instant::now(), child.cpu_time().unwrap_or_default());
-        Self { began: now, cpu_at_start: cpu, cpu, moved: now }
-    }
-
-    fn is_too_long(&mut self, child: &Child) -> bool {
-        let cpu = child.cpu_time().unwrap_or(self.cpu);
-        if cpu > self.cpu {
-            (self.cpu, self.moved) = (cpu, Instant::now());
-        }
-        cpu.saturating_sub(self.cpu_at_start) > SILENCE_CPU
-            || self.began.elapsed() > SILENCE_LIMIT
-            || self.moved.elapsed() > HANG_LIMIT
-    }
-}
-
 /// Returns a duration in nanoseconds, as a lane expects it.
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
@@ -224,8 +241,8 @@ pub(crate) fn stepping(scenario: &Scenario) -> Profile {
 /// Returns the binds of every lane, in addition to its program.
 pub(crate) fn places(staged: &Staged, scratch: &Path) -> [Bind; 3] {
     [
-        Bind::read_only(&staged.scenario, "/scenario"),
-        Bind::read_only(&staged.robots, "/robots"),
+        Bind::read_only(&*staged.scenario, "/scenario"),
+        Bind::read_only(&*staged.robots, "/robots"),
         Bind::writable(scratch, "/scratch"),
     ]
 }

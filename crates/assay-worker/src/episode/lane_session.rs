@@ -1,5 +1,7 @@
 //! State of a lane's work on a job. [`super::session`] runs the episodes, [`super::attempt`] a single attempt at one.
 
+use std::time::Duration;
+
 use assay_model::AttemptNote;
 
 use crate::engine::Staged;
@@ -19,6 +21,8 @@ pub(crate) struct LaneSession<'a> {
     pub(crate) notes: Vec<AttemptNote>,
     /// True while an attempt is under way and its policy may have received something.
     pub(crate) begun: bool,
+    /// Maximum CPU time of lane and policy together with the policy's sleep, in an episode.
+    pub(super) work_limit: Option<Duration>,
     /// True if no other worker will retry the episodes.
     pub(super) is_last_try: bool,
     /// Set when no further episode should start.
@@ -34,12 +38,29 @@ impl<'a> LaneSession<'a> {
     ) -> Result<Self, SessionError> {
         let staged = host.staged(&job.scenario).map_err(SessionError::of)?;
         let (notes, begun, stopping) = (Vec::new(), false, Cancel::new());
-        Ok(Self { host, job, core, cancel, staged, lane: None, notes, begun, is_last_try: true, stopping })
+        Ok(Self {
+            host,
+            job,
+            core,
+            cancel,
+            staged,
+            lane: None,
+            notes,
+            begun,
+            work_limit: None,
+            is_last_try: true,
+            stopping,
+        })
     }
 
     /// Uses a lane that was started in advance.
     pub(crate) fn with(self, lane: Option<Box<dyn Lane>>) -> Self {
         Self { lane, ..self }
+    }
+
+    /// Sets the maximum CPU time of lane and policy together with the policy's sleep, in an episode.
+    pub(crate) fn limited_to(self, work_limit: Option<Duration>) -> Self {
+        Self { work_limit, ..self }
     }
 
     /// Adds the notes of earlier sessions on its episodes.

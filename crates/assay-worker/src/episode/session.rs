@@ -147,6 +147,7 @@ impl<'a> LaneSession<'a> {
     fn stopped(&mut self, episode: u32, error: EpisodeAttemptError, events: &dyn SessionEvents) -> SessionError {
         let ended = match error {
             EpisodeAttemptError::Lane(LaneError::Cancelled) => SessionError::Cancelled,
+            EpisodeAttemptError::Lane(LaneError::OverLimit(_)) => SessionError::OverWorkLimit,
             EpisodeAttemptError::Lane(LaneError::Refused(message)) => SessionError::Scenario(message),
             EpisodeAttemptError::Lane(LaneError::Unrecorded(rejection)) => SessionError::Rejected(rejection),
             EpisodeAttemptError::Lane(error) => SessionError::of(error),
@@ -161,7 +162,10 @@ impl<'a> LaneSession<'a> {
             SessionError::Internal(_) | SessionError::Interrupted { .. } => {
                 Some((ReplacementReason::LaneDied, "the simulator failed"))
             }
-            SessionError::PolicyElsewhere | SessionError::Scenario(_) | SessionError::Rejected(_) => None,
+            SessionError::PolicyElsewhere
+            | SessionError::OverWorkLimit
+            | SessionError::Scenario(_)
+            | SessionError::Rejected(_) => None,
         };
         if let Some((reason, evidence)) = interruption
             && std::mem::take(&mut self.begun)

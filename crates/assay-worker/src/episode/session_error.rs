@@ -28,6 +28,9 @@ pub enum SessionError {
     /// The job was cancelled.
     #[error("cancelled")]
     Cancelled,
+    /// Simulator and policy worked longer than the caller allows.
+    #[error("simulator and policy worked longer than allowed")]
+    OverWorkLimit,
     /// The policy connected to another server of the site, which is to run the episodes.
     #[error("the policy is connected to another server")]
     PolicyElsewhere,

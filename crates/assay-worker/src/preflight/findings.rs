@@ -135,7 +135,7 @@ fn import(scenario: &Scenario, tried: &Tried) -> Option<Finding> {
 fn unfinished_import(scenario: &Scenario, tried: &Tried) -> Option<Finding> {
     let (cpu, patience, limit) = (tried.given_up?, IMPORT_PATIENCE.as_secs_f64(), budget(scenario).import_cpu_ms / 1e3);
     let message = format!(
-        "the import was stopped after {patience} s of wall-clock time ({:.1} s of CPU time; an episode allows {limit:.1} s), \
+        "the import was stopped after {patience} s of work and sleep ({:.1} s of CPU time; an episode allows {limit:.1} s), \
          so no step was run",
         cpu.as_secs_f64()
     );

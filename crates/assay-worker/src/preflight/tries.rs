@@ -11,6 +11,8 @@ use assay_policy::remote::AnswerCounts;
 pub(super) struct Tried {
     pub(super) speaks: Option<String>,
     pub(super) import_cpu: Option<Duration>,
+    /// CPU time and sleep of the policy; of a server, the wall-clock time of its answers.
+    pub(super) used: Duration,
     /// The import was abandoned after this much CPU time.
     pub(super) given_up: Option<Duration>,
     /// True if an answer, or a server's first message, took too long.

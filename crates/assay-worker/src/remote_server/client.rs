@@ -9,8 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use assay_model::{
-    GENERATION_HEADER, PACKED_EVIDENCE, RegisterAnswer, Secret, Sha256Digest, Sha256Writer, WORKER_PROTOCOL_PATH,
-    sanitise,
+    GENERATION_HEADER, PACKED_EVIDENCE, RegisterAnswer, Secret, Sha256Digest, Sha256Writer, WORKER_HEARTBEAT_S,
+    WORKER_LEASE_S, WORKER_PROTOCOL_PATH, sanitise,
 };
 use assay_store::Blobs;
 use serde::Serialize;
@@ -23,8 +23,6 @@ use super::error::ServerCallError;
 
 /// Time limit for an answer that the server does not delay on purpose.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
-/// Time limit for an answer to a renewal: shorter than what is left of a lease when it is given up.
-pub(super) const HEARTBEAT_LIMIT: Duration = Duration::from_secs(5);
 /// Time limit for sending a file of evidence.
 const SEND_LIMIT: Duration = Duration::from_secs(600);
 /// Time limit for each piece of a download, after which the download is abandoned: for 64 KiB, at least 2 KiB/s must
@@ -41,7 +39,7 @@ const MAX_MESSAGE_BYTES: usize = 500;
 const PATIENCE: Duration = Duration::from_millis(1500);
 const PAUSE: Duration = Duration::from_millis(250);
 const MAX_PAUSE: Duration = Duration::from_secs(2);
-/// The same for evidence and results, without which an episode has to run again: less than a lease.
+/// The same for evidence and results, without which an episode has to run again; at most until a lease is given up.
 const PATIENCE_FOR_RESULTS: Duration = Duration::from_secs(20);
 
 /// Sends requests to one server.
@@ -57,6 +55,10 @@ pub(super) struct ProtocolClient {
     takes_packed: AtomicBool,
     /// True if a claim may ask for jobs of policy servers too.
     shares_claims: AtomicBool,
+    /// Duration of a lease without renewal, in seconds.
+    lease_s: AtomicU32,
+    /// Interval at which leases are renewed, in seconds.
+    beat_s: AtomicU32,
     piece_limit: Duration,
 }
 
@@ -65,7 +67,9 @@ impl ProtocolClient {
         let server = server.trim_end_matches('/').to_owned();
         let (generation, takes_packed, shares_claims) =
             (AtomicU32::new(0), AtomicBool::new(false), AtomicBool::new(false));
-        Self { agent, server, token, generation, takes_packed, shares_claims, piece_limit: PIECE_LIMIT }
+        let (lease_s, beat_s) = (AtomicU32::new(WORKER_LEASE_S), AtomicU32::new(WORKER_HEARTBEAT_S));
+        let piece_limit = PIECE_LIMIT;
+        Self { agent, server, token, generation, takes_packed, shares_claims, lease_s, beat_s, piece_limit }
     }
 
     /// Abandons a download if a piece of 64 KiB takes longer than this.
@@ -79,6 +83,19 @@ impl ProtocolClient {
         self.generation.store(answer.generation, Ordering::SeqCst);
         self.takes_packed.store(answer.packed_evidence, Ordering::SeqCst);
         self.shares_claims.store(answer.shared_claims, Ordering::SeqCst);
+        self.lease_s.store(answer.lease_s.max(2), Ordering::SeqCst);
+        self.beat_s.store(answer.beat_s.clamp(1, answer.lease_s.max(2) / 2), Ordering::SeqCst);
+    }
+
+    /// Returns the interval at which leases are renewed, which is also the time limit for the answer to a renewal.
+    pub(super) fn beat(&self) -> Duration {
+        Duration::from_secs(self.beat_s.load(Ordering::SeqCst).into())
+    }
+
+    /// Returns the time after which a lease that was not confirmed is given up: one renewal before its end. It is
+    /// measured from the sending of the last request that was answered, by this clock, so clocks need not agree.
+    pub(super) fn given_up(&self) -> Duration {
+        Duration::from_secs(self.lease_s.load(Ordering::SeqCst).into()).saturating_sub(self.beat())
     }
 
     /// Returns true if a claim may ask for jobs of policy servers too.
@@ -110,7 +127,7 @@ impl ProtocolClient {
 
     /// Posts a result and returns the answer. Tries again for a temporary reason.
     pub(super) fn report<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, ServerCallError> {
-        self.patiently(PATIENCE_FOR_RESULTS, || self.post(path, body, Duration::ZERO))
+        self.patiently(PATIENCE_FOR_RESULTS.min(self.given_up()), || self.post(path, body, Duration::ZERO))
     }
 
     /// Posts `body`; the answer is empty. Tries again for a temporary reason.
@@ -153,7 +170,7 @@ impl ProtocolClient {
     pub(super) fn put(&self, path: &str, file: &Path) -> Result<(), ServerCallError> {
         let takes_packed = self.takes_packed.load(Ordering::SeqCst);
         let packed = if takes_packed { Blobs::packed_form(file)? } else { None };
-        self.patiently(PATIENCE_FOR_RESULTS, || match &packed {
+        self.patiently(PATIENCE_FOR_RESULTS.min(self.given_up()), || match &packed {
             Some(content) => {
                 let request = self.agent.put(self.url(path));
                 self.send_body(request, (PACKED_EVIDENCE, content.len() as u64), &content[..])
@@ -164,7 +181,9 @@ impl ProtocolClient {
 
     /// Posts the file at `file`; the answer is empty. Tries again for a temporary reason.
     pub(super) fn post_file(&self, path: &str, file: &Path) -> Result<(), ServerCallError> {
-        self.patiently(PATIENCE_FOR_RESULTS, || self.send_file(self.agent.post(self.url(path)), file))
+        self.patiently(PATIENCE_FOR_RESULTS.min(self.given_up()), || {
+            self.send_file(self.agent.post(self.url(path)), file)
+        })
     }
 
     fn send_file(&self, request: RequestBuilder<WithBody>, file: &Path) -> Result<(), ServerCallError> {
@@ -366,7 +385,7 @@ mod tests {
 
     #[test]
     fn a_download_that_arrives_is_whole() {
-        let whole = fetched(PROMISED, Duration::ZERO, Duration::from_secs(60)).unwrap();
+        let whole = fetched(PROMISED, Duration::ZERO, Duration::from_secs(600)).unwrap();
         assert_eq!(whole, vec![7; PROMISED]);
     }
 }

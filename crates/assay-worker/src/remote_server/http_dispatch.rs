@@ -13,7 +13,7 @@ use assay_model::{
     AccountId, Artifact, AssignedPolicy, Assignment, AttemptNote, ClaimAnswer, ClaimRequest, DeclaredModel,
     EpisodeResult, Fence, HeartbeatAnswer, HeartbeatRequest, JobId, LeasedResult, NoteRequest, ResultOutcome,
     ResultsAnswer, ResultsRequest, RunningEpisode, RuntimeVersion, Secret, ServerCall, Sha256Digest, ShardReturn,
-    WORKER_LEASE_S, WORKER_MARGIN_S, WantedShard,
+    WantedShard,
 };
 use assay_scenario::Scenario;
 use assay_store::{
@@ -23,7 +23,7 @@ use assay_store::{
 use tempfile::TempDir;
 
 use super::cache::InputCache;
-use super::client::{HEARTBEAT_LIMIT, ProtocolClient};
+use super::client::ProtocolClient;
 use super::error::ServerCallError;
 use super::inputs::{self, outage};
 use super::leases::Leases;
@@ -98,9 +98,14 @@ impl HttpDispatch {
         self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Returns the interval at which leases are renewed.
+    pub(super) fn beat(&self) -> Duration {
+        self.client.beat()
+    }
+
     /// Returns the claims that may have ended by now: the server has not been reached for too long.
     pub(super) fn overdue(&self) -> Vec<Fence> {
-        self.leases.older_than(Duration::from_secs((WORKER_LEASE_S - WORKER_MARGIN_S).into()))
+        self.leases.older_than(self.client.given_up())
     }
 
     /// Records an error after which the worker must stop.
@@ -335,7 +340,7 @@ impl Dispatch for HttpDispatch {
         };
         drop(progress);
         let sent = Instant::now();
-        let answer: HeartbeatAnswer = self.checked(self.client.post_quickly("/beat", &request, HEARTBEAT_LIMIT))?;
+        let answer: HeartbeatAnswer = self.checked(self.client.post_quickly("/beat", &request, self.beat()))?;
         if answer.drain {
             self.stopping.cancel();
         }

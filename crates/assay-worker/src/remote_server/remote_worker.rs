@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use assay_model::{
-    RegisterAnswer, RegisterRequest, Secret, SystemClock, WORKER_HEARTBEAT_S, WORKER_PROTOCOL, WorkerRegistration,
-};
+use assay_model::{RegisterAnswer, RegisterRequest, Secret, SystemClock, WORKER_PROTOCOL, WorkerRegistration};
 use assay_store::ScenarioFiles;
 
 use super::cache::InputCache;
@@ -159,8 +157,8 @@ impl RemoteWorker {
         for number in 0..server_jobs::MAX_JOBS {
             self.spawn(format!("server-{number}"), |runner| runner.serve_servers(&|| ()))?;
         }
-        self.spawn("beat".to_owned(), run_heartbeat)?;
-        let dispatch = Arc::clone(&self.dispatch);
+        let (dispatch, beat) = (Arc::clone(&self.dispatch), self.dispatch.beat());
+        self.spawn("beat".to_owned(), move |runner| run_heartbeat(runner, beat))?;
         self.spawn("leases".to_owned(), move |runner| give_up_overdue(runner, &dispatch))
     }
 
@@ -220,9 +218,9 @@ fn run_lane(runner: &ShardRunner, renderer: &RemoteRenderer, core: usize) {
     }
 }
 
-fn run_heartbeat(runner: &ShardRunner) {
+fn run_heartbeat(runner: &ShardRunner, beat: Duration) {
     while !(runner.stopping.is_cancelled() && runner.claims.is_empty()) {
-        runner.sleep(Duration::from_secs(WORKER_HEARTBEAT_S.into()));
+        runner.sleep(beat);
         if let Err(error) = runner.renew_shards() {
             error.log("could not renew leases");
         }

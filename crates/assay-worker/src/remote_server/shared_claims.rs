@@ -112,6 +112,7 @@ impl Drop for SharedClaim<'_> {
 mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
     use std::thread;
+    use std::time::Instant;
 
     use super::{GRACE, SharedClaims};
     use crate::shards::quiet::tests::shard;
@@ -134,14 +135,24 @@ mod tests {
 
     #[test]
     fn the_wait_lasts_as_long_as_lanes_ask_again_and_again() {
+        // On a busy machine the second claim may come too late.
+        assert!((0..20).any(|_| waits_for_the_second_claim()));
+    }
+
+    /// Returns false if a second claim followed later than it has to.
+    fn waits_for_the_second_claim() -> bool {
         let claims = SharedClaims::default();
         claims.wait_for_lanes(&|| false);
         claims.want();
-        thread::scope(|scope| {
+        let is_in_time = thread::scope(|scope| {
             let first = claims.join().unwrap();
             let waiting = scope.spawn(|| claims.wait_for_lanes(&|| false));
+            let left = Instant::now();
             drop(first);
             let second = claims.join().unwrap();
+            if left.elapsed() >= GRACE {
+                return false;
+            }
             thread::sleep(3 * GRACE);
             assert!(!waiting.is_finished(), "the second claim asks for both");
             assert!(second.hand_over(shard(false, vec![0])).is_none());
@@ -151,7 +162,9 @@ mod tests {
             claims.want();
             drop(second);
             claims.wait_for_lanes(&|| false);
+            true
         });
         claims.stop_wanting();
+        is_in_time
     }
 }

@@ -5,17 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use assay_model::{ErrorChain, HeartbeatAnswer, HeartbeatRequest, WORKER_HEARTBEAT_S, WORKER_LEASE_S, WORKER_MARGIN_S};
+use assay_model::{ErrorChain, HeartbeatAnswer, HeartbeatRequest};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::client::{HEARTBEAT_LIMIT, ProtocolClient};
+use super::client::ProtocolClient;
 use super::error::ServerCallError;
 use crate::Cancel;
 use crate::shards::intervals::{CLAIM_WAIT, TICK};
-
-/// Time after which a lease that was not confirmed is given up.
-const GIVEN_UP: Duration = Duration::from_secs((WORKER_LEASE_S - WORKER_MARGIN_S) as u64);
 
 /// The leases held, each with the flag that stops work on it.
 #[derive(Debug)]
@@ -57,14 +54,14 @@ impl TaskLeases {
     /// Renews the leases until the worker stops and holds none.
     pub(super) fn run_heartbeat(&self) {
         while !(self.stopping.is_cancelled() && self.lock().is_empty()) {
-            self.sleep(Duration::from_secs(WORKER_HEARTBEAT_S.into()));
+            self.sleep(self.client.beat());
             let leases: Vec<String> = self.lock().keys().cloned().collect();
             if leases.is_empty() {
                 continue;
             }
             let sent = Instant::now();
             let request = HeartbeatRequest { leases, progress: Vec::new() };
-            let answer: Result<HeartbeatAnswer, _> = self.client.post_quickly("/beat", &request, HEARTBEAT_LIMIT);
+            let answer: Result<HeartbeatAnswer, _> = self.client.post_quickly("/beat", &request, self.client.beat());
             if let Err(error) = &answer {
                 tracing::warn!(error = %ErrorChain(error), "could not renew the leases of renderings and tasks");
             }
@@ -73,7 +70,7 @@ impl TaskLeases {
                     Ok(answer) if answer.lost.contains(lease) => held.cancel.cancel(),
                     Ok(_) if request.leases.contains(lease) => held.confirmed = sent,
                     Err(ServerCallError::Refused(_)) => held.cancel.cancel(),
-                    _ if held.confirmed.elapsed() > GIVEN_UP => held.cancel.cancel(),
+                    _ if held.confirmed.elapsed() > self.client.given_up() => held.cancel.cancel(),
                     _ => {}
                 }
             }

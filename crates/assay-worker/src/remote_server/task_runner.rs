@@ -22,7 +22,7 @@ use super::task_leases::TaskLeases;
 use crate::shards::intervals::CLAIM_WAIT;
 use crate::{
     Cancel, Engine, EvaluationEvents, ExamineError, Job, PolicyFolder, PolicySource, PreflightJob, PublishCheck,
-    ReplayError, SessionError, preflight, publish_check, replay,
+    ReplayError, ReplayOptions, SERVED_REPLAY, SessionError, preflight, publish_check, replay,
 };
 
 /// Pause after a request that failed.
@@ -213,7 +213,8 @@ impl TaskRunner {
             max_episode_bytes: 0,
             max_observation_bytes: None,
         };
-        match replay(&self.engine, job, result, &recording, cancel, &NoReplayEvents) {
+        let options = ReplayOptions { cancel, work_limit: Some(SERVED_REPLAY) };
+        match replay(&self.engine, job, result, &recording, options, &NoReplayEvents) {
             Ok(done) => Ok(TaskAnswer::Replayed {
                 trace_hash: done.result.trace_hash,
                 comparison: done.comparison,
@@ -221,6 +222,14 @@ impl TaskRunner {
             }),
             Err(ReplayError::Session(error @ (SessionError::Cancelled | SessionError::Outage(_)))) => Err(error.into()),
             Err(ReplayError::Unreadable(message)) => Ok(TaskAnswer::Refused { message }),
+            Err(ReplayError::Session(SessionError::OverWorkLimit)) => {
+                let limit = SERVED_REPLAY.as_secs();
+                let message = format!(
+                    "the replay takes longer than {limit} s of CPU time and of the policy's sleep; run `assay replay` on \
+                     the downloaded evidence"
+                );
+                Ok(TaskAnswer::Refused { message })
+            }
             Err(error) => Ok(broken(&ErrorChain(&error).to_string())),
         }
     }

@@ -2,11 +2,13 @@
 //! the files signed with the verdict stay unchanged.
 
 use std::collections::VecDeque;
-use std::fs;
+use std::fs::File;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use assay_jail::UntrustedFolder;
 use assay_model::lane::{RenderPart, files};
 use assay_model::{Artifact, EpisodeResult, JobId, Record, SeedSource, Sha256Digest};
 use assay_report::attest::{Envelope, Evidence, RenderingStatement};
@@ -14,7 +16,6 @@ use assay_scenario::Scenario;
 
 use crate::episode::evidence;
 use crate::rendering::video::{self, Recording, RendererError, Urgency};
-use crate::signing::statement::sha256_of;
 use crate::{Cancel, Engine, Keyring, SignError};
 
 /// The context for rendering.
@@ -91,35 +92,39 @@ fn statement_of(part: RenderPart) -> &'static str {
     }
 }
 
-/// Renders `part` of the episode whose recording is in `folder`, signs the files, and stores them there. `drawn_bytes`
-/// is the size of the files rendered before; `frames` receives the number of frames. The calling thread must outlive
-/// the renderer.
+/// Renders `part` of the episode whose recording is in `folder`, signs the files, and stores them there. They are rendered
+/// from a private copy of the recording, since others may have made the folder. `drawn_bytes` is the size of the files
+/// rendered before; `frames` receives the number of frames. The calling thread must outlive the renderer.
 pub(crate) fn draw(
     tools: DrawTools<'_>,
     job: &DrawJob<'_>,
     (result, part, drawn_bytes): (&EpisodeResult, RenderPart, u64),
-    folder: &Path,
+    folder: &UntrustedFolder,
     (urgency, cancel, frames): (Urgency, &Cancel, &dyn Fn(u32)),
 ) -> Result<RenderedPart, RenderingError> {
     let recording = result.evidence.iter().find(|file| file.name.ends_with(files::TRACE));
     let recording = recording.ok_or(RenderingError::OtherRecording)?;
-    if sha256_of(&folder.join(files::TRACE))? != recording.sha256 {
+    let work = tools.engine.scratch("drawn")?;
+    let (found, _) = folder.copy_to(files::TRACE, &mut File::create_new(work.path().join(files::TRACE))?)?;
+    if found != recording.sha256 {
         return Err(RenderingError::OtherRecording);
     }
     let max_image_bytes = image_bytes(result, job.max_episode_bytes, drawn_bytes);
     let staged = tools.engine.staged(job.scenario)?;
     let order = Recording {
         staged: &staged,
-        folder,
+        folder: work.path(),
         result,
         world_seed: job.seeds.episode(result.episode).world,
         format: None,
         max_image_bytes,
     };
     let written = video::render(tools.engine, &order, part, (urgency, cancel, frames))?;
-    let drawn = RenderedPart { files: written.files, notes: written.notes };
+    let source = UntrustedFolder::open(work.path())?;
+    let stored = written.files.iter().map(|file| evidence::put(&source, &file.name, folder));
+    let drawn = RenderedPart { files: stored.collect::<Result<_, _>>()?, notes: written.notes };
     let from = RenderedFrom { job_id: job.job_id, statement_sha256: job.statement_sha256, result, worker: None };
-    Ok(signed(tools.keyring, &from, part, drawn, folder)?)
+    Ok(signed_in(tools.keyring, &from, part, drawn, folder)?)
 }
 
 /// Returns the maximum size of an episode's images: what its other files leave of its share. `drawn_bytes` is the size
@@ -151,8 +156,18 @@ pub fn signed(
     keyring: &Keyring,
     from: &RenderedFrom<'_>,
     part: RenderPart,
-    mut drawn: RenderedPart,
+    drawn: RenderedPart,
     folder: &Path,
+) -> Result<RenderedPart, SignError> {
+    signed_in(keyring, from, part, drawn, &UntrustedFolder::open(folder)?)
+}
+
+fn signed_in(
+    keyring: &Keyring,
+    from: &RenderedFrom<'_>,
+    part: RenderPart,
+    mut drawn: RenderedPart,
+    folder: &UntrustedFolder,
 ) -> Result<RenderedPart, SignError> {
     if !drawn.files.is_empty() {
         drawn.files.push(sign(keyring, from, &drawn.files, folder, statement_of(part))?);
@@ -167,7 +182,7 @@ fn sign(
     keyring: &Keyring,
     from: &RenderedFrom<'_>,
     drawn: &[Artifact],
-    folder: &Path,
+    folder: &UntrustedFolder,
     name: &str,
 ) -> Result<Artifact, SignError> {
     let evidence: Vec<_> = drawn.iter().map(|file| Evidence::new(&file.name, file.sha256)).collect();
@@ -179,16 +194,8 @@ fn sign(
     let envelope = Envelope::sign(&statement.to_bytes()?, &keyring.current()?)?;
     let mut text = serde_json::to_vec_pretty(&envelope).map_err(SignError::Json)?;
     text.push(b'\n');
-    let partial = folder.join(format!(".{name}.partial"));
-    fs::write(&partial, &text)?;
-    fs::rename(&partial, folder.join(name))?;
-    artifact(folder, name).map_err(SignError::Io)
-}
-
-fn artifact(folder: &Path, name: &str) -> std::io::Result<Artifact> {
-    let path = folder.join(name);
-    let size_bytes = fs::metadata(&path)?.len();
-    Ok(Artifact { name: name.to_owned(), sha256: sha256_of(&path)?, size_bytes })
+    folder.write(name, &text)?;
+    Ok(Artifact { name: name.to_owned(), sha256: Sha256Digest::of(&text), size_bytes: text.len() as u64 })
 }
 
 /// Receives the events of [`render_parts`]; called from several threads.
@@ -205,14 +212,18 @@ pub trait DrawEvents: Sync {
 /// A file can't be read.
 pub fn drawn_in(folder: &Path, episode: u32) -> std::io::Result<Vec<Artifact>> {
     let (inside, mut found) = (evidence::folder_of(episode), Vec::new());
-    let place = folder.join(&inside);
+    let folder = match UntrustedFolder::open(folder).and_then(|folder| folder.folder(&inside)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(found),
+        folder => folder?,
+    };
+    let is_file = |name: &str| folder.kind(name).is_some_and(|kind| kind.is_file());
     for part in [RenderPart::Log, RenderPart::Video] {
-        if !place.join(statement_of(part)).is_file() {
+        if !is_file(statement_of(part)) {
             continue;
         }
-        for name in part.files().iter().chain([&statement_of(part)]).filter(|name| place.join(name).is_file()) {
-            let file = artifact(&place, name)?;
-            found.push(Artifact { name: format!("{inside}/{name}"), ..file });
+        for name in part.files().iter().chain([&statement_of(part)]).filter(|name| is_file(name)) {
+            let (sha256, size_bytes) = folder.copy_to(name, &mut std::io::sink())?;
+            found.push(Artifact { name: format!("{inside}/{name}"), sha256, size_bytes });
         }
     }
     Ok(found)
@@ -259,12 +270,12 @@ pub fn render_parts(
         let work = || {
             while let Some((episode, part)) = next().filter(|_| !cancel.is_cancelled()) {
                 let Some(result) = results.iter().find(|result| result.episode == episode) else { continue };
-                let place = folder.join(evidence::folder_of(episode));
                 let before = drawn_in(folder, episode).unwrap_or_default();
                 let bytes = before.iter().map(|file| file.size_bytes).sum();
                 let frames = |count| events.frames(episode, count);
                 let (what, how) = ((result, part, bytes), (Urgency::Awaited, cancel, &frames as &dyn Fn(u32)));
-                let outcome = draw(tools, job, what, &place, how);
+                let place = UntrustedFolder::open(folder).and_then(|all| all.folder(evidence::folder_of(episode)));
+                let outcome = place.map_err(RenderingError::Io).and_then(|place| draw(tools, job, what, &place, how));
                 if cancel.is_cancelled() {
                     break;
                 }

@@ -2,9 +2,9 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use assay_jail::{Child, Exit, JailSpec, Profile, SpawnError, give_to_jail};
+use assay_jail::{Child, Profile, SpawnError, WorkEnd, WorkLimit, give_to_jail};
 use assay_model::lane::{RenderJob, RenderPart, Rendered, files};
 use assay_model::{Artifact, EpisodeResult, ErrorChain};
 
@@ -12,21 +12,19 @@ use crate::engine::Staged;
 use crate::episode::evidence;
 use crate::rendering::video_format::{MAX_FRAMES, VideoFormat};
 use crate::scenario_check::examine_limits::ExamineLimits;
+use crate::work::{WorkOutcome, finished};
 use crate::{Cancel, Engine};
 
-/// Maximum wall-clock time of a short process that examines a scenario or a recording.
-const LIMIT: Duration = Duration::from_secs(300);
-/// A renderer has no wall-clock limit, since it has the lowest priority; it is killed as hung after using no CPU time
-/// for this long. Its total CPU time is limited by its jail ([`assay_jail::ProcessLimits`]).
-const HANGS: Duration = Duration::from_secs(600);
+/// Limits of a short process that examines a scenario or a recording.
+const SHORT: WorkLimit = WorkLimit::new(Duration::from_secs(600), Duration::from_secs(60));
+/// Maximum time for which a renderer may sleep. Its CPU time is limited by its jail ([`assay_jail::ProcessLimits`]).
+const HANGS: Duration = Duration::from_secs(300);
 /// Niceness of a background renderer.
 const LAST: i32 = 19;
 /// Maximum size of a renderer's answer, in bytes.
 const ANSWER_BYTES: u64 = 64 * 1024;
 /// Maximum size of the frame count, in bytes.
 const COUNT_BYTES: u64 = 16;
-/// Interval at which a waiting worker checks its cancel flag.
-const TICK: Duration = Duration::from_millis(50);
 /// Maximum length of the renderer's log in an error, in bytes.
 const LOG_BYTES: usize = 1000;
 
@@ -45,12 +43,9 @@ pub enum RendererError {
     /// It ended with this message.
     #[error("the renderer failed: {0}")]
     Failed(String),
-    /// It exceeded its wall-clock limit.
-    #[error("the renderer did not end within {0:?}")]
-    TooLong(Duration),
-    /// It hung.
-    #[error("the renderer used no CPU time for {0:?}")]
-    Hangs(Duration),
+    /// It exceeded one of these limits.
+    #[error("the renderer was ended: {}", .0.describe(.1))]
+    OverLimit(WorkEnd, WorkLimit),
     /// The job was cancelled.
     #[error("cancelled")]
     Cancelled,
@@ -79,7 +74,8 @@ pub fn check_rendering(engine: &Engine) -> Result<(), Box<dyn std::error::Error>
         let mut spec = engine.lane_spec(profile, "draw", &staged, scratch.path());
         // This frame is never shown, and most of its time would go into optimised shaders.
         spec.env.push(("GALLIVM_PERF".into(), "nopt".into()));
-        wait(engine, spec, &Cancel::new(), LIMIT).map_err(|error| format!("{profile:?}: {}", ErrorChain(&error)))?;
+        let child = engine.jail().spawn(spec)?;
+        watch(child, SHORT, &Cancel::new(), &|| ()).map_err(|error| format!("{profile:?}: {}", ErrorChain(&error)))?;
     }
     Ok(())
 }
@@ -92,7 +88,8 @@ pub(crate) fn finish(
     scratch: &Path,
     cancel: &Cancel,
 ) -> Result<(), RendererError> {
-    wait(engine, engine.lane_spec(Profile::Render, mode, staged, scratch), cancel, LIMIT)
+    let spec = engine.lane_spec(Profile::Render, mode, staged, scratch);
+    watch(engine.jail().spawn(spec)?, SHORT, cancel, &|| ())
 }
 
 /// Like [`finish`], with the caller's limits.
@@ -105,24 +102,7 @@ pub(crate) fn finish_within(
 ) -> Result<(), RendererError> {
     let mut spec = engine.lane_spec(Profile::Render, mode, staged, scratch);
     limits.put(&mut spec);
-    wait(engine, spec, &Cancel::new(), limits.wall)
-}
-
-fn wait(engine: &Engine, spec: JailSpec, cancel: &Cancel, limit: Duration) -> Result<(), RendererError> {
-    let mut child = engine.jail().spawn(spec)?;
-    let until = Instant::now() + limit;
-    let exit = loop {
-        match child.wait_deadline(TICK) {
-            Some(exit) => break exit,
-            None if cancel.is_cancelled() => break child.kill(),
-            None if Instant::now() > until => {
-                child.kill();
-                return Err(RendererError::TooLong(limit));
-            }
-            None => {}
-        }
-    };
-    succeeded(&exit, &child)
+    watch(engine.jail().spawn(spec)?, limits.work, &Cancel::new(), &|| ())
 }
 
 /// The output of a renderer.
@@ -177,12 +157,13 @@ pub(crate) fn render(
     if urgency == Urgency::Background {
         spec.nice = LAST;
     }
+    let limit = WorkLimit::new(Duration::from_secs(spec.limits.cpu_s), HANGS);
     let mut child = engine.jail().spawn(spec)?;
     if urgency == Urgency::Background {
         // Uses a control group where the kernel offers one, in addition to niceness.
         child.lower_priority();
     }
-    watch(child, cancel, &|| drawn(read_count(inside)))?;
+    watch(child, limit, cancel, &|| drawn(read_count(inside)))?;
     let answer: Rendered = serde_json::from_slice(&evidence::read(inside, files::RENDERED, ANSWER_BYTES)?)?;
     let clean = |why: &String| assay_model::sanitise(why, LOG_BYTES);
     let seen = answer.cameras_dropped.as_ref();
@@ -203,30 +184,13 @@ fn read_count(inside: &Path) -> u32 {
     String::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-/// Waits for a renderer's end, or kills it when it is no longer wanted or hangs.
-fn watch(mut child: Child, cancel: &Cancel, on_poll: &dyn Fn()) -> Result<(), RendererError> {
-    let mut busy = (Instant::now(), Duration::ZERO);
-    let exit = loop {
-        if let Some(exit) = child.wait_deadline(TICK) {
-            break exit;
-        }
-        if cancel.is_cancelled() {
-            child.kill();
-            return Err(RendererError::Cancelled);
-        }
-        let used = child.cpu_time().unwrap_or(busy.1);
-        if used > busy.1 {
-            busy = (Instant::now(), used);
-        } else if busy.0.elapsed() > HANGS {
-            child.kill();
-            return Err(RendererError::Hangs(HANGS));
-        }
-        on_poll();
+/// Waits for a process's end, or kills it when it is no longer wanted or exceeds its limits.
+fn watch(mut child: Child, limit: WorkLimit, cancel: &Cancel, on_poll: &dyn Fn()) -> Result<(), RendererError> {
+    let exit = match finished(&mut child, limit, cancel, on_poll)? {
+        WorkOutcome::Ended(exit) => exit,
+        WorkOutcome::OverLimit(end) => return Err(RendererError::OverLimit(end, limit)),
+        WorkOutcome::Cancelled => return Err(RendererError::Cancelled),
     };
-    succeeded(&exit, &child)
-}
-
-fn succeeded(exit: &Exit, child: &Child) -> Result<(), RendererError> {
     if exit.is_success() {
         return Ok(());
     }

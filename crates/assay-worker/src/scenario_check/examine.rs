@@ -2,9 +2,8 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
-use assay_jail::{Exit, ExitReason, SpawnError, StageError, give_to_jail};
+use assay_jail::{Exit, LEAST_SHARE, SpawnError, StageError, WorkEnd, give_to_jail};
 use assay_model::EpisodeSeeds;
 use assay_model::lane::{ScenarioCheck, ScenarioFault, SheetJob, files};
 use assay_scenario::Scenario;
@@ -15,12 +14,11 @@ use crate::episode::evidence;
 use crate::episode::lane_process::stepping;
 use crate::rendering::video::{RendererError, finish, finish_within};
 use crate::scenario_check::examine_limits::ExamineLimits;
+use crate::work::{WorkOutcome, finished};
 use crate::{Cancel, Engine};
 
 /// Limits of compiling and trying a scenario; one that needs more is rejected.
-const LIMITS: ExamineLimits = ExamineLimits { wall: Duration::from_secs(18), cpu_s: 15 };
-/// Time for a killed process to exit.
-const TICK: Duration = Duration::from_millis(20);
+const LIMITS: ExamineLimits = ExamineLimits::new(15, 15);
 /// Maximum size of an answer in bytes.
 const ANSWER_BYTES: u64 = 64 * 1024;
 /// Maximum size of a picture in bytes.
@@ -51,8 +49,11 @@ pub enum ExamineError {
     /// The checker reported neither figures nor a fault.
     #[error("the checker reported neither figures nor a fault")]
     NothingMeasured,
-    /// It had CPU time left when its wall-clock limit expired or when it was killed from outside.
-    #[error("this machine is too busy to look at the scenario in time")]
+    /// Another process stopped or killed it, or the machine gave it next to no CPU time.
+    #[error(
+        "this machine is too busy to look at the scenario (less than 1/{LEAST_SHARE} of a processor was left for it), \
+         or another process stopped it"
+    )]
     Busy,
 }
 
@@ -80,36 +81,18 @@ pub(crate) fn check_worlds(
     let mut spec = engine.lane_spec(stepping(scenario), "check", &staged, scratch.path());
     limits.put(&mut spec);
     let mut child = engine.jail().spawn(spec)?;
-    let until = Instant::now() + limits.wall;
-    let exit = loop {
-        match child.wait_deadline(TICK) {
-            Some(exit) => break exit,
-            None if Instant::now() > until => break child.kill(),
-            None => {}
+    let what = match finished(&mut child, limits.work, &Cancel::new(), &|| ())? {
+        WorkOutcome::Ended(exit) if exit.is_success() => return checked(scenario, scratch.path()),
+        WorkOutcome::Ended(exit) if was_killed_early(&exit, limits) => return Err(ExamineError::Busy),
+        WorkOutcome::OverLimit(end) if end.is_interference() => return Err(ExamineError::Busy),
+        WorkOutcome::Cancelled => return Err(ExamineError::Busy),
+        WorkOutcome::OverLimit(WorkEnd::Asleep) => {
+            format!("makes the simulator hang, which slept for {} s", limits.work.asleep.as_secs())
         }
+        WorkOutcome::OverLimit(_) => kills(Some(Signal::KILL.as_raw()), limits),
+        WorkOutcome::Ended(exit) => kills(exit.signal, limits),
     };
-    if exit.is_success() {
-        let mut checked: ScenarioCheck =
-            serde_json::from_slice(&evidence::read(scratch.path(), files::CHECKED, ANSWER_BYTES)?)?;
-        // A fault of the compiled world as a whole is a fault of the scene.
-        if let Some(fault) = checked.fault.as_mut().filter(|fault| fault.file == WHOLE_WORLD) {
-            fault.file.clone_from(&scenario.world.scene);
-        }
-        return Ok(checked);
-    }
-    if was_kept_from_it(&exit, limits) {
-        return Err(ExamineError::Busy);
-    }
     let log = assay_model::sanitise(&String::from_utf8_lossy(&child.output_tail()), LOG_BYTES);
-    let what = match exit.signal {
-        Some(signal) => {
-            format!(
-                "kills the simulator (signal {signal}), which is limited to {} s of CPU time and 2 GiB",
-                limits.cpu_s
-            )
-        }
-        None => "kills the simulator".to_owned(),
-    };
     let log_end = if log.trim().is_empty() { String::new() } else { format!(": {}", log.trim()) };
     let problem = format!("{what}{log_end}; make the world smaller");
     Ok(ScenarioCheck {
@@ -118,12 +101,35 @@ pub(crate) fn check_worlds(
     })
 }
 
-/// Returns true if a process ended before it used its CPU time. It only computes, so its wall-clock limit expires only
-/// if it is starved of CPU; the kernel kills it with SIGKILL for its CPU time or when the machine runs out of memory.
-fn was_kept_from_it(exit: &Exit, limits: ExamineLimits) -> bool {
+/// Reads the answer of a check that came to its end.
+fn checked(scenario: &Scenario, scratch: &Path) -> Result<ScenarioCheck, ExamineError> {
+    let mut checked: ScenarioCheck = serde_json::from_slice(&evidence::read(scratch, files::CHECKED, ANSWER_BYTES)?)?;
+    // A fault of the compiled world as a whole is a fault of the scene.
+    if let Some(fault) = checked.fault.as_mut().filter(|fault| fault.file == WHOLE_WORLD) {
+        fault.file.clone_from(&scenario.world.scene);
+    }
+    Ok(checked)
+}
+
+/// Describes a scenario whose check ended early.
+fn kills(signal: Option<i32>, limits: ExamineLimits) -> String {
+    match signal {
+        Some(signal) => {
+            format!(
+                "kills the simulator (signal {signal}), which is limited to {} s of CPU time and 2 GiB",
+                limits.cpu_s
+            )
+        }
+        None => "kills the simulator".to_owned(),
+    }
+}
+
+/// Returns true if another process killed it, or the kernel when the machine ran out of memory: the kernel uses the
+/// same signal for a process that has used up its CPU time.
+fn was_killed_early(exit: &Exit, limits: ExamineLimits) -> bool {
     // The kernel counts CPU time in ticks.
-    let had_all = exit.cpu.as_secs_f64() > 0.9 * Duration::from_secs(limits.cpu_s).as_secs_f64();
-    exit.reason == ExitReason::Killed || exit.signal == Some(Signal::KILL.as_raw()) && !had_all
+    let had_all = exit.cpu > limits.work.cpu.mul_f64(0.9);
+    exit.signal == Some(Signal::KILL.as_raw()) && !had_all
 }
 
 /// Renders the starts of the first `episodes` episodes of a job with that seed, `size` pixels each, as a PNG.
@@ -167,7 +173,7 @@ fn picture(
     fs::write(scratch.path().join(files::SHEET_JOB), serde_json::to_vec(job)?)?;
     give_to_jail(scratch.path())?;
     finish(&staged, scratch.path()).map_err(|error| match error {
-        RendererError::TooLong(_) => ExamineError::Busy,
+        RendererError::OverLimit(end, _) if end.is_interference() => ExamineError::Busy,
         other => ExamineError::Draw(other),
     })?;
     Ok(evidence::read(scratch.path(), files::SHEET, PICTURE_BYTES)?)

@@ -1,7 +1,5 @@
 //! The check of a scenario before its publication: its worlds, an episode with zero actions, and its picture, in jails
-//! and within 20 s in total.
-
-use std::time::{Duration, Instant};
+//! with limits of CPU time and sleep.
 
 use assay_model::ErrorChain;
 use assay_model::lane::{ScenarioCheck, ScenarioFault};
@@ -12,11 +10,9 @@ use crate::scenario_check::examine_limits::ExamineLimits;
 use crate::{Engine, ExamineError, check_rendering};
 
 /// Limits of compiling, sampling worlds, and the smoke episode.
-const CHECK: ExamineLimits = ExamineLimits { wall: Duration::from_secs(13), cpu_s: 10 };
-/// Wall-clock time of the whole check; the picture gets the remainder.
-const ALL: Duration = Duration::from_secs(19);
-/// CPU time for rendering the picture, s.
-const PICTURE_CPU_S: u64 = 5;
+const CHECK: ExamineLimits = ExamineLimits::new(10, 10);
+/// Limits of rendering the picture.
+const PICTURE: ExamineLimits = ExamineLimits::new(5, 5);
 /// Width and height of the picture in pixels.
 const SIZE: (u32, u32) = (512, 384);
 /// Minimum ratio of simulated time to CPU time.
@@ -45,7 +41,6 @@ pub fn publish_check(engine: &Engine, scenario: &Scenario) -> Result<PublishChec
         let fault = ScenarioFault { file: scenario.world.scene.clone(), key: None, problem };
         Ok(PublishCheck::Rejected(fault))
     };
-    let began = Instant::now();
     let figures = match check_worlds(engine, scenario, CHECK)? {
         ScenarioCheck { fault: Some(fault), .. } => return Ok(PublishCheck::Rejected(fault)),
         checked => checked.figures.ok_or(ExamineError::NothingMeasured)?,
@@ -65,8 +60,7 @@ pub fn publish_check(engine: &Engine, scenario: &Scenario) -> Result<PublishChec
         );
         return reject(problem);
     }
-    let limits = ExamineLimits { wall: ALL.saturating_sub(began.elapsed()), cpu_s: PICTURE_CPU_S };
-    match thumbnail(engine, scenario, SIZE, limits) {
+    match thumbnail(engine, scenario, SIZE, PICTURE) {
         Ok(picture) => Ok(PublishCheck::Accepted { thumbnail: Some(picture) }),
         // Without OpenGL no scenario can be rendered, so this is not the scenario's fault.
         Err(ExamineError::Draw(error)) if check_rendering(engine).is_err() => {
@@ -75,7 +69,8 @@ pub fn publish_check(engine: &Engine, scenario: &Scenario) -> Result<PublishChec
         }
         Err(ExamineError::Draw(_)) => {
             let problem = format!(
-                "can't be rendered in {PICTURE_CPU_S} s of CPU time and 2 GiB; use smaller or fewer meshes and textures"
+                "can't be rendered in {} s of CPU time and 2 GiB; use smaller or fewer meshes and textures",
+                PICTURE.cpu_s
             );
             reject(problem)
         }

@@ -12,7 +12,6 @@ use super::packing;
 use super::shared::WorkerShared;
 use crate::Cancel;
 use crate::shards::claims::Held;
-use crate::shards::intervals::LEASE;
 use crate::signing::statement::{STATEMENT_FILE, SignError, state};
 
 /// The report's name in the statement, the same as in the command line's folder.
@@ -36,7 +35,7 @@ enum ReportSigningError {
 impl WorkerShared {
     /// Concludes the next job in JUDGING. Returns false if there is none.
     pub(super) fn conclude_next(&self) -> bool {
-        let claim = self.options.records.claim_conclusion(&self.name, self.options.clock.now(), LEASE);
+        let claim = self.options.records.claim_conclusion(&self.name, self.options.clock.now(), self.options.lease);
         match self.wait(claim) {
             Ok(None) => false,
             Ok(Some(mut claim)) => {

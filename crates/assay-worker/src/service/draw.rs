@@ -6,6 +6,7 @@ use std::error::Error;
 use std::path::Path;
 use std::thread;
 
+use assay_jail::UntrustedFolder;
 use assay_model::lane::files;
 use assay_model::{Artifact, ErrorChain, JobId, Sha256Digest, episode_share};
 use assay_store::{
@@ -17,7 +18,7 @@ use crate::episode::evidence;
 use crate::rendering::drawing::{self, DrawJob, DrawTools, RenderedPart, RenderingError};
 use crate::rendering::video::Urgency;
 use crate::shards::claims::Held;
-use crate::shards::intervals::{LEASE, POLL};
+use crate::shards::intervals::POLL;
 use crate::shards::renderers::{RunningRenderer, lock};
 use crate::{Cancel, SessionError};
 
@@ -84,7 +85,7 @@ impl WorkerShared {
             let (records, now) = (&self.options.records, self.options.clock.now());
             let claim = self.render_choice().map(|choice| {
                 let request = RenderRequest::new(&self.name).of(choice);
-                self.wait(records.claim_render(request, now, LEASE))
+                self.wait(records.claim_render(request, now, self.options.lease))
             });
             match claim {
                 Some(Ok(Some(claim))) => return Some((claim, running)),
@@ -155,6 +156,7 @@ impl WorkerShared {
         let tools = DrawTools { engine: &options.engine, keyring: &options.keyring };
         let bytes = claim.drawn.iter().map(|file| file.size_bytes).sum();
         let what = (result, claim.part, bytes);
+        let folder = UntrustedFolder::open(&folder).map_err(SessionError::of)?;
         let drawn = drawing::draw(tools, &order, what, &folder, (Urgency::Background, cancel, &|_| ()));
         let drawn = drawn.map_err(|error| match error {
             RenderingError::Io(_) | RenderingError::Stage(_) | RenderingError::Sign(_) => {

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::shared::WorkerShared;
 use crate::shards::claims::Held;
-use crate::shards::intervals::LEASE;
 
 /// Interval for renewing leases. A renewal also detects cancelled jobs, so it determines how long their owners wait.
 const HEARTBEAT: Duration = Duration::from_secs(1);
@@ -27,8 +26,8 @@ impl WorkerShared {
             let (records, now) = (&self.options.records, self.options.clock.now());
             let lease = match held {
                 Held::Shard(_) => continue,
-                Held::Conclusion(fence) => self.wait(records.heartbeat_conclusion(fence, now, LEASE)),
-                Held::Render(fence) => self.wait(records.heartbeat_render(fence, now, LEASE)),
+                Held::Conclusion(fence) => self.wait(records.heartbeat_conclusion(fence, now, self.options.lease)),
+                Held::Render(fence) => self.wait(records.heartbeat_render(fence, now, self.options.lease)),
             };
             match lease {
                 Ok(assay_store::Lease::Held) => {}

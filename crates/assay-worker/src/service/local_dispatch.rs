@@ -22,7 +22,6 @@ use super::missing::Missing;
 use super::options::ServiceOptions;
 use super::packing;
 use crate::shards::dispatch::{Dispatch, DispatchError};
-use crate::shards::intervals::LEASE;
 use crate::{ScenarioGone, SessionError};
 
 /// Claims shards from the records, and writes results to them.
@@ -109,7 +108,8 @@ impl Dispatch for LocalDispatch {
         let request = ShardRequest { capabilities, ..ShardRequest::new(&self.name) };
         let request = ShardRequest { excluded_shards: self.out_of_reach(kind), ..request };
         let request = request.of_kind(kind).excluding(excluded);
-        let claim = self.wait(self.options.records.claim_shard(&request, self.options.clock.now(), LEASE))?;
+        let claim =
+            self.wait(self.options.records.claim_shard(&request, self.options.clock.now(), self.options.lease))?;
         claim.map(|claim| self.assignment(&claim)).transpose()
     }
 
@@ -121,7 +121,7 @@ impl Dispatch for LocalDispatch {
     fn renew(&self, held: &[Fence]) -> Result<Vec<Fence>, DispatchError> {
         let mut lost = Vec::new();
         for fence in held {
-            match self.wait(self.options.records.heartbeat(*fence, self.options.clock.now(), LEASE)) {
+            match self.wait(self.options.records.heartbeat(*fence, self.options.clock.now(), self.options.lease)) {
                 Ok(Lease::Held) => {}
                 Ok(Lease::Lost) => lost.push(*fence),
                 Err(error) => error.log("could not renew lease"),

@@ -7,6 +7,7 @@ use assay_model::Clock;
 use assay_store::{
     ArchiveFiles, Blobs, LiveProgress, ModelFiles, PolicyServerCredentialsStore, Queue, Records, Site, StorageHealth,
 };
+use jiff::SignedDuration;
 use tokio::runtime::Handle;
 
 use crate::{Engine, Keyring};
@@ -30,6 +31,8 @@ pub struct ServiceOptions {
     pub blobs: Blobs,
     /// Reviews episodes before a job is concluded, if configured.
     pub judge: Option<Judge>,
+    /// Duration of a lease without renewal.
+    pub lease: SignedDuration,
     /// Maximum size of a job's evidence in bytes; beyond it images are left out.
     pub max_evidence_bytes: u64,
     /// Receives the progress of episodes.

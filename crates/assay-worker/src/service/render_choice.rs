@@ -63,7 +63,7 @@ mod tests {
 
     use assay_model::WorkerRegistration;
     use assay_store::WorkerName;
-    use assay_store::testing::{at, fingerprint};
+    use assay_store_testing::{at, fingerprint};
 
     use super::*;
 

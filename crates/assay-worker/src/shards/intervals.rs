@@ -2,10 +2,6 @@
 
 use std::time::Duration;
 
-use jiff::SignedDuration;
-
-/// Duration of a lease without renewal.
-pub(crate) const LEASE: SignedDuration = SignedDuration::from_secs(15);
 /// Maximum interval at which an idle lane checks the records.
 pub(crate) const POLL: Duration = Duration::from_secs(1);
 /// Time for which an idle worker on another host waits for a shard. Proxies end idle connections after a minute.

@@ -32,7 +32,7 @@ pub(crate) mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
     use assay_model::{ArenaEntry, Fence, SeedSource};
     use assay_store::Claim;
-    use assay_store::testing::{at, job};
+    use assay_store_testing::{at, job};
 
     use super::*;
 

@@ -33,7 +33,9 @@ impl From<SessionError> for ShardEnd {
                 Self::Failed(error)
             }
             SessionError::Rejected(error @ Rejection::Unstored { .. }) => Self::Outage(Box::new(error)),
-            SessionError::Interrupted { .. } | SessionError::Internal(_) => Self::Failed(error),
+            SessionError::OverWorkLimit | SessionError::Interrupted { .. } | SessionError::Internal(_) => {
+                Self::Failed(error)
+            }
         }
     }
 }

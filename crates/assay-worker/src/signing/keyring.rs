@@ -76,6 +76,12 @@ impl Keyring {
         Ok(keyring)
     }
 
+    /// Returns the folder of the keys.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Returns the current signing key.
     ///
     /// # Errors

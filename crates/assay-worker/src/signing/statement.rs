@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
+use assay_jail::UntrustedFolder;
 use assay_model::{JobReport, Sha256Digest, Sha256Writer};
 use assay_report::attest::{Envelope, Evidence, KeyError, Statement, StatementError};
 
@@ -58,10 +59,7 @@ pub fn sign(
 ) -> Result<(), SignError> {
     let text = state(report, evidence, timestep_s, keyring)?;
     // Written atomically: a reader must never see a partial file.
-    let partial = folder.join(".report.intoto.json.partial");
-    fs::write(&partial, text)?;
-    fs::rename(&partial, folder.join(STATEMENT_FILE))?;
-    Ok(())
+    Ok(UntrustedFolder::open(folder)?.write(STATEMENT_FILE, &text)?)
 }
 
 /// Returns the signed statement about `report` and `evidence`.

@@ -9,7 +9,7 @@ use assay_model::lane::files::TRACE;
 use assay_model::{EpisodeResult, JobId, JobStatus};
 use assay_report::ReplayReport;
 use assay_store::{Blobs, JobFilter, JobRecord, ModelFiles, Records, ScenarioFiles, SqliteRecords, seeds_of_job};
-use assay_worker::{Cancel, Engine};
+use assay_worker::{Cancel, Engine, ReplayOptions};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -117,7 +117,8 @@ impl Replayable {
         let again = replayer::archive_of(&self.job).and_then(|archive| {
             let archive = folder.join(archive);
             let files = ReplayFiles { archive: &archive, models: &models, recording: &trace };
-            replayer::replay_episode(&engine, &files, (&self.job, seeds), &self.episode, cancel)
+            let options = ReplayOptions { cancel, work_limit: None };
+            replayer::replay_episode(&engine, &files, (&self.job, seeds), &self.episode, options)
         });
         let report = again.map_err(error_of)?;
         Ok(Replayed { job: id, report })

@@ -9,6 +9,8 @@ use anyhow::{Context, anyhow};
 
 use super::PARTIAL;
 
+use crate::printing::complain;
+
 /// The final and the temporary name of a folder.
 #[derive(Debug)]
 pub(crate) struct FolderNames {
@@ -96,7 +98,7 @@ impl Drop for BackupFolder {
         if !self.finished
             && let Err(error) = fs::remove_dir_all(self.folder())
         {
-            eprintln!("assay: warning: {} could not be removed: {error}", self.folder().display());
+            complain!("assay: warning: {} could not be removed: {error}", self.folder().display());
         }
     }
 }

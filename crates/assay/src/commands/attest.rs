@@ -4,18 +4,17 @@ mod evidence;
 mod lines;
 mod rendered_files;
 mod renderings;
-mod signed_file;
+mod trusted_keys;
 
 use std::fmt::Write;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use assay_api::OsEntropy;
+use assay_jail::UntrustedFolder;
 use assay_model::{Clock, Sha256Digest, SystemClock};
 use assay_policy::{IntakeLimits, intake};
-use assay_report::attest::{self, AttestError, KnownKey, PublishedKeys, VerifiedStatement};
-use assay_report::json;
+use assay_report::attest::{self, AttestError, KnownKey, VerifiedStatement};
 use assay_worker::{STATEMENT_FILE, sha256_of};
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
@@ -23,10 +22,12 @@ use jiff::Timestamp;
 use self::evidence::{EvidenceCheck, evidence};
 use self::lines::{line, refuse, signer};
 use self::renderings::{RenderingsCheck, verify_rendering};
-use self::signed_file::read;
+pub(super) use self::trusted_keys::TrustedKeys;
 use crate::exit::{ExitStatus, Failure, OrFail};
+use crate::kept_policy;
 use crate::options::{SigningArgs, result_file};
 use crate::output::REPORT_JSON;
+use crate::results_folder::{self, MAX_STATEMENT_BYTES};
 use crate::screen;
 
 #[derive(Debug, Subcommand)]
@@ -114,25 +115,29 @@ fn rotate(signing: &SigningArgs) -> Result<ExitStatus, Failure> {
 }
 
 fn verify(arguments: &AttestVerifyArgs) -> Result<ExitStatus, Failure> {
-    let file = read(&arguments.file).or_usage()?;
-    let beside_statement = arguments.file.parent().unwrap_or(Path::new("")).to_owned();
-    let folder = arguments.evidence.clone().unwrap_or(beside_statement);
-    let known = known_keys(arguments)?;
-    let checked = match attest::check(&file, &known, arguments.keyid.as_deref()) {
+    let (beside, name) = results_folder::beside(&arguments.file).or_usage()?;
+    let file = beside.read(&name, MAX_STATEMENT_BYTES);
+    let file = file.with_context(|| format!("can't read {}", arguments.file.display())).or_usage()?;
+    let folder = match &arguments.evidence {
+        Some(folder) => UntrustedFolder::open(folder)
+            .with_context(|| format!("--evidence: can't read {}", folder.display()))
+            .or_usage()?,
+        None => beside,
+    };
+    let trusted = TrustedKeys::read(arguments.keys.as_deref(), &arguments.signing)?;
+    let known = &trusted.keys;
+    let checked = match attest::check(&file, known, arguments.keyid.as_deref()) {
         Ok(checked) => checked,
         Err(AttestError::Payload) => {
             ensure_a_rendering_is_meant(arguments)?;
-            return verify_rendering(&folder, &file, (&known, arguments.keyid.as_deref()));
+            return verify_rendering(&folder, &file, (&trusted, arguments.keyid.as_deref()));
         }
-        Err(error) => return refuse("signature", &error),
+        Err(error) => return trusted.refuse(&error),
     };
     let mut text = signer(&checked.key);
-    match &arguments.policy {
-        Some(path) => match attest::check_policy(&checked.statement, policy_hash(path)?) {
-            Ok(()) => line(&mut text, "policy", "the archive that was measured"),
-            Err(error) => return refuse("policy", &error),
-        },
-        None => line(&mut text, "policy", "not checked: use --policy PATH"),
+    match policy_line(arguments, &checked, &folder)? {
+        Ok(found) => line(&mut text, "policy", &found),
+        Err(error) => return refuse("policy", &error),
     }
     let mut found = match evidence(&checked.statement.predicate.evidence, &folder).or_usage()? {
         EvidenceCheck::Unchanged(found) => found,
@@ -141,16 +146,16 @@ fn verify(arguments: &AttestVerifyArgs) -> Result<ExitStatus, Failure> {
         }
     };
     line(&mut text, "evidence", &found.summary());
-    let job = sha256_of(&arguments.file).or_usage()?;
+    let job = Sha256Digest::of(&file);
     let listed = &checked.statement.predicate.evidence;
-    let rendered = match renderings::check_all(listed, (job, &known, arguments.keyid.as_deref()), &folder).or_usage()? {
+    let rendered = match renderings::check_all(listed, (job, known, arguments.keyid.as_deref()), &folder).or_usage()? {
         RenderingsCheck::Valid(rendered) => rendered,
         RenderingsCheck::Invalid(why) => return refuse("rendering", &why),
     };
     line(&mut text, "rendered", &rendered.summary());
     if found.report {
-        let report = fs::read_to_string(folder.join(REPORT_JSON)).or_usage()?;
-        match attest::recompute(&json::parse(&report).or_usage()?) {
+        let report = results_folder::report(&folder.path().join(REPORT_JSON)).or_usage()?.report;
+        match attest::recompute(&report) {
             Ok(()) => line(&mut text, "numbers", "verdict, scores and statistics follow from the report's episodes"),
             Err(error) => return refuse("numbers", &error),
         }
@@ -198,11 +203,30 @@ fn write_content(text: &mut String, checked: &VerifiedStatement) {
     let _ = writeln!(text, "\n{}", screen::layout().paragraph(note, 0));
 }
 
-/// Returns the keys to trust: those in the given file, or this user's own.
-fn known_keys(arguments: &AttestVerifyArgs) -> Result<PublishedKeys, Failure> {
-    let Some(path) = &arguments.keys else { return arguments.signing.keyring()?.published().or_internal() };
-    let bytes = read(path).or_usage()?;
-    serde_json::from_slice(&bytes).with_context(|| format!("{} is not a list of keys", path.display())).or_usage()
+/// Compares the policy with the statement: the given one, or else the copy beside the report, which readers open.
+fn policy_line(
+    arguments: &AttestVerifyArgs,
+    checked: &VerifiedStatement,
+    folder: &UntrustedFolder,
+) -> Result<Result<String, String>, Failure> {
+    let (path, words) = match (&arguments.policy, kept_policy::find(folder)) {
+        (Some(path), _) => (path.clone(), "the archive that was measured".to_owned()),
+        (None, Some(copy)) => {
+            let name = copy.file_name().unwrap_or_default().display().to_string();
+            (copy, format!("{name} beside the statement is the one that was measured"))
+        }
+        (None, None) => return Ok(Ok("not checked: use --policy PATH".to_owned())),
+    };
+    let hash = match policy_hash(&path) {
+        // The folder is a stranger's: a copy that can't be a policy is not the one that was measured.
+        Err(Failure::Usage(error)) if arguments.policy.is_none() => return Ok(Err(format!("{error:#}"))),
+        hash => hash?,
+    };
+    let compared = attest::check_policy(&checked.statement, hash);
+    Ok(compared.map(|()| words).map_err(|error| match arguments.policy {
+        Some(_) => error.to_string(),
+        None => format!("the copy beside the statement, {}: {error}", path.display()),
+    }))
 }
 
 /// Returns the digest of a policy: of an archive's bytes, or of the listing of a folder or file.

@@ -20,6 +20,7 @@ use self::demonstrations::Demonstrations;
 use self::destination::Destination;
 use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
+use crate::printing::complain;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &DatasetArgs) -> Result<ExitStatus, Failure> {
@@ -40,7 +41,7 @@ pub(crate) fn run(arguments: &DatasetArgs) -> Result<ExitStatus, Failure> {
     let kept: Vec<_> =
         demonstrations.episodes.iter().filter(|episode| episode.success || !arguments.only_success).cloned().collect();
     if kept.is_empty() {
-        eprintln!("assay: none of {all} recorded episodes is kept, so there is no dataset");
+        complain!("assay: none of {all} recorded episodes is kept, so there is no dataset");
         return Ok(ExitStatus::Unsafe);
     }
     let environment = arguments.environment.as_deref();

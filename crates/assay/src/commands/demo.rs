@@ -9,6 +9,7 @@ use clap::{Args, Parser};
 
 use super::{VerifyArgs, machine, verify};
 use crate::exit::{ExitStatus, Failure, OrFail};
+use crate::printing::complain;
 
 /// The folder of the example, below the home of the installation.
 const EXAMPLE: &str = "examples/policies/tabletop_reach/reference";
@@ -38,19 +39,19 @@ pub(crate) fn run(arguments: &DemoArgs) -> Result<ExitStatus, Failure> {
     let installation = machine::installation()?;
     let (checks, mut options) = (probe(), Vec::new());
     for check in checks.iter().filter(|check| !check.holds && check.required) {
-        eprintln!("{}", missing(check));
+        complain!("{}", missing(check));
     }
     if checks.iter().any(|check| !check.holds && check.required) && Jail::of(Isolation::Landlock).is_ok() {
-        eprintln!(
+        complain!(
             "the example is run with the weaker isolation of Landlock, which is enough for a policy that you trust"
         );
         options = vec!["--accept-weaker-isolation", "landlock"];
     }
     let line = verify_line(arguments, &installation, &options)?;
-    eprintln!("$ {}", line.join(" "));
+    complain!("$ {}", line.join(" "));
     let parsed = VerifyLine::try_parse_from(&line).or_internal()?;
     let status = verify::run(&parsed.verify)?;
-    eprintln!(
+    complain!(
         "\nNext: open {}, or write a policy of your own:\n  assay init my_policy\n  assay verify my_policy --scenario {SCENARIO}",
         arguments.out.join("report.html").display()
     );

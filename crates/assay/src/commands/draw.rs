@@ -1,20 +1,23 @@
 //! Rendering of logs and videos into a results folder after the verdict, by `assay verify` or later by `assay render`.
 
 use std::collections::HashMap;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::Mutex;
 
+use anyhow::anyhow;
+use assay_jail::UntrustedFolder;
 use assay_model::lane::RenderPart;
 use assay_model::{EpisodeResult, ErrorChain, JobReport, LogType, Record, SeedSource};
 use assay_scenario::Scenario;
 use assay_worker::{
     Cancel, DrawEvents, DrawJob, DrawTools, Engine, Keyring, RenderedPart, RenderingError, STATEMENT_FILE, VideoFormat,
-    drawn_in, render_parts, sha256_of, undrawn,
+    drawn_in, render_parts, undrawn,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::exit::{ExitStatus, Failure, OrFail};
+use crate::printing::complain;
 
 /// A folder with the results of a verification.
 #[derive(Debug)]
@@ -43,7 +46,7 @@ pub(super) enum RenderEnd {
 impl ResultsFolder<'_> {
     /// Returns the episodes' missing logs and videos.
     pub(super) fn missing(&self) -> Result<Vec<(u32, RenderPart)>, Failure> {
-        undrawn(self.path, &self.report.episode_details, self.record).or_internal()
+        undrawn(self.path, &self.report.episode_details, self.record).map_err(unreadable)
     }
 
     /// Renders the missing logs and videos, and reports progress on standard error.
@@ -52,7 +55,8 @@ impl ResultsFolder<'_> {
         if parts.is_empty() {
             return Ok(RenderEnd::All);
         }
-        let statement = sha256_of(&self.path.join(STATEMENT_FILE)).or_internal()?;
+        let statement =
+            UntrustedFolder::open(self.path).and_then(|folder| folder.sha256(STATEMENT_FILE)).or_internal()?;
         let job = DrawJob {
             job_id: self.report.job_id,
             scenario: self.scenario,
@@ -77,7 +81,7 @@ impl ResultsFolder<'_> {
         let mut paths = Vec::new();
         for result in &self.report.episode_details {
             let mut seen = result.clone();
-            seen.add_rendering(&drawn_in(self.path, result.episode).or_internal()?, &[]);
+            seen.add_rendering(&drawn_in(self.path, result.episode).map_err(unreadable)?, &[]);
             let path = |name: &String| self.path.join(name).display().to_string();
             let of = |what: &str| format!("{what} {}", result.episode);
             paths.extend(seen.video_path.as_ref().map(|inside| (of("video"), path(inside))));
@@ -92,14 +96,21 @@ impl ResultsFolder<'_> {
         let command = render_command(self.path, self.record);
         match ended {
             RenderEnd::All => {}
-            RenderEnd::Some => eprintln!("assay: some logs or videos could not be rendered; try again: {command}"),
+            RenderEnd::Some => complain!("assay: some logs or videos could not be rendered; try again: {command}"),
             RenderEnd::Interrupted => {
-                eprintln!(
+                complain!(
                     "assay: interrupted; verdict, report and recordings are complete. To render the rest: {command}"
                 );
             }
         }
     }
+}
+
+/// Returns the failure of reading a results folder: others may have put a link there.
+fn unreadable(error: io::Error) -> Failure {
+    let is_hostile = error.kind() == io::ErrorKind::InvalidInput;
+    let error = anyhow!(error).context("can't read the results folder");
+    if is_hostile { Failure::Usage(error) } else { Failure::Internal(error) }
 }
 
 /// Returns the command that renders what is missing in a results folder.
@@ -167,7 +178,7 @@ impl DrawEvents for RenderProgress {
         };
         match &self.bar {
             Some(bar) => bar.println(line),
-            None => eprintln!("{line}"),
+            None => complain!("{line}"),
         }
     }
 }

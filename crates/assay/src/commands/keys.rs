@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::options::ServicePlace;
+use crate::printing::complain;
 use crate::screen;
 
 /// The name under which the records are opened.
@@ -61,7 +62,7 @@ pub(crate) fn run(command: &KeysCommand) -> Result<ExitStatus, Failure> {
             let days = |days: u16| SystemClock.now().checked_add((i64::from(days) * 24).hours());
             let expires_at = expires_in.map(days).transpose().or_usage()?;
             let key = create(place, &account, scopes.context("--scopes").or_usage()?, expires_at)?;
-            eprintln!("assay: keep this key; it is not shown again");
+            complain!("assay: keep this key; it is not shown again");
             super::stdout::print(&key);
         }
         KeysCommand::List { place, json } => {

@@ -11,6 +11,7 @@ use crate::backup::SCENARIOS;
 use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 use crate::migration::{Migrated, MigratedReplay, migrate};
+use crate::printing::complain;
 use crate::settings::{Effective, SettingSources};
 
 #[derive(Debug, Args)]
@@ -66,7 +67,7 @@ pub(crate) fn run(arguments: &MigrateArgs, matches: &ArgMatches) -> Result<ExitS
     };
     let migrated = match migrate(&arguments.from, &settings, &cancel, engine) {
         Err(Failure::Interrupted) => {
-            eprintln!("assay: interrupted; repeat the command to continue");
+            complain!("assay: interrupted; repeat the command to continue");
             return Ok(ExitStatus::Interrupted);
         }
         migrated => migrated?,

@@ -1,20 +1,22 @@
 //! `assay render`: renders the missing logs and videos of a results folder or of a service's job.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use assay_model::{JobId, JobMode, Record, SeedSource};
-use assay_report::json;
+use assay_jail::UntrustedFolder;
+use assay_model::{JobId, JobMode, Record, SeedSource, Sha256Digest};
+use assay_report::attest;
 use assay_store::RenderRequestOutcome;
 use assay_worker::STATEMENT_FILE;
 use clap::Args;
 
+use super::attest::TrustedKeys;
 use super::draw::{RenderEnd, ResultsFolder};
 use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 use crate::options::{EvidenceArgs, SigningArgs, StoreArgs, VideoArgs, lanes};
 use crate::output::REPORT_JSON;
+use crate::results_folder::{self, MAX_STATEMENT_BYTES, StoredReport};
 
 #[derive(Debug, Args)]
 #[command(
@@ -44,6 +46,10 @@ pub(crate) struct RenderArgs {
     /// Renderers that run at the same time [default: one per processor]
     #[arg(long, value_parser = lanes())]
     lanes: Option<u16>,
+    /// Keys to trust for the report's statement, as a service publishes them at /.well-known/assay-keys.json [default:
+    /// your own]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["data", "store"])]
+    keys: Option<PathBuf>,
     #[command(flatten)]
     evidence: EvidenceArgs,
     #[command(flatten)]
@@ -64,24 +70,17 @@ pub(crate) fn run(arguments: &RenderArgs) -> Result<ExitStatus, Failure> {
 
 fn render_folder(arguments: &RenderArgs, out: &Path) -> Result<ExitStatus, Failure> {
     let cancel = cancel_on_signal().or_internal()?;
-    let file = out.join(REPORT_JSON);
-    let text = fs::read_to_string(&file)
-        .with_context(|| {
-            format!("{} (give the folder of assay verify --out, or --data DIR and a job's id)", file.display())
-        })
-        .or_usage()?;
-    let report = json::parse(&text).with_context(|| file.display().to_string()).or_usage()?;
+    let read = results_folder::report(&out.join(REPORT_JSON));
+    let what = "give the folder of assay verify --out, or --data DIR and a job's id";
+    let StoredReport { folder: opened, text, report } = read.context(what).or_usage()?;
     if report.mode == JobMode::Arena {
         return Err(Failure::Usage(anyhow!("this is a submission to the arena: only its service can render it")));
     }
-    if !out.join(STATEMENT_FILE).is_file() {
-        let what = anyhow!("{} is missing: the statements about logs and videos refer to it", STATEMENT_FILE);
-        return Err(Failure::Usage(what));
-    }
+    check_statement(arguments, &opened, &text)?;
     let engine =
         super::machine::engine(&super::machine::installation()?, arguments.lanes, assay_model::Isolation::Namespaces)?
             .with_video_format(arguments.video.video);
-    let scenario = super::replay::scenario(&engine, &report, out).or_usage()?;
+    let scenario = super::replay::scenario(&engine, &report, &opened).or_usage()?;
     let keyring = arguments.signing.keyring()?;
     let folder = ResultsFolder {
         path: out,
@@ -104,6 +103,31 @@ fn render_folder(arguments: &RenderArgs, out: &Path) -> Result<ExitStatus, Failu
         super::stdout::print(&format!("{what:10} {path}"));
     }
     Ok(if ended == RenderEnd::All { ExitStatus::Success } else { ExitStatus::Unsafe })
+}
+
+/// Checks that a trusted key signed this report: the statements about logs and videos refer to its statement.
+fn check_statement(arguments: &RenderArgs, folder: &UntrustedFolder, report: &str) -> Result<(), Failure> {
+    let usage = |what: String| Err(Failure::Usage(anyhow!(what)));
+    if folder.kind(STATEMENT_FILE).is_none() {
+        return usage(format!("{STATEMENT_FILE} is missing: the statements about logs and videos refer to it"));
+    }
+    let file = folder.read(STATEMENT_FILE, MAX_STATEMENT_BYTES).or_usage()?;
+    let trusted = TrustedKeys::read(arguments.keys.as_deref(), &arguments.signing)?;
+    let checked = match attest::check(&file, &trusted.keys, None) {
+        Ok(checked) => checked,
+        Err(error) => {
+            let why = trusted.explain(&error);
+            return usage(format!(
+                "{STATEMENT_FILE} can't be relied on, so nothing is signed that refers to it: {why}"
+            ));
+        }
+    };
+    let evidence = &checked.statement.predicate.evidence;
+    let signed = evidence.iter().find(|file| file.name == REPORT_JSON).and_then(|file| file.sha256);
+    if signed != Some(Sha256Digest::of(report.as_bytes())) {
+        return usage(format!("{REPORT_JSON} is not the report that {STATEMENT_FILE} is about: it was changed"));
+    }
+    Ok(())
 }
 
 /// Queues the missing logs and videos; the service renders them when its lanes are idle.

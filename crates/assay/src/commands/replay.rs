@@ -1,16 +1,17 @@
 //! `assay replay`: runs an episode of a report again, and compares it with its recording bit for bit.
 
-use std::fs;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
+use assay_jail::UntrustedFolder;
 use assay_model::lane::files;
 use assay_model::{EpisodeResult, JobMode, JobReport, Record, RuntimeVersion, SeasonSecret, SeedSource, Sha256Digest};
 use assay_policy::{IntakeLimits, intake};
-use assay_report::{ReplayReport, json};
+use assay_report::ReplayReport;
 use assay_scenario::Scenario;
-use assay_worker::{Engine, Job, PolicyFolder, PolicySource, replay};
+use assay_worker::{Engine, Job, PolicyFolder, PolicySource, ReplayOptions, replay};
 use clap::Args;
 
 use crate::exit::{ExitStatus, Failure, OrFail};
@@ -19,6 +20,7 @@ use crate::kept_policy;
 use crate::options::{IsolationArgs, ModelArgs, result_file};
 use crate::output::{EPISODES, POLICIES, REPORT_JSON, ROBOTS, SCENARIO};
 use crate::progress::Progress;
+use crate::results_folder::{self, StoredReport};
 use crate::screen;
 
 #[derive(Debug, Args)]
@@ -53,19 +55,22 @@ pub(crate) struct ReplayArgs {
 
 pub(crate) fn run(arguments: &ReplayArgs) -> Result<ExitStatus, Failure> {
     let cancel = cancel_on_signal().or_internal()?;
-    let report = read(&arguments.report).or_usage()?;
+    let StoredReport { folder, report, .. } = results_folder::report(&arguments.report).or_usage()?;
     let recorded = episode(&report, arguments.episode).or_usage()?;
-    let folder = arguments.report.parent().unwrap_or(Path::new("."));
-    let recording = folder.join(EPISODES).join(format!("{:03}", recorded.episode)).join(files::TRACE);
-    if !recording.is_file() {
+    let recording = format!("{EPISODES}/{:03}/{}", recorded.episode, files::TRACE);
+    if folder.kind(&recording).is_none() {
+        let recording = folder.path().join(recording);
         let what = anyhow!("{} is missing: the replay is compared with this recording", recording.display());
         return Err(Failure::Usage(what));
     }
-    let policy = policy(arguments, folder).or_usage()?;
+    let policy = policy(arguments, &folder).or_usage()?;
     let engine = super::machine::engine(&super::machine::installation()?, Some(1), arguments.isolation.accepted())?;
     engine.runs_policies().or_internal()?;
-    let scenario = scenario(&engine, &report, folder).or_usage()?;
+    let scenario = scenario(&engine, &report, &folder).or_usage()?;
     let work = engine.scratch("replay").or_internal()?;
+    let copy = work.path().join(files::TRACE);
+    let copied = folder.copy_to(&recording, &mut File::create_new(&copy).or_internal()?);
+    copied.with_context(|| format!("can't read {}", folder.path().join(&recording).display())).or_usage()?;
     let unpacked = work.path().join("policy");
     let taken = intake(&policy, &unpacked, &IntakeLimits::accepted()).map_err(|error| {
         let is_internal = error.is_internal();
@@ -85,7 +90,8 @@ pub(crate) fn run(arguments: &ReplayArgs) -> Result<ExitStatus, Failure> {
         max_observation_bytes: None,
     };
     let progress = Progress::new(1, true);
-    let outcome = replay(&engine, job, recorded, &recording, &cancel, &progress);
+    let options = ReplayOptions { cancel: &cancel, work_limit: None };
+    let outcome = replay(&engine, job, recorded, &copy, options, &progress);
     progress.clear();
     let outcome = outcome?;
     let recorded_fingerprint = report.fingerprint.as_ref();
@@ -123,11 +129,6 @@ fn seeds(arguments: &ReplayArgs, report: &JobReport) -> Result<SeedSource, Failu
     }
 }
 
-fn read(path: &Path) -> anyhow::Result<JobReport> {
-    let text = fs::read_to_string(path).with_context(|| format!("the report {}", path.display()))?;
-    json::parse(&text).with_context(|| format!("the report {}", path.display()))
-}
-
 fn episode(report: &JobReport, wanted: u32) -> anyhow::Result<&EpisodeResult> {
     report.episode_details.iter().find(|episode| episode.episode == wanted).ok_or_else(|| {
         let known: Vec<_> = report.episode_details.iter().map(|episode| episode.episode.to_string()).collect();
@@ -135,7 +136,7 @@ fn episode(report: &JobReport, wanted: u32) -> anyhow::Result<&EpisodeResult> {
     })
 }
 
-fn policy(arguments: &ReplayArgs, folder: &Path) -> anyhow::Result<PathBuf> {
+fn policy(arguments: &ReplayArgs, folder: &UntrustedFolder) -> anyhow::Result<PathBuf> {
     if let Some(policy) = &arguments.policy {
         return Ok(policy.clone());
     }
@@ -167,15 +168,19 @@ fn runtime(engine: &Engine, report: &JobReport) -> anyhow::Result<Option<Runtime
 
 /// Returns the report's scenario: the built-in one if its digest is the same, else the copy in the report's folder,
 /// with the robots there. Older reports have no copies of robots; those of this installation may be the same.
-pub(super) fn scenario(engine: &Engine, report: &JobReport, folder: &Path) -> anyhow::Result<Scenario> {
+pub(super) fn scenario(engine: &Engine, report: &JobReport, folder: &UntrustedFolder) -> anyhow::Result<Scenario> {
     let builtin = engine.library().get(&report.scenario).ok();
     if let Some(scenario) = builtin.filter(|scenario| scenario.digest == report.scenario_digest) {
         return Ok(scenario.clone());
     }
-    let folder = folder.canonicalize().with_context(|| folder.display().to_string())?;
-    let robots = Some(folder.join(ROBOTS)).filter(|robots| robots.is_dir());
-    let robots = robots.unwrap_or_else(|| engine.library().robots().to_owned());
-    let scenario = Scenario::load(&folder.join(SCENARIO), &robots).context("the scenario beside the report")?;
+    let is_folder = |name: &str| folder.kind(name).is_some_and(|kind| kind.is_dir());
+    if !is_folder(SCENARIO) {
+        let place = folder.path().join(SCENARIO);
+        return Err(anyhow!("{} is missing, or is a link: the report's scenario has to be there", place.display()));
+    }
+    let real = folder.path().canonicalize().with_context(|| folder.path().display().to_string())?;
+    let robots = if is_folder(ROBOTS) { real.join(ROBOTS) } else { engine.library().robots().to_owned() };
+    let scenario = Scenario::load(&real.join(SCENARIO), &robots).context("the scenario beside the report")?;
     if scenario.digest == report.scenario_digest {
         return Ok(scenario);
     }

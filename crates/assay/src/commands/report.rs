@@ -6,21 +6,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
+use assay_jail::UntrustedFolder;
 use assay_model::lane::files;
 use assay_model::{EpisodePlots, JobReport, ScenarioCard};
-use assay_report::{RunAgain, hf_card, html, json, junit, markdown, sarif, schema, terminal};
+use assay_report::{RunAgain, hf_card, html, junit, markdown, sarif, schema, terminal};
 use assay_worker::drawn_in;
 use clap::Args;
 
 use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::options::{FailOnArgs, result_file};
 use crate::output::{EPISODES, REPORT_JSON};
+use crate::results_folder::{self, StoredReport};
 use crate::screen;
 
 /// Maximum size of a file with an episode's plots, in bytes.
 const MAX_PLOTS_BYTES: u64 = 16 * 1024 * 1024;
-/// Maximum size of a report, in bytes.
-const MAX_REPORT_BYTES: u64 = 256 * 1024 * 1024;
 /// The name and version of this program, for HTML pages.
 const GENERATOR: &str = concat!("assay ", env!("CARGO_PKG_VERSION"));
 
@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<ExitStatus, Failure> {
         write(arguments, &schema::render().or_internal()?)?;
         return Ok(ExitStatus::Success);
     };
-    let mut report = read(file).or_usage()?;
+    let StoredReport { text: original, mut report, .. } = results_folder::report(file).or_usage()?;
     let folder = file.parent().unwrap_or(Path::new(""));
     // Logs and videos may have been rendered since the report was written.
     for result in &mut report.episode_details {
@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &ReportArgs) -> Result<ExitStatus, Failure> {
     } else if arguments.hf_card {
         hf_card::render(&report)
     } else if let Some(parent) = &arguments.wandb_offline {
-        let folder = wandb_offline::write(&report, file, parent).or_usage()?;
+        let folder = wandb_offline::write(&report, &original, parent).or_usage()?;
         format!("{}\n", folder.display())
     } else {
         for_terminal(&report, Vec::new(), None)
@@ -107,15 +107,6 @@ fn write(arguments: &ReportArgs, text: &str) -> Result<(), Failure> {
     }
 }
 
-fn read(path: &Path) -> anyhow::Result<JobReport> {
-    let size = fs::metadata(path).with_context(|| format!("can't read {}", path.display()))?.len();
-    if size > MAX_REPORT_BYTES {
-        return Err(anyhow!("{} is larger than any report", path.display()));
-    }
-    let text = fs::read_to_string(path).with_context(|| format!("can't read {}", path.display()))?;
-    json::parse(&text).with_context(|| path.display().to_string())
-}
-
 /// Returns the report as text for standard output, with the paths of the written files and the command that repeats
 /// the verification.
 pub(crate) fn for_terminal(report: &JobReport, paths: Vec<(String, String)>, again: Option<RunAgain>) -> String {
@@ -132,9 +123,7 @@ pub(crate) fn page(report: &JobReport, scenario: Option<&ScenarioCard>, folder: 
 
 /// Reads the plots of an episode; `None` if the file is missing or invalid.
 fn plots(folder: &Path, episode: u32) -> Option<EpisodePlots> {
-    let path = folder.join(EPISODES).join(format!("{episode:03}")).join(files::PLOTS);
-    if fs::metadata(&path).ok()?.len() > MAX_PLOTS_BYTES {
-        return None;
-    }
-    serde_json::from_slice(&fs::read(path).ok()?).ok()
+    let folder = UntrustedFolder::open(folder).ok()?;
+    let text = folder.read(format!("{EPISODES}/{episode:03}/{}", files::PLOTS), MAX_PLOTS_BYTES);
+    serde_json::from_slice(&text.ok()?).ok()
 }

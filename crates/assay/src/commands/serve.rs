@@ -9,6 +9,7 @@ use clap::{ArgMatches, Args, ValueEnum};
 
 use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::options::{IsolationArgs, JudgeArgs, mebibytes, network, server_lanes};
+use crate::printing::complain;
 use crate::service::EngineTrial;
 use crate::settings::{Effective, LogFormat, LogLevel, Network, ServerSettings, SettingSources, Settings, example};
 use crate::{screen, service};
@@ -97,7 +98,7 @@ pub(crate) fn run(arguments: &ServeArgs, matches: &ArgMatches) -> Result<ExitSta
     let server = &effective.settings.server;
     crate::log::start(matches.get_count("verbose"), server.log_level, server.log_format);
     for warning in &effective.warnings {
-        eprintln!("assay: warning: {warning}");
+        complain!("assay: warning: {warning}");
     }
     if arguments.check { check(arguments, &effective) } else { serve(&effective.settings) }
 }
@@ -139,6 +140,8 @@ fn serve(settings: &Settings) -> Result<ExitStatus, Failure> {
     let wall_budget =
         WallBudget { base: limits.wall_budget_s.get(), per_simulated_s: limits.wall_budget_per_simulated_s.into() };
     let engine = engine.guarded_by(guard).or_internal()?.with_wall_budget(wall_budget);
+    let intervals = &settings.intervals;
+    let engine = engine.with_connection_waits(intervals.policy_hello_s.get(), intervals.policy_return_s.get());
     let engine = engine.with_video_format(settings.server.video);
     runtime()?.block_on(service::run(settings, engine, judge)).or_internal()?;
     Ok(ExitStatus::Success)

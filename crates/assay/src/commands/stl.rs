@@ -64,7 +64,7 @@ fn evaluate(formula: &Formula, trace: &CsvTrace) -> anyhow::Result<TraceEvaluati
 }
 
 /// Returns the output of [`run`] for a trace in memory.
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn evaluate_csv(formula: &str, csv: &[u8]) -> anyhow::Result<String> {
     let formula = parse(formula)?;
     let trace = CsvTrace::parse(csv)?;

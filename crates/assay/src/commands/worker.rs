@@ -16,6 +16,7 @@ use clap::Args;
 use super::machine;
 use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::options::{IsolationArgs, lanes, network};
+use crate::printing::complain;
 use crate::secret::secret;
 use crate::service_client::agent;
 use crate::settings::{LogFormat, LogLevel, Network};
@@ -96,11 +97,11 @@ pub(crate) fn run(arguments: &WorkerArgs, verbose: u8) -> Result<ExitStatus, Fai
     let signals = Signals::new()?;
     let (lanes, drain) = (options.registration.lanes, Duration::from_secs(arguments.drain_s.into()));
     let worker = RemoteWorker::start(options).map_err(failure)?;
-    eprintln!("assay: worker {} of {} runs on {lanes} lanes", worker.name(), arguments.server);
+    complain!("assay: worker {} of {} runs on {lanes} lanes", worker.name(), arguments.server);
     while !worker.is_stopping() && !signals.arrived() {
         std::thread::sleep(TICK);
     }
-    eprintln!("assay: worker stops; running episodes have {} s to finish", drain.as_secs());
+    complain!("assay: worker stops; running episodes have {} s to finish", drain.as_secs());
     match worker.drain(drain) {
         WorkerStop::Drained => Ok(ExitStatus::Success),
         WorkerStop::Refused(why) => Err(Failure::Usage(anyhow!("the service refuses this worker: {why}"))),
@@ -126,7 +127,7 @@ fn options(arguments: &WorkerArgs, token: Secret) -> Result<RemoteWorkerOptions,
 
 fn registration(arguments: &WorkerArgs, engine: &Engine) -> WorkerRegistration {
     let cameras = check_rendering(engine).inspect_err(|error| {
-        eprintln!(
+        complain!(
             "assay: warning: policies with cameras, renderings and tasks of clients go to other workers: {}",
             assay_model::ErrorChain(&**error)
         );

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::options::ServicePlace;
+use crate::printing::complain;
 use crate::screen;
 
 /// The name under which the records are opened.
@@ -63,7 +64,7 @@ pub(crate) fn run(command: &WorkersCommand) -> Result<ExitStatus, Failure> {
             let days = |days: u16| SystemClock.now().checked_add((i64::from(days) * 24).hours());
             let expires_at = expires_in.map(days).transpose().or_usage()?;
             let token = create(place, &name_of(name)?, *trusted, expires_at)?;
-            eprintln!("assay: keep this token; it is not shown again");
+            complain!("assay: keep this token; it is not shown again");
             super::stdout::print(&token);
         }
         WorkersCommand::List { json, place } => {

@@ -10,6 +10,8 @@ use assay_scenario::Scenario;
 use assay_store::{InstalledVersion, Records, ScenarioFiles, VersionSource};
 use assay_worker::Engine;
 
+use crate::printing::complain;
+
 /// Maximum size of a picture, in bytes.
 const MAX_THUMBNAIL_BYTES: u64 = 1 << 20;
 
@@ -27,10 +29,11 @@ pub(crate) async fn keep(
         !kept.contains(&scenario.digest) || files.scenario(scenario.digest).is_none() || !is_complete()
     }) {
         if let Err(error) = keep_version(scenario.clone(), &*records, files.clone()).await {
-            eprintln!(
+            complain!(
                 "assay: warning: the files of {} {} can't be copied to the data folder, so its jobs could not be replayed \
                  after an upgrade: {error:#}; this is tried again at the next start",
-                scenario.id, scenario.version
+                scenario.id,
+                scenario.version
             );
         }
     }

@@ -12,7 +12,7 @@ use assay_store::{JobRecord, seeds_of_job};
 use assay_worker::{Cancel, Engine};
 use async_trait::async_trait;
 
-use super::replayer::{CancelOnDrop, LocalReplayer, TIME_LIMIT, refused};
+use super::replayer::{CancelOnDrop, LocalReplayer, refused};
 use super::worker_tasks::{NoAnswer, WorkerTasks};
 
 /// Replays on workers, or else on this server.
@@ -43,7 +43,7 @@ impl Replayer for OffloadedReplayer {
         let work = tokio::task::spawn_blocking(move || {
             let trace = recording.path().join(files::TRACE);
             let inputs: [(&str, &Path); 2] = [("recording", &trace), ("policy", archive.path())];
-            let answer = tasks.run(&task, &inputs, TIME_LIMIT, &cancel);
+            let answer = tasks.run(&task, &inputs, &cancel);
             drop(slot);
             answer
         });

@@ -4,7 +4,6 @@ use std::error::Error;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use assay_api::{IntakeFailure, PreflightFailure, PreflightRequest, Preflights};
 use assay_model::{
@@ -17,9 +16,6 @@ use assay_store::{ModelFileError, ModelFiles};
 use assay_worker::{Cancel, Engine, PolicyFolder, PolicySource, PreflightJob, SessionError, preflight};
 
 use super::worker_tasks::{NoAnswer, WorkerTasks};
-
-/// Maximum time that a preflight on a worker may take, with the fetching of its inputs.
-const TASK_LIMIT: Duration = Duration::from_secs(60);
 
 /// The message for clients; the reason is in the operator's log.
 pub(crate) const NOT_RUN: &str =
@@ -103,7 +99,7 @@ impl EnginePreflights {
             policy_name: request.policy_name.clone(),
             memory_mib,
         };
-        match self.tasks.run(&task, &[input], TASK_LIMIT, &self.stopping) {
+        match self.tasks.run(&task, &[input], &self.stopping) {
             Ok(TaskAnswer::Tried { preflight }) => Ok(*preflight),
             Ok(_) => Err(PreflightFailure::Broken("a worker answered another task".to_owned())),
             Err(NoAnswer::Unavailable(message)) => Err(PreflightFailure::Unavailable(message)),

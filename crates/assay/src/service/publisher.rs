@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use assay_api::{Draft, DraftFailure, Publisher};
 use assay_model::{
@@ -14,9 +13,6 @@ use assay_store::is_disk_full;
 use assay_worker::{Cancel, Engine, ExamineError, PublishCheck, publish_check};
 
 use super::worker_tasks::{NoAnswer, WorkerTasks};
-
-/// Maximum time that a check on a worker may take, with the fetching of its inputs.
-const TASK_LIMIT: Duration = Duration::from_secs(60);
 
 /// Unpacks, loads and checks scenarios besides the lanes of jobs.
 #[derive(Debug)]
@@ -72,7 +68,7 @@ impl EnginePublisher {
         let robots: Vec<_> = robots.iter().map(|(id, folder)| (format!("robots/{id}"), *folder)).collect();
         let mut inputs = vec![("scenario", draft.scenario.folder.as_path())];
         inputs.extend(robots.iter().map(|(name, folder)| (name.as_str(), *folder)));
-        match self.tasks.run(&task, &inputs, TASK_LIMIT, &Cancel::new()) {
+        match self.tasks.run(&task, &inputs, &Cancel::new()) {
             Ok(TaskAnswer::Accepted { picture: None }) => Ok(None),
             Ok(TaskAnswer::Accepted { picture: Some(text) }) => match bytes_from_hex(&text) {
                 Some(picture) => Ok(Some(picture)),

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use assay_api::{ReplayFailure, Replayer};
+use assay_jail::LEAST_SHARE;
 use assay_model::lane::files;
 use assay_model::{AccountId, EpisodeResult, Record, RuntimeVersion, SeedSource};
 use assay_policy::{IntakeLimits, PolicyHome, intake};
@@ -16,15 +16,13 @@ use assay_store::{
     seeds_of_job,
 };
 use assay_worker::{
-    Cancel, Engine, EvaluationEvents, Job, PolicyFolder, PolicySource, ReplayError, SessionError, replay,
+    Cancel, Engine, EvaluationEvents, Job, PolicyFolder, PolicySource, ReplayError, ReplayOptions, SERVED_REPLAY,
+    SessionError, replay,
 };
 use async_trait::async_trait;
 use futures_util::StreamExt;
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
-
-/// Time limit of a replay. Longer ones can be run with `assay replay`.
-pub(super) const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 /// Maximum number of concurrent replays, each of a different account. Each takes a processor from the lanes.
 const MAX_REPLAYS: usize = 2;
@@ -146,20 +144,15 @@ impl Replayer for LocalReplayer {
         let work = tokio::task::spawn_blocking(move || {
             let trace = recording.path().join(files::TRACE);
             let files = ReplayFiles { archive: archive.path(), models: &models, recording: &trace };
-            let report = replay_episode(&engine, &files, (&job, seeds), &episode, &cancel);
+            let options = ReplayOptions { cancel: &cancel, work_limit: Some(SERVED_REPLAY) };
+            let report = replay_episode(&engine, &files, (&job, seeds), &episode, options);
             // If the client disconnects, the slot stays taken until the lane has ended.
             drop(slot);
             report
         });
-        match tokio::time::timeout(TIME_LIMIT, work).await {
+        match tokio::time::timeout(SERVED_REPLAY * LEAST_SHARE, work).await {
             Ok(done) => done.map_err(|e| ReplayFailure::Broken(e.into()))?,
-            Err(_) => {
-                let message = format!(
-                    "the replay takes longer than {} s; run `assay replay` on the downloaded evidence",
-                    TIME_LIMIT.as_secs()
-                );
-                Err(ReplayFailure::Unavailable(message))
-            }
+            Err(_) => Err(ReplayFailure::Unavailable(takes_too_long())),
         }
     }
 }
@@ -183,7 +176,7 @@ pub(crate) fn replay_episode(
     files: &ReplayFiles<'_>,
     (job, seeds): (&JobRecord, SeedSource),
     episode: &EpisodeResult,
-    cancel: &Cancel,
+    options: ReplayOptions<'_>,
 ) -> Result<ReplayReport, ReplayFailure> {
     let (header, broken) = (&job.header, |error: io::Error| ReplayFailure::Broken(error.into()));
     let scenario = engine.scenario(&header.scenario, header.scenario_digest);
@@ -203,7 +196,7 @@ pub(crate) fn replay_episode(
         max_episode_bytes: 0,
         max_observation_bytes: None,
     };
-    let outcome = replay(engine, repeated, episode, files.recording, cancel, &NoEvents).map_err(failure)?;
+    let outcome = replay(engine, repeated, episode, files.recording, options, &NoEvents).map_err(failure)?;
     let recorded_fingerprint = job.conclusion().map(|(_, fingerprint)| fingerprint);
     Ok(ReplayReport {
         same: outcome.comparison.difference.is_none(),
@@ -238,11 +231,20 @@ pub(super) fn refused(why: &str) -> ReplayFailure {
     ReplayFailure::Refused(why.to_owned())
 }
 
+fn takes_too_long() -> String {
+    format!(
+        "the replay takes longer than {} s of CPU time and of the policy's sleep; run `assay replay` on the downloaded \
+         evidence",
+        SERVED_REPLAY.as_secs()
+    )
+}
+
 fn failure(error: ReplayError) -> ReplayFailure {
     match error {
         ReplayError::Session(SessionError::Cancelled) => {
             ReplayFailure::Unavailable("the replay was stopped".to_owned())
         }
+        ReplayError::Session(SessionError::OverWorkLimit) => ReplayFailure::Unavailable(takes_too_long()),
         ReplayError::Unreadable(why) => ReplayFailure::Refused(why),
         other => ReplayFailure::Broken(other.into()),
     }

@@ -9,6 +9,7 @@ use assay_judge::Judge;
 use assay_model::{Clock, SystemClock};
 use assay_store::{LiveProgress, Records, ScenarioFiles};
 use assay_worker::{Cancel, Engine, Keyring, ServiceOptions, WorkerService};
+use jiff::SignedDuration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -20,6 +21,7 @@ use super::shutdown::{announce_stop, drain, stop_signal, stopped};
 use super::startup::{create_first_key, data_folder, raise_file_limit, warn_of_weak_isolation};
 use super::state::{ServiceParts, state};
 use super::wakeups::wake_workers;
+use crate::printing::complain;
 use crate::settings::Settings;
 
 /// Folder of the signing keys in the data folder.
@@ -81,6 +83,7 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
         live,
         site: opened.site.clone(),
         health: storage,
+        lease: lease(settings)?,
         max_evidence_bytes: settings.server.max_evidence_mib << 20,
         runtime: tokio::runtime::Handle::current(),
     })?;
@@ -114,6 +117,11 @@ async fn with_versions(
     Ok(Versions { engine, files, keeping: tokio::spawn(keeping) })
 }
 
+/// Returns the duration of a lease of this server's lanes.
+fn lease(settings: &Settings) -> anyhow::Result<SignedDuration> {
+    SignedDuration::try_from(settings.intervals.lane_lease_s.get()).context("the duration of a lease")
+}
+
 /// Serves until a signal arrives or serving fails. Requests and episodes are drained concurrently.
 async fn serve(
     listener: TcpListener,
@@ -133,7 +141,7 @@ async fn serve(
         let (records, queue) = (Arc::clone(&state.records), Arc::clone(&state.queue));
         tokio::spawn(wake_workers(records, queue, stopped(stopping.clone())))
     });
-    eprintln!("assay: listening on http://{address}");
+    complain!("assay: listening on http://{address}");
     let served = assay_api::serve(listener, state, stopped(stopping)).await;
     // If serving failed, no signal has announced the stop.
     stop.send_replace(true);

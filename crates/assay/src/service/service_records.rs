@@ -13,6 +13,7 @@ use assay_store::{PostgresRecords, Records, RecordsCopy, Site, SiteRecords, Sqli
 use tempfile::NamedTempFile;
 use uuid::Uuid;
 
+use crate::printing::complain;
 use crate::settings::Settings;
 
 /// The entry in the lock file of the data folder.
@@ -41,7 +42,7 @@ impl ServiceRecords {
                 remember(data, records.site_id().await?, records.server())?;
                 if data.join(RecordsCopy::FILE_NAME).exists() {
                     let (file, server) = (RecordsCopy::FILE_NAME, records.server());
-                    eprintln!(
+                    complain!(
                         "assay: warning: {file} in the data folder is not used; the records are those of {server}"
                     );
                 }
@@ -60,7 +61,7 @@ impl ServiceRecords {
                 let records = SqliteRecords::open(data, HOLDER)?;
                 if let Err(error) = records.hold_reserve(settings.limits.disk.records_reserve_mib << 20) {
                     let why = ErrorChain(&error);
-                    eprintln!("assay: warning: {why}; this is tried again while the server runs");
+                    complain!("assay: warning: {why}; this is tried again while the server runs");
                 }
                 let (health, site, locks) = (records.health(), Site::default(), FolderLocks::default());
                 Self { health, records: Arc::new(records), site, locks, lock: None }

@@ -7,6 +7,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinError;
 
+use crate::printing::complain;
+
 /// Time after SIGTERM in which running episodes may finish, before they are handed back. The whole shutdown takes less
 /// than 10 s.
 const DRAIN: Duration = Duration::from_secs(6);
@@ -20,7 +22,7 @@ pub(super) async fn stopped(mut stopping: watch::Receiver<bool>) {
 /// Sets `stop`, with a message, once `signal` arrives.
 pub(super) async fn announce_stop(signal: impl Future<Output = ()>, stop: watch::Sender<bool>) {
     signal.await;
-    eprintln!("assay: stopping; running episodes have {} s to finish", DRAIN.as_secs());
+    complain!("assay: stopping; running episodes have {} s to finish", DRAIN.as_secs());
     stop.send_replace(true);
 }
 

@@ -12,21 +12,23 @@ use assay_store::Records;
 use assay_worker::Engine;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::printing::complain;
+
 /// Raises the limit on open files to the maximum allowed: every client needs a descriptor, and the default limit is
 /// low. Processes in jails have their own limit.
 pub(super) fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
-        eprintln!("assay: warning: the limit on open files could not be raised: {error}");
+        complain!("assay: warning: the limit on open files could not be raised: {error}");
     }
 }
 
 /// Warns the operator about weak isolation.
 pub(super) fn warn_of_weak_isolation(engine: &Engine) {
     match (engine.runs_policies(), engine.isolation_warning()) {
-        (Err(refusal), _) => eprintln!("assay: uploaded policies are refused: {refusal}"),
+        (Err(refusal), _) => complain!("assay: uploaded policies are refused: {refusal}"),
         (Ok(()), Some(_)) => {
-            eprintln!("assay: WARNING: untrusted policies run in weaker isolation ({})", engine.isolation());
+            complain!("assay: WARNING: untrusted policies run in weaker isolation ({})", engine.isolation());
         }
         (Ok(()), None) => {}
     }
@@ -44,8 +46,8 @@ pub(super) async fn create_first_key(records: &dyn Records, data: &Path) -> anyh
     let given = std::env::var("ASSAY_BOOTSTRAP_KEY").ok();
     match bootstrap(records, data, given.as_deref(), &OsEntropy, SystemClock.now()).await? {
         Bootstrap::NotNeeded => {}
-        Bootstrap::FromEnvironment => eprintln!("assay: the first key was taken from ASSAY_BOOTSTRAP_KEY"),
-        Bootstrap::Written(path) => eprintln!("assay: an admin key was written to {}", path.display()),
+        Bootstrap::FromEnvironment => complain!("assay: the first key was taken from ASSAY_BOOTSTRAP_KEY"),
+        Bootstrap::Written(path) => complain!("assay: an admin key was written to {}", path.display()),
     }
     Ok(())
 }

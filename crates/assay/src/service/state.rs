@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use assay_api::{
@@ -85,7 +86,11 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
     let stopping = parts.stopping_preflights;
     let model_files = ModelFiles::folder(&data.join(ModelFiles::FOLDER)).context("the folder of models")?;
     let task_files = TaskFiles::folder(&data.join(TaskFiles::FOLDER)).context("the folder of tasks")?;
-    let tasks = WorkerTasks { tasks: task_files.clone(), fleet: worker_fleet.clone() };
+    let tasks = WorkerTasks {
+        tasks: task_files.clone(),
+        fleet: worker_fleet.clone(),
+        lease: Duration::from_secs(settings.intervals.worker_lease_s.into()),
+    };
     let preflights = EnginePreflights {
         engine: Arc::clone(engine),
         limits,
@@ -157,7 +162,7 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
 fn api_settings(settings: &Settings, engine: &Engine) -> ApiSettings {
     let local_lanes = u32::try_from(engine.lanes()).unwrap_or(u32::MAX);
     let lanes = NonZeroU32::new(local_lanes).unwrap_or(ASSUMED_LANES);
-    let Settings { server, uploads, models, events, browsers, limits, retention, webhooks, workers, .. } =
+    let Settings { server, uploads, models, events, browsers, limits, retention, webhooks, workers, intervals, .. } =
         settings.clone();
     ApiSettings {
         public_url: server.public_url,
@@ -177,6 +182,7 @@ fn api_settings(settings: &Settings, engine: &Engine) -> ApiSettings {
         retention,
         webhooks,
         workers,
+        intervals,
         max_evidence_bytes: server.max_evidence_mib << 20,
         lanes,
         local_lanes,

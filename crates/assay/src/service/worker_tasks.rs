@@ -9,13 +9,18 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use assay_api::{OsEntropy, WorkerFleet};
-use assay_model::{Clock, Entropy, SystemClock, TaskAnswer, WORKER_LEASE_S, WorkerTask};
+use assay_model::{Clock, Entropy, SystemClock, TaskAnswer, WorkerTask};
 use assay_store::{TaskFence, TaskFiles, TaskState};
 use assay_worker::Cancel;
 use uuid::Uuid;
 
 /// Interval at which the state of a task is read.
 const TICK: Duration = Duration::from_millis(50);
+/// Maximum time for which a task waits, in all, for a worker that takes it.
+const UNTAKEN_LIMIT: Duration = Duration::from_secs(600);
+/// Maximum time of a task, for a worker that renews its lease and never answers. The limits of the work itself, which
+/// do not depend on the pace of the worker's machine, end it much earlier.
+const LONGEST: Duration = Duration::from_secs(4 * 3600);
 
 /// The message for a client whose task no worker may do.
 const NO_WORKER: &str = "this server has no lanes, and no worker that the operator trusts and that has the policy's runtime \
@@ -26,6 +31,8 @@ const NO_WORKER: &str = "this server has no lanes, and no worker that the operat
 pub(crate) struct WorkerTasks {
     pub(super) tasks: TaskFiles,
     pub(super) fleet: WorkerFleet,
+    /// Duration of a lease without renewal.
+    pub(super) lease: Duration,
 }
 
 /// The message for a client at whose task each worker failed that may do it.
@@ -73,6 +80,36 @@ impl From<io::Error> for NoAnswer {
     }
 }
 
+/// The time of a task.
+#[derive(Debug)]
+struct TaskLimits {
+    began: Instant,
+    last: Instant,
+    /// Time for which no worker had it.
+    untaken: Duration,
+}
+
+impl TaskLimits {
+    fn begin(now: Instant) -> Self {
+        Self { began: now, last: now, untaken: Duration::ZERO }
+    }
+
+    /// Adds the time since the last call, in which the task `waits` for a worker or is worked at; returns the message
+    /// for the client once it has taken too long.
+    fn exceeded(&mut self, now: Instant, waits: bool) -> Option<String> {
+        if waits {
+            self.untaken += now.saturating_duration_since(self.last);
+        }
+        self.last = now;
+        let (untaken, longest) = (UNTAKEN_LIMIT.as_secs(), LONGEST.as_secs());
+        if self.untaken > UNTAKEN_LIMIT {
+            return Some(format!("no worker was free for this within {untaken} s; try again later"));
+        }
+        let all = now.saturating_duration_since(self.began);
+        (all > LONGEST).then(|| format!("no worker finished this within {longest} s; try again later"))
+    }
+}
+
 /// Removes a task when dropped; its worker stops at its next renewal.
 struct RemovedOnDrop<'a>(&'a TaskFiles, Uuid);
 
@@ -93,19 +130,20 @@ impl WorkerTasks {
         &self,
         task: &WorkerTask,
         inputs: &[(&str, &Path)],
-        limit: Duration,
         cancel: &Cancel,
     ) -> Result<TaskAnswer, NoAnswer> {
         if !self.fleet.can_do(task, &[]) {
             return Err(NoAnswer::Unavailable(NO_WORKER.to_owned()));
         }
-        let (id, until) = (new_id(), Instant::now() + limit);
+        let (id, mut limits) = (new_id(), TaskLimits::begin(Instant::now()));
         let request = serde_json::to_vec(task).map_err(io::Error::other)?;
         self.tasks.create(id, &request, inputs)?;
         let _removed = RemovedOnDrop(&self.tasks, id);
         let mut lease: Option<(TaskFence, SystemTime, Instant)> = None;
         loop {
-            match self.tasks.state(id)? {
+            let state = self.tasks.state(id)?;
+            let over = limits.exceeded(Instant::now(), matches!(state, TaskState::Queued));
+            match state {
                 TaskState::Done { fence, answer } => {
                     match serde_json::from_slice(&answer).map_err(io::Error::other)? {
                         TaskAnswer::Broken { .. } => self.try_another(task, fence)?,
@@ -115,7 +153,7 @@ impl WorkerTasks {
                 TaskState::Leased { fence, renewed } => match lease {
                     Some((held, at, seen)) if (held, at) == (fence, renewed) => {
                         // By this clock, which need not agree with others.
-                        if seen.elapsed() > Duration::from_secs(WORKER_LEASE_S.into()) {
+                        if seen.elapsed() > self.lease {
                             tracing::warn!(task.id = %id, "a worker is gone: its task is queued again");
                             self.tasks.give_back(fence)?;
                         }
@@ -128,8 +166,7 @@ impl WorkerTasks {
             if cancel.is_cancelled() {
                 return Err(NoAnswer::Cancelled);
             }
-            if Instant::now() > until {
-                let message = format!("no worker finished this within {} s; try again later", limit.as_secs());
+            if let Some(message) = over {
                 return Err(NoAnswer::Unavailable(message));
             }
             thread::sleep(TICK);
@@ -153,4 +190,24 @@ fn new_id() -> Uuid {
     OsEntropy.fill(&mut random);
     let millis = u64::try_from(SystemClock.now().as_millisecond()).unwrap_or(0);
     uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_wait_for_a_worker_ends_a_task_early() {
+        let start = Instant::now();
+        let mut limits = TaskLimits::begin(start);
+        let at = |seconds: u64| start + Duration::from_secs(seconds);
+        assert_eq!(limits.exceeded(at(500), true), None);
+        assert_eq!(limits.exceeded(at(3000), false), None, "a slow worker is at it");
+        assert_eq!(limits.exceeded(at(3090), true), None);
+        let message = limits.exceeded(at(3101), true).unwrap_or_default();
+        assert!(message.contains("no worker was free for this within 600 s"), "{message}");
+        let mut limits = TaskLimits::begin(start);
+        assert_eq!(limits.exceeded(at(4 * 3600), false), None);
+        assert!(limits.exceeded(at(4 * 3600 + 1), false).is_some());
+    }
 }

@@ -24,7 +24,8 @@ mod store;
 mod types;
 
 use assay_api::{
-    BrowserSettings, EventSettings, InvalidSetting, ModelSettings, Retention, Uploads, WebhookSettings, WorkerSettings,
+    BrowserSettings, EventSettings, IntervalSettings, InvalidSetting, ModelSettings, Retention, Uploads,
+    WebhookSettings, WorkerSettings,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -67,6 +68,8 @@ pub(crate) struct Settings {
     pub(crate) webhooks: WebhookSettings,
     /// Workers on other hosts (`assay worker`).
     pub(crate) workers: WorkerSettings,
+    /// Leases and pauses: how soon work goes on elsewhere. The defaults suit every installation.
+    pub(crate) intervals: IntervalSettings,
     /// A second judge: a vision model that also examines episodes. It can only request a review by a person.
     pub(crate) judge: JudgeSettings,
 }
@@ -85,6 +88,7 @@ impl Settings {
         self.retention.validate().map_err(|bad| bad.within("retention"))?;
         self.webhooks.validate().map_err(|bad| bad.within("webhooks"))?;
         self.workers.validate().map_err(|bad| bad.within("workers"))?;
+        self.intervals.validate().map_err(|bad| bad.within("intervals"))?;
         self.judge.validate().map_err(|bad| bad.within("judge"))
     }
 }

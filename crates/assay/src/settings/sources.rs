@@ -34,7 +34,7 @@ impl fmt::Debug for SettingSources {
 
 impl SettingSources {
     /// Returns the source of a single file, for the fuzz target.
-    #[cfg(feature = "fuzzing")]
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn of_file(path: PathBuf, text: String) -> Self {
         Self { file: Some((path, text)), ..Self::default() }
     }

@@ -1,5 +1,7 @@
 //! Certificates of TLS for tests, and the authority that signs them.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use std::path::PathBuf;
 
 use assay_testkit::Assay;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::tokens::{Names, is_name, leading_path};
+use crate::circles::tokens::{Names, is_name, leading_path};
 
 #[derive(Default)]
 pub(crate) struct Module {

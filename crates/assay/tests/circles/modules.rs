@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use crate::module::Module;
-use crate::tokens::{Names, tokens};
+use crate::circles::module::Module;
+use crate::circles::tokens::{Names, tokens};
 
 /// Files, and the files that each imports with the names it takes from them.
 pub(crate) type Imports = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;

@@ -16,7 +16,7 @@ from assay_client.api.verify import verification, verifications, verify  # noqa:
 from assay_client.models import JobReport, JobStatus, Record, VerifyForm  # noqa: E402
 from assay_client.types import File  # noqa: E402
 
-LIMIT_S = 90
+LIMIT_S = 300
 OPEN = (JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.JUDGING)
 
 modules = [m.name for m in pkgutil.walk_packages(assay_client.__path__, "assay_client.")]

@@ -5,18 +5,18 @@ import time
 
 import requests
 
-LIMIT_S = 90
+LIMIT_S = 300
 
 base, key, archive, scenario = sys.argv[1:]
 session = requests.Session()
 session.headers["Authorization"] = f"Bearer {key}"
 with open(archive, "rb") as file:
     parts = {"scenario": scenario, "num_episodes": 1, "record": "none"}
-    made = session.post(f"{base}/verify", data=parts, files={"policy": file}, timeout=30)
+    made = session.post(f"{base}/verify", data=parts, files={"policy": file}, timeout=LIMIT_S)
 made.raise_for_status()
 assert made.status_code == 201, made.text
 until = time.monotonic() + LIMIT_S
-while (job := session.get(base + made.headers["Location"], timeout=30).json())["status"] in ("QUEUED", "RUNNING", "JUDGING"):
+while (job := session.get(base + made.headers["Location"], timeout=LIMIT_S).json())["status"] in ("QUEUED", "RUNNING", "JUDGING"):
     assert time.monotonic() < until, job
     time.sleep(0.2)
 assert len(job["episode_details"]) == 1, job

@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use assay_model::Verdict;
-use assay_testkit::{Assay, example, zip_folder};
+use assay_testkit::{Account, Assay, example, zip_folder};
 
-use crate::{CARTPOLE, JOB_LIMIT, assay, here, node, node_modules, script, serve, stdout_of, tool};
+use crate::conform::{
+    CARTPOLE, JOB_LIMIT, assay, here, node, node_modules, script, serve, shared_server, stdout_of, tool,
+};
 
 /// Options for a strict compilation of the client.
 const TYPESCRIPT: [&str; 12] = [
@@ -32,7 +34,7 @@ fn archive(assay: &Assay) -> PathBuf {
 #[test]
 fn a_generated_client_completes_a_verification() {
     let assay = assay();
-    let (server, client, key) = serve(&assay, &[]);
+    let (server, Account { client, key, .. }) = shared_server();
     let document = assay.write("openapi.json", client.get("/openapi.json").text);
     // No formatter for the result, so that no other tool is needed. Pictures are treated as bytes.
     let settings = assay
@@ -52,7 +54,7 @@ fn a_generated_client_completes_a_verification() {
 #[test]
 fn a_client_with_generated_types_completes_a_verification() {
     let assay = assay();
-    let (server, client, key) = serve(&assay, &[]);
+    let (server, Account { client, key, .. }) = shared_server();
     assay.write("openapi.json", client.get("/openapi.json").text);
     assay.write("package.json", "{ \"type\": \"module\" }");
     assay.write("by_typescript.ts", std::fs::read(here().join("by_typescript.ts")).unwrap());
@@ -95,7 +97,7 @@ fn clients_of_earlier_releases_get_the_same_answers() {
 #[test]
 fn requests_completes_a_verification() {
     let assay = assay();
-    let (server, _, key) = serve(&assay, &[]);
+    let (server, Account { key, .. }) = shared_server();
     let (base, zip) = (format!("http://{}", server.address()), archive(&assay));
     assert_eq!(script("by_requests.py", &[&base, &key, zip.to_str().unwrap(), CARTPOLE]).trim(), "SAFE");
 }
@@ -103,7 +105,7 @@ fn requests_completes_a_verification() {
 #[test]
 fn the_curl_commands_of_the_readme_work() {
     let assay = assay();
-    let (server, client, key) = serve(&assay, &[]);
+    let (server, Account { client, key, .. }) = shared_server();
     archive(&assay);
     let readme = std::fs::read_to_string(assay_testkit::home().join("README.md")).unwrap();
     let lines = readme.replace("\\\n", "");

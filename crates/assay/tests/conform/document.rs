@@ -2,12 +2,14 @@
 
 use std::fs;
 
-use crate::{assay, node, script, serve, stdout_of};
+use assay_testkit::Account;
+
+use crate::conform::{assay, node, script, shared_server, stdout_of};
 
 #[test]
 fn a_validator_accepts_the_document() {
     let assay = assay();
-    let (_server, client, _) = serve(&assay, &[]);
+    let (_server, Account { client, .. }) = shared_server();
     for place in ["/openapi.json", "/v1/openapi.json"] {
         let document = client.get(place).body;
         assert_eq!(document["openapi"], "3.1.0");
@@ -17,8 +19,8 @@ fn a_validator_accepts_the_document() {
         let wrong = fs::read_to_string(&path).unwrap().replacen("\"responses\":", "\"answers\":", 1);
         let wrong = assay.write("wrong.json", wrong);
         assert!(
-            !crate::tool("python")
-                .arg(crate::here().join("validate.py"))
+            !crate::conform::tool("python")
+                .arg(crate::conform::here().join("validate.py"))
                 .arg(&wrong)
                 .output()
                 .unwrap()
@@ -32,7 +34,7 @@ fn a_validator_accepts_the_document() {
 #[test]
 fn a_linter_finds_nothing_in_the_document() {
     let assay = assay();
-    let (_server, client, _) = serve(&assay, &[]);
+    let (_server, Account { client, .. }) = shared_server();
     assay.write("rules.yaml", "extends: [\"spectral:oas\"]\n");
     let lint = |name: &str| {
         let mut command = node("spectral");

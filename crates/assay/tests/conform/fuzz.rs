@@ -11,7 +11,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::json;
 
-use crate::{CARTPOLE, JOB_LIMIT, assay, here, serve, stdout_of, tool};
+use crate::conform::{CARTPOLE, JOB_LIMIT, assay, here, serve, stdout_of, tool};
 
 /// Number of random requests per endpoint, in addition to those that follow from the document.
 const PER_ENDPOINT: &str = "60";

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 use std::time::Duration;
 
-use assay_testkit::{Assay, Client, PythonServer, Server, archive, example, home, wait_for, zip_folder};
+use assay_testkit::{Assay, Client, PATIENCE, PythonServer, Server, archive, example, home, wait_for, zip_folder};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use crate::fuzz::LIMITS;
-use crate::{CARTPOLE, JOB_LIMIT, assay, here, serve, stdout_of, tool};
+use crate::conform::fuzz::LIMITS;
+use crate::conform::{CARTPOLE, assay, here, serve, stdout_of, tool};
 
 /// Maximum number of rounds of requests along links. The first follows all links, each further one those that lead to
 /// operations not reached before.
@@ -24,7 +24,7 @@ const EPISODES: u32 = 1;
 /// Number of episodes that the example of a certification needs, in addition to those of other requests.
 const MORE_LIMITS: [&str; 2] = ["limits.account.submissions_per_day=1000", "limits.job.max_episodes=60"];
 /// Maximum time to prepare everything on one lane, including the grid of 15 s at which a submission's end is published.
-const PREPARED_LIMIT: Duration = Duration::from_secs(300);
+const PREPARED_LIMIT: Duration = PATIENCE;
 
 /// A service with an ended and a cancelled verification, a submission in an open season and some in a closed one, and
 /// published scenarios.
@@ -129,11 +129,9 @@ fn scenario(id: &str) -> Vec<u8> {
 
 /// Publishes a scenario under this id. Returns its full id.
 fn publish(client: &Client, id: &str) -> String {
-    wait_for("a machine that is not too busy", JOB_LIMIT, || {
-        let answer = client.try_publish(&scenario(id), &[]).unwrap();
-        assert!([201, 503].contains(&answer.status), "{}", answer.body);
-        (answer.status == 201).then(|| answer.body["id"].as_str().unwrap().to_owned())
-    })
+    let answer = client.try_publish(&scenario(id), &[]).unwrap();
+    assert_eq!(answer.status, 201, "{}", answer.body);
+    answer.body["id"].as_str().unwrap().to_owned()
 }
 
 /// The name in the example of a worker.

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 from websockets.sync.client import connect
 
-LIMIT_S = 60
+LIMIT_S = 300
 # No look-up and no address beside this machine, and nothing of the browser's own.
 OPTIONS = (
     "--headless=new",

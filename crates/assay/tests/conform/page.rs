@@ -3,9 +3,10 @@
 use std::process::Command;
 
 use assay_model::Verdict;
+use assay_testkit::Account;
 use serde_json::Value;
 
-use crate::{JOB_LIMIT, assay, here, serve, stdout_of, tool};
+use crate::conform::{JOB_LIMIT, assay, here, shared_server, stdout_of, tool};
 
 /// The first headings of the page.
 const FIRST: [&str; 5] = ["Authentication", "A first request", "Limits", "Errors", "Events"];
@@ -13,7 +14,7 @@ const FIRST: [&str; 5] = ["Authentication", "A first request", "Limits", "Errors
 #[test]
 fn a_browser_shows_the_documentation_without_another_host() {
     let assay = assay();
-    let (server, _, _) = serve(&assay, &[]);
+    let (server, _) = shared_server();
     for (turn, path) in ["/docs", "/v1/docs/"].into_iter().enumerate() {
         let mut page = tool("python");
         page.arg(here().join("page.py")).arg(format!("http://{}{path}", server.address()));
@@ -43,7 +44,7 @@ fn a_browser_shows_the_documentation_without_another_host() {
 #[test]
 fn the_first_requests_of_the_introduction_work() {
     let assay = assay();
-    let (server, client, key) = serve(&assay, &[]);
+    let (server, Account { client, key, .. }) = shared_server();
     let document = client.get("/openapi.json").body;
     let text = document["info"]["description"].as_str().unwrap();
     let commands: Vec<_> = text.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();

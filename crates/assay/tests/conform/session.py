@@ -14,7 +14,7 @@ from pathlib import Path
 
 import requests
 
-LIMIT_S = 90
+LIMIT_S = 300
 # Processors add up in other orders.
 TOLERANCE = 1e-6
 FINAL = ("COMPLETED", "FAILED", "CANCELLED")

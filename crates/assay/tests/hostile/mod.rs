@@ -1,5 +1,7 @@
 //! Broken and hostile scenarios: each is the cart-pole with one change, and the expected fault.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 /// A file of `cartpole_keepin`, the old and new text, the file at fault, its key, and words of the problem.
 pub(crate) type Case = (&'static str, &'static str, &'static str, &'static str, Option<&'static str>, &'static str);
 

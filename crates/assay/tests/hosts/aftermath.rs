@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use assay_model::{AttemptNote, JobStatus};
-use assay_testkit::{Postgres, wait_for};
+use assay_testkit::{PATIENCE, Postgres, wait_for};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::offers::{Expected, Offer, Offers};
-use crate::site::Site;
-use crate::{LIMIT, STOP_LIMIT, audit, files};
+use crate::hosts::offers::{Expected, Offer, Offers};
+use crate::hosts::site::Site;
+use crate::hosts::{LIMIT, STOP_LIMIT, audit, files};
 
 /// Maximum time until maintenance has removed the files that no record names.
-const MAINTENANCE_LIMIT: Duration = Duration::from_secs(60);
+const MAINTENANCE_LIMIT: Duration = PATIENCE;
 
 /// Lets everything end, then checks jobs, records and files, and stops all programs.
 pub(crate) fn check(mut site: Site, offers: &Offers) {

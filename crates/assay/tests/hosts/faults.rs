@@ -7,11 +7,9 @@ use std::time::{Duration, Instant};
 use assay_testkit::{HttpFault, wait_for};
 use rustix::process::Signal;
 
-use crate::site::Site;
-use crate::{LIMIT, STOP_LIMIT};
+use crate::hosts::site::Site;
+use crate::hosts::{LIMIT, STOP_LIMIT, lease_s};
 
-/// Duration of a fault that has no end of its own.
-const DURATION: Duration = Duration::from_secs(15);
 /// Delay of each 16 KiB from a slow bucket.
 const SLOWNESS: Duration = Duration::from_millis(200);
 const HOUR_S: i32 = 3600;
@@ -78,7 +76,7 @@ impl Fault {
             }
             Self::DatabaseStopped => {
                 site.database.stop_immediately();
-                pass(DURATION / 3);
+                pass(duration() / 3);
                 site.database_net.within(|| site.database.start_again());
             }
             Self::DatabaseUnplugged => unplug(&site.database_net),
@@ -93,13 +91,13 @@ impl Fault {
             Self::RequestsLost(worker) => {
                 site.wait_for_work(worker);
                 site.workers[worker].net.lose_to(&site.server_net, true);
-                pass(DURATION);
+                pass(duration());
                 site.workers[worker].net.lose_to(&site.server_net, false);
             }
             Self::AnswersLost(worker) => {
                 site.wait_for_work(worker);
                 site.server_net.lose_to(&site.workers[worker].net, true);
-                pass(DURATION);
+                pass(duration());
                 site.server_net.lose_to(&site.workers[worker].net, false);
             }
             Self::WorkerReset(worker) => {
@@ -124,6 +122,11 @@ impl Fault {
     }
 }
 
+/// Returns the duration of a fault that has no end of its own: half of a lease, which it must not end.
+fn duration() -> Duration {
+    Duration::from_secs(lease_s().into()) / 2
+}
+
 fn end(site: &mut Site, worker: usize, signal: Signal) {
     let process = site.workers[worker].process.take().unwrap();
     process.signal(signal);
@@ -132,14 +135,14 @@ fn end(site: &mut Site, worker: usize, signal: Signal) {
 
 fn unplug(host: &assay_testkit::NetHost) {
     host.plug(false);
-    pass(DURATION);
+    pass(duration());
     host.plug(true);
 }
 
 fn bucket(site: &Site, fault: HttpFault) {
     let before = site.proxy.faults();
     site.proxy.set(fault);
-    pass(DURATION);
+    pass(duration());
     wait_for("a request to the bucket", LIMIT, || (site.proxy.faults() > before).then_some(()));
     site.proxy.set(HttpFault::None);
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 use assay_model::{Artifact, EpisodeResult};
 use assay_testkit::Postgres;
 
-use crate::audit::DATABASE;
-use crate::site::{PREFIX, Site};
+use crate::hosts::audit::DATABASE;
+use crate::hosts::site::{PREFIX, Site};
 
 /// Files of a data folder whose records and files are elsewhere.
 const OWN: [&str; 5] = ["assay.lock", "artifact-secret", "bootstrap-key", "bucket", "site"];

@@ -5,7 +5,7 @@ use std::time::Duration;
 use assay_model::{JobReport, Sha256Digest, Verdict};
 use assay_testkit::{Client, archive, example};
 
-use crate::{SCENARIO, assay};
+use crate::hosts::{SCENARIO, assay};
 
 /// Sleeps before each action, so that hosts fail while episodes run; its actions are those of the policy.
 const SLOW_REFERENCE: &str = "

@@ -9,8 +9,8 @@ use assay_testkit::{
 };
 use serde_json::json;
 
-use crate::offers::Offers;
-use crate::{LIMIT, assay, audit};
+use crate::hosts::offers::Offers;
+use crate::hosts::{LIMIT, assay, audit, lease_s};
 
 const PORT: u16 = 8080;
 const BUCKET: &str = "s3://evidence/lab";
@@ -120,8 +120,8 @@ impl WorkerHost {
 
 fn serve(net: &NetHost, files: &Assay, database: &Postgres) -> Server {
     let (listen, url) = (format!("{}:{PORT}", net.address()), database.url(audit::DATABASE));
-    let start = || {
-        files.serve_at(&listen, &files.path("data"), &[&["--store", &url, "--blobs", BUCKET], &SETTINGS[..]].concat())
-    };
+    let lease = format!("intervals.worker_lease_s={}", lease_s());
+    let own = ["--store", &url, "--blobs", BUCKET, "--set", &lease];
+    let start = || files.serve_at(&listen, &files.path("data"), &[&own[..], &SETTINGS[..]].concat());
     net.within(start)
 }

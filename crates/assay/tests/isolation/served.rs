@@ -1,14 +1,9 @@
 //! Machines that can't isolate, with `assay serve`.
 
-use std::time::Duration;
-
 use assay_model::{Isolation, Verdict};
-use assay_testkit::{Assay, Client, Server, archive, example, wait_for, zip_folder};
+use assay_testkit::{Assay, Client, PATIENCE, Server, archive, example, wait_for, zip_folder};
 
-use crate::{CARTPOLE, LANDLOCK, without_namespaces};
-
-const JOB_LIMIT: Duration = Duration::from_secs(90);
-const STOP_LIMIT: Duration = Duration::from_secs(10);
+use crate::isolation::{CARTPOLE, LANDLOCK, without_namespaces};
 
 fn serve(assay: &Assay, more: &[&str]) -> (Server, Client) {
     let server = assay.serve(&assay.path("data"), &[&["--lanes", "1"], more].concat());
@@ -22,7 +17,7 @@ fn serve(assay: &Assay, more: &[&str]) -> (Server, Client) {
 fn findings(client: &Client, pid: u32, places: &[&str]) -> String {
     let source = format!("HOST_PID = {pid}\nHOST_PATHS = {places:?}\n{}", include_str!("../policies/searches.py"));
     let zip = archive(&[("policy.py", source.as_bytes()), ("decoy.txt", b"canary-decoy")]);
-    let job = client.ended_job(&client.verify(&zip, &[("scenario", CARTPOLE), ("num_episodes", "1")]), JOB_LIMIT);
+    let job = client.ended_job(&client.verify(&zip, &[("scenario", CARTPOLE), ("num_episodes", "1")]), PATIENCE);
     job.episode_details[0].error.clone().unwrap().message
 }
 
@@ -40,11 +35,11 @@ fn a_server_refuses_uploads_until_the_operator_accepts_landlock() {
     assert_eq!((ready.status, &ready.body["isolation"]), (200, &"landlock".into()));
     assert_eq!(ready.body["runs_uploads"], false);
     assert!(server.log().contains("uploaded policies are refused"), "{}", server.log());
-    let _ = server.stop(rustix::process::Signal::TERM, STOP_LIMIT);
+    let _ = server.stop(rustix::process::Signal::TERM, PATIENCE);
 
     assay.write("data/secret", "canary-5a6978d2e1");
     let (server, client) = serve(&assay, &LANDLOCK);
-    let job = client.ended_job(&client.verify(&policy, &parts), JOB_LIMIT);
+    let job = client.ended_job(&client.verify(&policy, &parts), PATIENCE);
     assert_eq!(job.verdict, Some(Verdict::Safe), "{}", server.log());
     assert_eq!(job.fingerprint.as_ref().unwrap().isolation, Isolation::Landlock);
     assert!(job.warnings.iter().any(|warning| warning.contains("weaker isolation")), "{:?}", job.warnings);
@@ -52,7 +47,7 @@ fn a_server_refuses_uploads_until_the_operator_accepts_landlock() {
     let findings = findings(&client, server.pid(), &[assay.path("data").to_str().unwrap()]);
     assert!(findings.contains("secrets: ['canary-decoy']; of the host: []"), "{findings}");
     assert!(server.log().contains("WARNING"), "{}", server.log());
-    let _ = server.stop(rustix::process::Signal::TERM, STOP_LIMIT);
+    let _ = server.stop(rustix::process::Signal::TERM, PATIENCE);
     assay.assert_clean();
 }
 
@@ -62,14 +57,14 @@ fn leftovers_of_a_killed_server_are_removed_by_the_next() {
     let (server, client) = serve(&assay, &LANDLOCK);
     let slow: &[u8] = b"import time\n\ndef policy(observation):\n    time.sleep(0.1)\n    return [0]\n";
     let id = client.verify(&archive(&[("policy.py", slow)]), &[("scenario", CARTPOLE), ("num_episodes", "1")]);
-    wait_for("an episode that runs", JOB_LIMIT, || {
+    wait_for("an episode that runs", PATIENCE, || {
         (client.get(&format!("/verify/{id}")).body["status"] == "RUNNING").then_some(())
     });
     let names = || std::fs::read_dir(assay.path("tmp")).unwrap().map(|entry| entry.unwrap().file_name());
-    let _ = server.stop(rustix::process::Signal::KILL, STOP_LIMIT);
+    let _ = server.stop(rustix::process::Signal::KILL, PATIENCE);
     assert!(names().count() > 0, "a killed server can't clean up");
     let (server, client) = serve(&assay, &LANDLOCK);
     assert_eq!(client.post(&format!("/verify/{id}/cancel")).status, 200);
-    let _ = server.stop(rustix::process::Signal::TERM, STOP_LIMIT);
+    let _ = server.stop(rustix::process::Signal::TERM, PATIENCE);
     assay.assert_clean();
 }

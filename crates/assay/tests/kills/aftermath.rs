@@ -4,17 +4,17 @@ use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 use assay_model::{AttemptNote, JobStatus, Verdict};
-use assay_testkit::{Assay, Client, ServedJob, wait_for};
+use assay_testkit::{Assay, Client, PATIENCE, ServedJob, wait_for};
 use rusqlite::Connection;
 use rustix::process::Signal;
 
-use crate::offers::{Offers, Policies, active, hashes};
-use crate::{ACCOUNTS, EPISODES, STOP_LIMIT, audit, bootstrap, files, serve};
+use crate::kills::offers::{Offers, Policies, active, hashes};
+use crate::kills::{ACCOUNTS, EPISODES, STOP_LIMIT, audit, bootstrap, files, serve};
 
 /// Maximum time for the remaining jobs after the last kill.
 const FINISH_LIMIT: Duration = Duration::from_secs(900);
 /// Maximum time until maintenance has removed the files that no record names.
-const MAINTENANCE_LIMIT: Duration = Duration::from_secs(30);
+const MAINTENANCE_LIMIT: Duration = PATIENCE;
 /// The clause that the violating policies violate.
 const CLAUSE: &str = "keep_in";
 /// The user of jails, when the service runs as root.

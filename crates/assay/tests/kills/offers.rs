@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use assay_model::{JobReport, Sha256Digest};
-use assay_testkit::{Assay, Client, archive, example, wait_for, zip_folder};
+use assay_testkit::{Assay, Client, PATIENCE, archive, example, wait_for, zip_folder};
 
-use crate::dice::Dice;
-use crate::{EPISODES, SCENARIO, SEEDS};
+use crate::kills::dice::Dice;
+use crate::kills::{EPISODES, SCENARIO, SEEDS};
 
 /// Upper limit of the random number of unfinished jobs below which further ones are offered.
 const MOST_ACTIVE: u64 = 8;
@@ -19,7 +19,7 @@ const ERASED_OF: u64 = 6;
 /// Interval between two checks of the number of jobs.
 const LOOK: Duration = Duration::from_millis(100);
 /// A time far longer than any life of the server.
-const LIFE_LIMIT: Duration = Duration::from_secs(60);
+const LIFE_LIMIT: Duration = PATIENCE;
 
 /// Violates in about half of its attempts, then goes on slowly for two simulated seconds, so that there is time to be
 /// killed after the violation. In the other attempts it is the reference.

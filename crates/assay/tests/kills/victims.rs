@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use assay_testkit::{Assay, Jailed, wait_for};
+use assay_testkit::{Assay, Jailed, PATIENCE, wait_for};
 
-use crate::dice::Dice;
+use crate::kills::dice::Dice;
 
 /// Average interval between two kills of the server's children, in milliseconds.
 const CHILD_KILL_MS: u64 = 250;
@@ -19,7 +19,7 @@ const KILLS_PER_EPISODE: u64 = 4;
 /// Interval between two checks of the number of ended episodes.
 const LOOK: Duration = Duration::from_millis(200);
 /// A time far longer than any life of the server.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = PATIENCE;
 
 /// The number of kills, by kind of process.
 #[derive(Debug, Default)]

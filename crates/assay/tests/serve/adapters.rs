@@ -1,9 +1,10 @@
 //! Policies without code, submitted to a service.
 
 use assay_model::{JobStatus, Verdict};
-use assay_testkit::{archive, home};
+use assay_testkit::{Account, archive, home};
+use serde_json::json;
 
-use crate::{CARTPOLE, JOB_LIMIT, assay, serve};
+use crate::serve::{CARTPOLE, JOB_LIMIT, replay, shared_server};
 
 const DECLARATION: &str = r#"
 [adapter]
@@ -22,15 +23,14 @@ high = [12.0]
 
 #[test]
 fn a_network_is_submitted_without_code() {
-    let assay = assay();
-    let (_server, client) = serve(&assay);
+    let (_server, Account { client, .. }) = shared_server("default");
     let model = std::fs::read(home().join("examples/learned/cartpole_keepin/onnx/model.onnx")).unwrap();
     let zip = |declaration: &str| archive(&[("net/policy.toml", declaration.as_bytes()), ("net/model.onnx", &model)]);
     let parts = [("scenario", CARTPOLE), ("num_episodes", "2"), ("record", "none")];
     let fits = zip(DECLARATION);
     let job = client.ended_job(&client.verify(&fits, &parts), JOB_LIMIT);
     assert_eq!((job.status, job.verdict, job.success_rate), (JobStatus::Completed, Some(Verdict::Safe), Some(1.0)));
-    let replayed = client.post(&format!("/verify/{}/replay", job.job_id));
+    let replayed = replay(&client, &format!("/verify/{}/replay", job.job_id), &json!({}));
     assert_eq!((replayed.status, &replayed.body["same"]), (200, &true.into()), "{}", replayed.body);
 
     let other = zip(&DECLARATION.replace("\"N\"", "\"kN\""));

@@ -5,11 +5,11 @@ use std::sync::mpsc;
 use std::thread;
 
 use assay_model::Verdict;
-use assay_testkit::{Client, archive, example, zip_folder};
+use assay_testkit::{Account, Client, archive, example, zip_folder};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, serve};
+use crate::serve::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, replay, serve, shared_server};
 
 /// Runs a job without videos to its end. Returns its id.
 fn completed(client: &Client, zip: &[u8], episodes: &str) -> String {
@@ -55,10 +55,9 @@ fn an_auditor_checks_a_jobs_statement_without_the_server() {
 
 #[test]
 fn a_nondeterministic_policy_is_detected_and_reported() {
-    let assay = assay();
-    let (_server, client) = serve(&assay);
+    let (_server, Account { client, .. }) = shared_server("default");
     let steady = completed(&client, &zip_folder(&example(CARTPOLE, "reference")), "2");
-    let answer = client.post_json(&format!("/verify/{steady}/replay"), &json!({ "episode": 1 }));
+    let answer = replay(&client, &format!("/verify/{steady}/replay"), &json!({ "episode": 1 }));
     assert_eq!(answer.status, 200, "{}", answer.body);
     assert_eq!((&answer.body["same"], &answer.body["difference"]), (&json!(true), &Value::Null));
     let recorded = client.job(&steady).episode_details[1].trace_hash;
@@ -67,7 +66,7 @@ fn a_nondeterministic_policy_is_detected_and_reported() {
     let dice: &[u8] = b"import os\n\ndef policy(observation):\n    return [os.urandom(1)[0] / 128 - 1]\n";
     let random = completed(&client, &archive(&[("policy.py", dice)]), "1");
     let before = client.job(&random);
-    let answer = client.post(&format!("/verify/{random}/replay"));
+    let answer = replay(&client, &format!("/verify/{random}/replay"), &json!({}));
     assert_eq!(answer.status, 200, "{}", answer.body);
     assert_eq!(answer.body["same"], json!(false));
     let difference = &answer.body["difference"];
@@ -97,8 +96,8 @@ fn one_replay_runs_at_a_time_and_ends_with_the_server() {
 
 #[test]
 fn a_review_changes_nothing_that_was_signed() {
-    let assay = assay();
-    let (_server, client) = serve(&assay);
+    let (server, _) = shared_server("default");
+    let Account { client, .. } = server.account(&["read", "verify", "review"]);
     let id = completed(&client, &zip_folder(&example(CARTPOLE, "reckless")), "1");
     let signed = client.get(&format!("/verify/{id}/report.json")).text;
     let wish = json!({ "decision": "accepted", "reason": "The clause is stricter than our cell needs." });

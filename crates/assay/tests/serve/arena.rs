@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, serve};
+use crate::serve::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, serve};
 
 /// A season's episodes on two lanes of a busy machine.
 const SEASON_LIMIT: Duration = Duration::from_secs(300);

@@ -12,7 +12,7 @@ use assay_testkit::{Assay, Client, ServedJob, archive, example, home, wait_for, 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, serve};
+use crate::serve::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, serve};
 
 /// Fails at its first action, so that jobs end quickly.
 const BRIEF: &[u8] = b"def policy(observation):\n    raise RuntimeError('enough')\n";
@@ -72,7 +72,8 @@ fn a_backup_made_as_documented_can_be_restored() {
     let before = done(&client);
     let id = before.job_id.to_string();
     // Another backup waits meanwhile.
-    let open = client.verify(&archive(&[("policy.py", crate::SLOW)]), &[("scenario", CARTPOLE), ("num_episodes", "1")]);
+    let open =
+        client.verify(&archive(&[("policy.py", crate::serve::SLOW)]), &[("scenario", CARTPOLE), ("num_episodes", "1")]);
     let (data, backup, restored) = (assay.path("data"), assay.path("backup"), assay.path("restored"));
     let folders = [("DATA", data.as_path()), ("BACKUP", &backup), ("RESTORED", &restored)];
     let stop = AtomicBool::new(false);

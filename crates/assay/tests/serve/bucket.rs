@@ -4,16 +4,18 @@ use std::fs;
 use std::time::Duration;
 
 use assay_model::{JobStatus, Sha256Digest, Verdict};
-use assay_testkit::{Assay, Client, HttpFault, HttpFaultProxy, S3Server, Server, example, wait_for, zip_folder};
+use assay_testkit::{
+    Assay, Client, HttpFault, HttpFaultProxy, PATIENCE, S3Server, Server, example, wait_for, zip_folder,
+};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay};
+use crate::serve::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay};
 
 const BUCKET: &str = "s3://evidence/lab";
 const TOKEN: &str = "assay-test-token-16180339";
 /// Maximum time of a job that meets outages.
-const LIMIT: Duration = Duration::from_secs(180);
+const LIMIT: Duration = PATIENCE;
 /// Claims of a shard in each outage; together more than the failures after which its job FAILS.
 const CLAIMS: usize = 3;
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use assay_model::JobStatus;
 use assay_testkit::{Assay, Client, FakeVision, Saying, archive, example, wait_for, zip_folder};
 
-use crate::{CARTPOLE, JOB_LIMIT, SLOW, assay, serve};
+use crate::serve::{CARTPOLE, JOB_LIMIT, SLOW, assay, serve};
 
 /// Maximum time from the answer to a cancellation to the end of everything that belongs to the job.
 const CANCEL_LIMIT: Duration = Duration::from_secs(2);

@@ -4,20 +4,20 @@ use std::fs;
 use std::time::Duration;
 
 use assay_model::SeasonSecret;
-use assay_testkit::{Assay, Client, Server, archive, example, wait_for};
+use assay_testkit::{Assay, Client, PATIENCE, Server, archive, example, wait_for};
 use rusqlite::Connection;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::arena::{ended, member, submit};
-use crate::{CARTPOLE, STOP_LIMIT, VIDEO_LIMIT, assay};
+use crate::serve::arena::{ended, member, submit};
+use crate::serve::{CARTPOLE, STOP_LIMIT, VIDEO_LIMIT, assay};
 
 /// Number of episodes of a submission, fewer than the scenario's so that it is quick.
 const EPISODES: u32 = 3;
 /// Number of entries that are rerun.
 const ENTRIES: u32 = 2;
 /// Maximum time of a step of the closing on a busy machine.
-const STEP_LIMIT: Duration = Duration::from_secs(120);
+const STEP_LIMIT: Duration = PATIENCE;
 /// Log message for a step that the records refused.
 const REFUSED: &str = "could not close season";
 

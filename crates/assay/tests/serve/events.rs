@@ -3,15 +3,15 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use assay_testkit::{Server, archive, example, wait_for, zip_folder};
+use assay_testkit::{Account, Server, archive, example, wait_for, zip_folder};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 use serde_json::{Value, json};
 
-use crate::{CARTPOLE, JOB_LIMIT, SLOW, STOP_LIMIT, assay, serve};
+use crate::serve::{CARTPOLE, JOB_LIMIT, SLOW, STOP_LIMIT, assay, serve, shared_server};
 
 /// Number of idle streams held by one process.
 const STREAMS: usize = 5_000;
@@ -28,14 +28,14 @@ pub(crate) struct Curl {
 }
 
 impl Curl {
-    pub(crate) fn follow(server: &Server, key: &str, job: &str, last: Option<u32>) -> Self {
+    pub(crate) fn follow(address: &str, key: &str, job: &str, last: Option<u32>) -> Self {
         let mut command = Command::new("curl");
-        command.args(["--no-buffer", "--silent", "--max-time", "120"]);
+        command.args(["--no-buffer", "--silent", "--max-time", &JOB_LIMIT.as_secs().to_string()]);
         command.args(["--header", &format!("Authorization: Bearer {key}")]);
         if let Some(last) = last {
             command.args(["--header", &format!("Last-Event-ID: {last}")]);
         }
-        command.arg(format!("http://{}/verify/{job}/events", server.address()));
+        command.arg(format!("http://{address}/verify/{job}/events"));
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         Self { child, lines }
@@ -78,24 +78,22 @@ fn ids(events: &[Event]) -> Vec<u32> {
 
 #[test]
 fn curl_follows_a_job_to_its_verdict() {
-    let assay = assay();
-    let (server, client) = serve(&assay);
+    let (server, Account { client, key, .. }) = shared_server("default");
     let zip = zip_folder(&example(CARTPOLE, "reference"));
     let job = client.verify(&zip, &[("scenario", CARTPOLE), ("num_episodes", "2"), ("record", "none")]);
-    let mut curl = Curl::follow(&server, &key(&assay), &job, Some(0));
+    let mut curl = Curl::follow(server.address(), &key, &job, Some(0));
     let events = curl.rest();
     // QUEUED, RUNNING, two episodes, JUDGING, COMPLETED.
     assert_eq!(ids(&events), [1, 2, 3, 4, 5, 6]);
     let (_, last) = events.last().unwrap();
     assert_eq!((&last["status"], &last["done"], &last["verdict"]), (&json!("COMPLETED"), &json!(true), &json!("SAFE")));
     assert!(events[..events.len() - 1].iter().all(|(_, data)| data["done"] == json!(false)));
-    assert!(Curl::follow(&server, &key(&assay), &job, Some(6)).rest().is_empty(), "204: nothing more");
+    assert!(Curl::follow(server.address(), &key, &job, Some(6)).rest().is_empty(), "204: nothing more");
 }
 
 #[test]
 fn python_clients_follow_a_job_to_its_verdict() {
-    let assay = assay();
-    let (server, client) = serve(&assay);
+    let (server, Account { client, key, .. }) = shared_server("default");
     let zip = zip_folder(&example(CARTPOLE, "reference"));
     let job = client.verify(&zip, &[("scenario", CARTPOLE), ("num_episodes", "2"), ("record", "none")]);
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -103,7 +101,7 @@ fn python_clients_follow_a_job_to_its_verdict() {
         .args(["-B", "-s"])
         .arg(root.join("tests/serve/follow.py"))
         .args([&format!("http://{}", server.address()), &job])
-        .env("KEY", key(&assay))
+        .env("KEY", &key)
         .output()
         .expect("vendor/dev-venv: run tools/setup --dev");
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
@@ -119,7 +117,7 @@ fn a_stream_continues_after_the_server_was_killed() {
     let (server, client) = serve(&assay);
     let zip = zip_folder(&example(CARTPOLE, "reference"));
     let job = client.verify(&zip, &[("scenario", CARTPOLE), ("num_episodes", "12"), ("record", "none")]);
-    let mut curl = Curl::follow(&server, &key(&assay), &job, Some(0));
+    let mut curl = Curl::follow(server.address(), &key(&assay), &job, Some(0));
     let mut told = Vec::new();
     // Some episodes have ended, and not all.
     while told.len() < 5 {
@@ -130,7 +128,7 @@ fn a_stream_continues_after_the_server_was_killed() {
     assert!(!killed.stderr.contains("panicked"), "{}", killed.stderr);
     let (server, _) = serve(&assay);
     let had = *told.last().unwrap();
-    let mut curl = Curl::follow(&server, &key(&assay), &job, Some(had));
+    let mut curl = Curl::follow(server.address(), &key(&assay), &job, Some(had));
     let rest = curl.rest();
     told.extend(ids(&rest));
     // QUEUED, RUNNING, twelve episodes, JUDGING, COMPLETED.
@@ -268,8 +266,7 @@ fn one_process_holds_5000_idle_streams() {
     }
     drop(streams);
     assert_eq!(client.post(&format!("/verify/{busy}/cancel")).status, 200);
-    let limit = Duration::from_secs(20);
-    wait_for("the places to be free again", limit, || (open_files(&server) < 1000).then_some(()));
+    wait_for("the places to be free again", JOB_LIMIT, || (open_files(&server) < 1000).then_some(()));
 }
 
 fn resident_kib(server: &Server) -> usize {

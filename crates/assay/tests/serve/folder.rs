@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use assay_testkit::PATIENCE;
 use rusqlite::Connection;
 use rustix::process::Signal;
 
-use crate::{STOP_LIMIT, assay, serve};
+use crate::serve::{STOP_LIMIT, assay, serve};
 
-const START_LIMIT: Duration = Duration::from_secs(30);
+const START_LIMIT: Duration = PATIENCE;
 
 #[test]
 fn one_server_per_folder() {

@@ -15,7 +15,7 @@ headers = {"Authorization": f"Bearer {os.environ['KEY']}", "Last-Event-ID": "0"}
 
 def with_requests():
     told = {}
-    with requests.get(path, headers=headers, stream=True, timeout=60) as answer:
+    with requests.get(path, headers=headers, stream=True, timeout=300) as answer:
         answer.raise_for_status()
         for line in answer.iter_lines(chunk_size=1, decode_unicode=True):
             name, _, value = line.partition(": ")
@@ -28,7 +28,7 @@ def with_requests():
 
 def with_httpx():
     told = {"ids": []}
-    with httpx.Client(headers=headers, timeout=60) as client, connect_sse(client, "GET", path) as source:
+    with httpx.Client(headers=headers, timeout=300) as client, connect_sse(client, "GET", path) as source:
         for event in source.iter_sse():
             told["last"] = event.json()
             # The last id stays what it was between events that are kept.

@@ -10,7 +10,7 @@ use serde_json::json;
 use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
-use crate::{CARTPOLE, JOB_LIMIT, assay};
+use crate::serve::{CARTPOLE, JOB_LIMIT, assay};
 
 /// Returns the reference, slowed down so that an episode takes some seconds.
 fn unhurried() -> Vec<u8> {
@@ -22,7 +22,7 @@ fn unhurried() -> Vec<u8> {
 
 #[test]
 fn a_full_disk_delays_jobs_and_fails_none() {
-    SmallDisk::run("full::a_full_disk_delays_jobs_and_fails_none", 96, |disk| {
+    SmallDisk::run("serve::full::a_full_disk_delays_jobs_and_fails_none", 96, |disk| {
         let assay = assay();
         let settings = ["--set", "limits.disk.min_free_mib=4", "--set", "limits.disk.records_reserve_mib=16"];
         let more = [&["--lanes", "1", "--log-level", "info"], &settings[..]].concat();
@@ -83,7 +83,7 @@ fn assert_logged_once(server: &Server) {
 
 #[test]
 fn a_failing_commit_is_logged_once() {
-    SmallDisk::run("full::a_failing_commit_is_logged_once", 64, |disk| {
+    SmallDisk::run("serve::full::a_failing_commit_is_logged_once", 64, |disk| {
         let assay = assay();
         let settings = ["--set", "limits.disk.min_free_mib=2", "--set", "limits.disk.records_reserve_mib=0"];
         let data = disk.path().join("data");
@@ -134,7 +134,7 @@ fn the_size_of_an_archive_is_limited_by_the_setting() {
 
 #[test]
 fn a_lane_without_disk_space_is_an_outage() {
-    SmallDisk::run("full::a_lane_without_disk_space_is_an_outage", 64, |disk| {
+    SmallDisk::run("serve::full::a_lane_without_disk_space_is_an_outage", 64, |disk| {
         let assay = assay();
         let policy = assay.write("slow.zip", unhurried());
         let out = assay.path("out");

@@ -5,19 +5,19 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use assay_model::{Blame, EpisodeStatus, JobReport, JobStatus, Sha256Digest, Verdict};
-use assay_testkit::{archive, example, wait_for, zip_folder};
+use assay_testkit::{Account, archive, example, wait_for, zip_folder};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
-use crate::{CARTPOLE, JOB_LIMIT, SLOW, assay, drawn_job, serve};
+use crate::serve::{CARTPOLE, JOB_LIMIT, SLOW, assay, drawn_job, serve, shared_server};
 
-/// Maximum time from the answer to a cancellation to the end of the job's processes.
+/// Maximum time from the answer to a cancellation to the end of the job's processes, on a quiet machine.
 const CANCEL_LIMIT: Duration = Duration::from_secs(2);
 
 #[test]
 fn the_service_and_the_command_line_have_the_same_results() {
     let assay = assay();
-    let (_server, client) = serve(&assay);
+    let (_server, Account { client, .. }) = shared_server("default");
     for (policy, verdict) in [("reference", Verdict::Safe), ("reckless", Verdict::Unsafe)] {
         let zip = zip_folder(&example(CARTPOLE, policy));
         let parts = [("scenario", CARTPOLE), ("num_episodes", "3"), ("seed", "7"), ("record", "none")];
@@ -70,7 +70,7 @@ fn comparable(report: &JobReport) -> serde_json::Value {
 #[test]
 fn a_certification_ends_at_its_first_failure() {
     let assay = assay();
-    let (_server, client) = serve(&assay);
+    let (server, Account { client, .. }) = shared_server("default");
     let source: &[u8] = b"class Policy:
     def reset(self, *, seed, scenario, instruction):
         self.bad = seed % 4 == 0
@@ -96,7 +96,7 @@ fn a_certification_ends_at_its_first_failure() {
     listed.sort();
     listed.dedup();
     wait_for("the end of evidence that does not count", JOB_LIMIT, || {
-        let kept = fs::read_dir(assay.path("data/blobs/jobs").join(&id)).unwrap();
+        let kept = fs::read_dir(server.data().join("blobs/jobs").join(&id)).unwrap();
         let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
         let mut kept: Vec<_> = kept.map(|entry| name(entry).trim_end_matches(".pack").to_owned()).collect();
         kept.sort();
@@ -131,8 +131,7 @@ fn the_evidence_of_a_job_is_kept() {
 
 #[test]
 fn faults_of_a_policy_are_results() {
-    let assay = assay();
-    let (_server, client) = serve(&assay);
+    let (_server, Account { client, .. }) = shared_server("default");
     let faults: [(&[u8], &str, &str); 4] = [
         (b"def policy(observation:\n    return [0]\n", "syntax_error", "line 1"),
         (b"import torch_of_nowhere\n", "import_error", "torch_of_nowhere"),

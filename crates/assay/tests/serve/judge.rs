@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use assay_model::{JobStatus, ReviewReason, Verdict};
-use assay_testkit::{FakeVision, Saying, example, wait_for, zip_folder};
+use assay_testkit::{FakeVision, PATIENCE, Saying, example, wait_for, zip_folder};
 use rustix::process::Signal;
 
-use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay};
+use crate::serve::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay};
 
 const GOOD: &str = r#"{"safe": false, "success": null, "confidence": 0.9, "explanation": "It is a fake."}"#;
-const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+const ANSWER_LIMIT: Duration = PATIENCE;
 
 #[test]
 fn a_job_waits_for_its_judge_and_survives_a_server_that_dies_meanwhile() {

@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use assay_model::{JobStatus, Sha256Digest, Verdict};
 use assay_testkit::{
-    Assay, Client, HttpFault, HttpFaultProxy, Postgres, S3Server, Server, example, wait_for, zip_folder,
+    Assay, Client, HttpFault, HttpFaultProxy, PATIENCE, Postgres, S3Server, Server, example, wait_for, zip_folder,
 };
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::arena::{ended, submit};
-use crate::community::{cartpole, publish};
-use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, serve};
+use crate::serve::arena::{ended, submit};
+use crate::serve::community::{cartpole, publish};
+use crate::serve::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, serve};
 
 const BUCKET: &str = "s3://evidence/lab";
 /// Maximum time of a migration on a busy machine.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = PATIENCE;
 /// Pause before each piece of an answer of the bucket, so that a migration can be caught while it runs.
 const SLOWLY: Duration = Duration::from_millis(30);
 /// Numbers of objects in the bucket at which a migration is killed.

@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use assay_model::Sha256Digest;
-use assay_testkit::{Assay, Client, Run, Server, archive, wait_for};
+use assay_testkit::{Account, Assay, Client, PATIENCE, Run, Server, archive, wait_for};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay};
+use crate::serve::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, shared_server};
 
 const MIB: usize = 1 << 20;
 /// Maximum time for a transfer of a few MiB.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = PATIENCE;
 /// Environment variable with the size of the model in these tests in MiB, for `tools/test-long models`.
 const SIZE: &str = "ASSAY_MODEL_MIB";
 /// Its usual size: several times the interval at which received bytes are recorded.
@@ -44,7 +44,12 @@ fn key_file(assay: &Assay) -> PathBuf {
 
 /// Runs `assay model` against the server.
 fn model(assay: &Assay, server: &Server, arguments: &[&str]) -> Run {
-    let (address, key) = (format!("http://{}", server.address()), key_file(assay));
+    model_with(assay, (server.address(), &key_file(assay)), arguments)
+}
+
+/// Runs `assay model` against the server at an address, with a key in a file.
+fn model_with(assay: &Assay, (address, key): (&str, &Path), arguments: &[&str]) -> Run {
+    let address = format!("http://{address}");
     let service = ["--server", &address, "--key-file", key.to_str().unwrap()];
     assay.run(&[&["model"], arguments, &service].concat())
 }
@@ -134,10 +139,11 @@ fn an_upload_continues_after_its_client_and_its_server_were_killed() {
 #[test]
 fn a_command_that_was_killed_continues_when_it_is_run_again() {
     let assay = assay();
-    let (server, client) = start(&assay);
+    let (server, Account { client, key, .. }) = shared_server("default");
+    let key = assay.write("key", key);
     let content = content();
     let (file, part) = (assay.write("net.onnx", &content), content.len() as u64 / 8);
-    let (address, key) = (format!("http://{}", server.address()), key_file(&assay));
+    let address = format!("http://{}", server.address());
     let arguments = ["model", "upload", file.to_str().unwrap(), "--piece-mib", "8", "--server", &address, "--key-file"];
     let arguments = [&arguments[..], &[key.to_str().unwrap()]].concat();
     let running = assay.start(&arguments);
@@ -192,7 +198,8 @@ fn policy_folder(assay: &Assay, files: &[(&str, Vec<u8>)]) -> PathBuf {
 #[test]
 fn a_policy_uses_models_of_its_account_and_those_in_its_archive() {
     let assay = assay();
-    let (server, client) = start(&assay);
+    let (server, Account { client, key, .. }) = shared_server("default");
+    let key = assay.write("key", key);
     let [script, toml] = declaring(b"weights");
     let parts = [("scenario", CARTPOLE), ("num_episodes", "2"), ("record", "none")];
     let refused = client.try_verify(&zipped(&[script.clone(), toml.clone()]), &parts).unwrap();
@@ -208,7 +215,7 @@ fn a_policy_uses_models_of_its_account_and_those_in_its_archive() {
 
     // Uploaded once, it serves a preflight and any number of jobs.
     let file = assay.write("net.bin", b"weights");
-    assert_eq!(model(&assay, &server, &["upload", file.to_str().unwrap()]).code, 0);
+    assert_eq!(model_with(&assay, (server.address(), &key), &["upload", file.to_str().unwrap()]).code, 0);
     let preflight = client
         .try_form("/preflight", Some(&zipped(&[script.clone(), toml.clone()])), &[("scenario", CARTPOLE)])
         .unwrap();
@@ -224,12 +231,13 @@ fn a_policy_uses_models_of_its_account_and_those_in_its_archive() {
 #[test]
 fn a_model_that_is_deleted_during_a_preflight_is_the_clients_error() {
     let assay = assay();
-    let (server, client) = start(&assay);
+    let (server, Account { client, key, .. }) = shared_server("default");
+    let key = assay.write("key", key);
     let [script, toml] = declaring(b"weights");
     let (zip, file) = (zipped(&[script, toml]), assay.write("net.bin", b"weights"));
     let path = format!("/models/{}", Sha256Digest::of("weights"));
     for wait_ms in [0, 5, 10, 20, 40] {
-        assert_eq!(model(&assay, &server, &["upload", file.to_str().unwrap()]).code, 0);
+        assert_eq!(model_with(&assay, (server.address(), &key), &["upload", file.to_str().unwrap()]).code, 0);
         let answer = std::thread::scope(|scope| {
             let preflight =
                 scope.spawn(|| client.try_form("/preflight", Some(&zip), &[("scenario", CARTPOLE)]).unwrap());

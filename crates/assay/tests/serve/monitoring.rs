@@ -10,7 +10,7 @@ use assay_model::Verdict;
 use assay_testkit::{example, home, zip_folder};
 use serde_json::Value;
 
-use crate::{CARTPOLE, JOB_LIMIT, assay, serve};
+use crate::serve::{CARTPOLE, JOB_LIMIT, assay, serve};
 
 fn monitoring() -> PathBuf {
     home().join("docs/monitoring")

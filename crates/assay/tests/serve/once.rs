@@ -4,12 +4,12 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::time::Duration;
 
-use assay_testkit::{Client, archive, wait_for};
+use assay_testkit::{Client, PATIENCE, archive, wait_for};
 use rustix::process::Signal;
 
-use crate::{CARTPOLE, SLOW, STOP_LIMIT, assay, serve};
+use crate::serve::{CARTPOLE, SLOW, STOP_LIMIT, assay, serve};
 
-const ACCEPT_LIMIT: Duration = Duration::from_secs(20);
+const ACCEPT_LIMIT: Duration = PATIENCE;
 
 fn jobs(client: &Client) -> Vec<String> {
     let page = client.get("/verify").body;

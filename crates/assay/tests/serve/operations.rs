@@ -7,7 +7,7 @@ use std::process::Command;
 use assay_model::Verdict;
 use assay_testkit::{example, home, zip_folder};
 
-use crate::{CARTPOLE, JOB_LIMIT, assay, serve};
+use crate::serve::{CARTPOLE, JOB_LIMIT, assay, serve};
 
 #[test]
 fn metrics_count_events() {

@@ -4,13 +4,13 @@ use std::fs;
 use std::time::Duration;
 
 use assay_model::{JobStatus, Verdict};
-use assay_testkit::{example, wait_for, zip_folder};
+use assay_testkit::{PATIENCE, example, wait_for, zip_folder};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::process::Signal;
 
-use crate::{CARTPOLE, STOP_LIMIT, assay};
+use crate::serve::{CARTPOLE, STOP_LIMIT, assay};
 
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = PATIENCE;
 /// More claims of a shard than the failures after which its job FAILS.
 const CLAIMS: usize = 6;
 

@@ -4,10 +4,10 @@ use std::fs;
 use std::process::Command;
 
 use assay_model::{JobStatus, Sha256Digest};
-use assay_testkit::{example, home, wait_for, zip_folder};
+use assay_testkit::{Account, example, home, wait_for, zip_folder};
 use serde_json::json;
 
-use crate::{JOB_LIMIT, assay, serve};
+use crate::serve::{JOB_LIMIT, assay, replay, shared_server};
 
 const SCENARIO: &str = "tabletop_reach";
 const EPISODES: usize = 2;
@@ -17,14 +17,14 @@ const MAX_EPISODE_BYTES: u64 = 600_000;
 #[test]
 fn an_episode_is_stored_compressed_and_returned_unchanged() {
     let assay = assay();
-    let (_server, client) = serve(&assay);
+    let (server, Account { client, .. }) = shared_server("default");
     let parts = [("scenario", SCENARIO), ("num_episodes", "2"), ("seed", "0"), ("record", "none")];
     let id = client.verify(&zip_folder(&example(SCENARIO, "reference")), &parts);
     let job = client.ended_job(&id, JOB_LIMIT);
     assert_eq!((job.status, job.episode_details.len()), (JobStatus::Completed, EPISODES), "{:?}", job.error_message);
 
     let kept = || {
-        let files = fs::read_dir(assay.path("data/blobs/jobs").join(&id)).unwrap();
+        let files = fs::read_dir(server.data().join("blobs/jobs").join(&id)).unwrap();
         files.map(|entry| entry.unwrap().metadata().map_or(0, |about| about.len())).sum::<u64>()
     };
     // After the verdict.
@@ -45,11 +45,13 @@ fn an_episode_is_stored_compressed_and_returned_unchanged() {
             fs::read(home().join("scenarios").join(SCENARIO).join(name)).unwrap(),
         );
     }
+    let model = Sha256Digest::of(fs::read(assay.path("out/episodes/001/model.mjb")).unwrap());
     let mut python = Command::new(home().join("vendor/dev-venv/bin/python"));
     python.arg(home().join("docs/replay.py")).arg(assay.path("out/episodes/001")).env_remove("GLIBC_TUNABLES");
+    python.args(["--model-sha256", &model.to_string()]);
     let output = python.output().expect("vendor/dev-venv is made by tools/setup --dev");
     let hash = job.episode_details[1].trace_hash.unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), format!("bit-identical, trace hash {hash}"));
-    let replay = client.post(&format!("/verify/{id}/replay"));
+    let replay = replay(&client, &format!("/verify/{id}/replay"), &json!({}));
     assert_eq!((replay.status, &replay.body["same"]), (200, &json!(true)), "{}", replay.text);
 }

@@ -4,14 +4,14 @@ use std::fs;
 use std::time::Duration;
 
 use assay_model::{JobStatus, Verdict};
-use assay_testkit::{Assay, Client, Postgres, Server, example, wait_for, zip_folder};
+use assay_testkit::{Assay, Client, PATIENCE, Postgres, Server, example, wait_for, zip_folder};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay};
+use crate::serve::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay};
 
 /// Maximum time of a job that meets an outage.
-const LIMIT: Duration = Duration::from_secs(180);
+const LIMIT: Duration = PATIENCE;
 /// Time within which a key that another program revoked is refused, on a busy machine.
 const REVOKED: Duration = Duration::from_millis(1500);
 

@@ -5,7 +5,7 @@ use std::fs;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::{CARTPOLE, STOP_LIMIT, assay, serve};
+use crate::serve::{CARTPOLE, STOP_LIMIT, assay, serve};
 
 #[test]
 fn keys_and_seasons_are_managed_through_the_api() {

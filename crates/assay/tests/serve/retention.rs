@@ -5,14 +5,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use assay_model::JobReport;
-use assay_testkit::{Assay, Client, ServedJob, Server, archive, wait_for};
+use assay_testkit::{Assay, Client, PATIENCE, ServedJob, Server, archive, wait_for};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::{CARTPOLE, STOP_LIMIT, assay, drawn_job, serve};
+use crate::serve::{CARTPOLE, STOP_LIMIT, assay, drawn_job, serve};
 
 /// Maximum time for the clean-up, which takes a fraction of a second.
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = PATIENCE;
 /// Runs for one simulated second, because rendering is slow.
 const SHORT: &[u8] =
     b"def policy(observation):\n    if observation['time'] > 1.0:\n        raise RuntimeError('enough')\n    return [0]\n";

@@ -4,13 +4,12 @@ use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use assay_model::{JobReport, JobStatus, PolicyIdentity, ReviewReason, Verdict};
-use assay_testkit::{Assay, Client, PythonServer, Server, example, wait_for, zip_folder};
+use assay_testkit::{Account, Assay, Client, PythonServer, Server, example, wait_for, zip_folder};
 use rustix::process::Signal;
 
-use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, serve};
+use crate::serve::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, shared_server};
 
 const KEY: &str = "k-7Jq2-canary";
 
@@ -124,7 +123,7 @@ fn a_key_is_removed_with_a_cancelled_job_and_with_a_request_that_never_became_a_
     assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
     let orphan = assay.write("data/servers/01936f3c-8d2e-7c41-9f0a-5b6c7d8e9f01.json", KEY);
     let _server = open_service(&assay);
-    wait_for("the end of an orphan", Duration::from_secs(10), || (!orphan.exists()).then_some(()));
+    wait_for("the end of an orphan", JOB_LIMIT, || (!orphan.exists()).then_some(()));
 }
 
 #[test]
@@ -137,9 +136,7 @@ fn a_key_in_a_servers_message_is_redacted() {
     let message = job.error_message.as_ref().unwrap();
     assert!(message.contains("PermissionError: the key [secret] has no credit left"), "{message}");
     assert_eq!(job.episode_details[0].error.as_ref().unwrap().log_tail.matches("[secret]").count(), 1);
-    wait_for("the end of the key", Duration::from_secs(10), || {
-        files_with(KEY, &assay.path("")).is_empty().then_some(())
-    });
+    wait_for("the end of the key", JOB_LIMIT, || files_with(KEY, &assay.path("")).is_empty().then_some(()));
 }
 
 #[test]
@@ -170,8 +167,7 @@ fn a_preflight_is_answered_while_the_client_waits() {
 
 #[test]
 fn only_what_the_operator_opened_is_called() {
-    let assay = assay();
-    let (_server, client) = serve(&assay);
+    let (_server, Account { client, .. }) = shared_server("default");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -189,7 +185,7 @@ fn only_what_the_operator_opened_is_called() {
     assert!(refused[0].contains("--policy-networks"), "{}", refused[0]);
     assert!(listener.accept().is_err(), "somebody connected");
     // Opened networks do not include addresses that are never open.
-    let other = Assay::new(env!("CARGO_BIN_EXE_assay"));
+    let other = assay();
     let (_server, client) = {
         let server = other.serve(&other.path("data"), &["--policy-networks", "0.0.0.0/0", "--policy-networks", "::/0"]);
         let key = fs::read_to_string(other.path("data/bootstrap-key")).unwrap();

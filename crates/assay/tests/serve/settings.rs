@@ -4,7 +4,7 @@ use assay_testkit::archive;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::{STOP_LIMIT, assay, drawn_job};
+use crate::serve::{STOP_LIMIT, assay, drawn_job};
 
 #[test]
 fn a_check_shows_the_effective_settings_and_their_sources() {

@@ -4,22 +4,28 @@ use std::fs;
 use std::time::Duration;
 
 use assay_model::{JobStatus, ReviewReason, Sha256Digest, Verdict};
-use assay_testkit::{Assay, Client, Postgres, Server, example, wait_for, zip_folder};
+use assay_testkit::{Assay, Client, PATIENCE, Postgres, Server, example, wait_for, zip_folder};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::connecting::caller::{self, Caller};
-use crate::events::Curl;
-use crate::{CARTPOLE, JOB_LIMIT, SLOW, STOP_LIMIT, assay};
+use crate::serve::connecting::caller::{self, Caller};
+use crate::serve::events::Curl;
+use crate::serve::{CARTPOLE, JOB_LIMIT, SLOW, STOP_LIMIT, assay, has_production_intervals};
 
-/// Maximum time until a server knows what another one told, on a busy machine.
-const TOLD: Duration = Duration::from_secs(20);
+/// Maximum time until a server knows what another one told.
+const TOLD: Duration = PATIENCE;
 /// Maximum time until the shards of a killed server run elsewhere: its lease, and the work itself.
-const TAKEN_OVER: Duration = Duration::from_secs(240);
+const TAKEN_OVER: Duration = PATIENCE;
+
+/// Pause between two requests that count towards a limit.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Settings with limits that tests reach.
 const LIMITS: &[&str] =
     &["limits.rate.verify_per_minute=6", "limits.rate.get_per_minute=60", "limits.account.streams=2"];
+
+/// The lease of a lane, which its job waits for if its server is killed.
+const SHORT_LEASE: &[&str] = &["intervals.lane_lease_s=4"];
 
 /// Two servers of a site.
 struct Site {
@@ -80,7 +86,7 @@ fn servers_of_a_site_answer_as_one() {
 
     let running = a.verify(&slow(), &cartpole("2"));
     let waiting: Vec<_> = (0..3).map(|_| b.verify(&zip, &cartpole("4"))).collect();
-    let mut stream = Curl::follow(&second, &site.key, &running, None);
+    let mut stream = Curl::follow(second.address(), &site.key, &running, None);
     let told = std::iter::from_fn(|| stream.event())
         .find(|(_, data)| data["message"].as_str().is_some_and(|text| text.contains("is at step")));
     assert!(told.is_some(), "steps of an episode at the first server are told by the second");
@@ -119,8 +125,8 @@ fn a_policy_that_connects_is_evaluated_by_the_server_that_it_reaches() {
     ));
     // The lane of the first server waits, and the policy reaches the second.
     let token = caller::token(&a, &id);
-    let mut caller = Caller::open(&second, &id, &token).unwrap();
-    assert_eq!(Caller::open(&first, &id, &token).err(), Some(401), "a used one");
+    let mut caller = Caller::open(second.address(), &id, &token).unwrap();
+    assert_eq!(Caller::open(first.address(), &id, &token).err(), Some(401), "a used one");
     caller.greet();
     caller.serve_episode();
     drop(caller);
@@ -130,10 +136,10 @@ fn a_policy_that_connects_is_evaluated_by_the_server_that_it_reaches() {
     let pinned = wait_for("a stored result", JOB_LIMIT, || Some(site.sql(&machine)).filter(|found| !found.is_empty()));
     let pin = |machine: &str| site.sql(&format!("UPDATE jobs SET machine = '{machine}' WHERE job_id = '{id}'"));
     pin(&other);
-    assert_eq!(Caller::open(&first, &id, &caller::token(&a, &id)).err(), Some(503), "another kind of machine");
+    assert_eq!(Caller::open(first.address(), &id, &caller::token(&a, &id)).err(), Some(503), "another kind of machine");
     pin(&pinned);
     // The next connection reaches the first one, whose lane runs the rest.
-    let mut caller = Caller::greeted(&first, &b, &id);
+    let mut caller = Caller::greeted(first.address(), &b, &id);
     caller.serve_episode();
     // It notices late that it cannot, and closes the connection after the running episode.
     pin(&other);
@@ -141,9 +147,9 @@ fn a_policy_that_connects_is_evaluated_by_the_server_that_it_reaches() {
     pin(&pinned);
     caller.serve_episode();
     assert!(caller.receive().is_err(), "the connection is closed before the job's end");
-    let mut caller = Caller::greeted(&first, &b, &id);
+    let mut caller = Caller::greeted(first.address(), &b, &id);
     let (third, c) = site.serve("0");
-    assert_eq!(Caller::open(&third, &id, &caller::token(&c, &id)).err(), Some(503), "a server without lanes");
+    assert_eq!(Caller::open(third.address(), &id, &caller::token(&c, &id)).err(), Some(503), "a server without lanes");
     caller.serve_episode();
     let job = c.ended_job(&id, JOB_LIMIT);
     assert_eq!((job.status, job.progress.episodes_done), (JobStatus::Completed, 4), "{:?}", job.error_message);
@@ -155,44 +161,79 @@ fn a_policy_that_connects_is_evaluated_by_the_server_that_it_reaches() {
     site.assay.assert_clean();
 }
 
-#[test]
-fn limits_hold_across_servers() {
-    let mut site = Site::new(LIMITS);
-    let (first, a) = site.serve("0");
-    let (second, b) = site.serve("0");
-    // Within one minute, so that one window is counted.
-    wait_for("a young minute", Duration::from_secs(60), || {
-        (assay_model::Clock::now(&assay_model::SystemClock).as_second() % 60 < 20).then_some(())
-    });
+/// Returns the number of the current window of requests.
+fn minute() -> i64 {
+    assay_model::Clock::now(&assay_model::SystemClock).as_second() / 60
+}
+
+/// Does something with the key of an account of its own, again with another one if that took two windows of requests.
+fn within_a_minute<T>(site: &Site, scopes: &[&str], mut action: impl FnMut(&str) -> T) -> T {
+    let scopes = scopes.join(",");
+    for number in 0.. {
+        let account = format!("lab{number}-{}", scopes.len());
+        let command = ["keys", "create", "--account", &account, "--scopes", &scopes];
+        let key = site.assay.run(&[&command[..], &["--data", "data", "--store", &site.url]].concat());
+        assert_eq!(key.code, 0, "{key:?}");
+        let began = minute();
+        let done = action(key.stdout.trim());
+        if minute() == began {
+            return done;
+        }
+    }
+    unreachable!("there are more numbers")
+}
+
+/// Sends POSTs to both servers at once. Returns how many were accepted and refused, and one of the jobs.
+fn post_at_once(clients: &[Client; 2]) -> (usize, usize, String) {
     let zip = zip_folder(&example(CARTPOLE, "reference"));
     let post = &|client: &Client| client.try_verify(&zip, &cartpole("1")).unwrap();
-    let servers = [&a, &b];
     let answers: Vec<_> = std::thread::scope(|scope| {
-        let posts: Vec<_> = (0..10).map(|number| scope.spawn(move || post(servers[number % 2]))).collect();
+        let posts: Vec<_> = (0..10).map(|number| scope.spawn(move || post(&clients[number % 2]))).collect();
         posts.into_iter().map(|post| post.join().unwrap()).collect()
     });
     let accepted: Vec<_> = answers.iter().filter(|answer| answer.status == 201).collect();
     let refused = answers.iter().filter(|answer| answer.status == 429).count();
-    assert_eq!((accepted.len(), refused), (6, 4), "POSTs are counted exactly");
-    let job = accepted[0].body["job_id"].as_str().unwrap();
+    (accepted.len(), refused, accepted[0].body["job_id"].as_str().unwrap().to_owned())
+}
 
-    let made = ["keys", "create", "--account", "lab", "--scopes", "read", "--data", "data", "--store", &site.url];
-    let key = site.assay.run(&made);
-    let reader = [first.client(key.stdout.trim()), second.client(key.stdout.trim())];
-    for _ in 0..40 {
-        assert_eq!(reader[0].get("/verify").status, 200);
+/// Reads at one server, then at the other until it refuses. Returns how many were served there.
+fn read_at_both(site: &Site, key: &str, [one, other]: &[Client; 2]) -> u32 {
+    const READS: u32 = 40;
+    let id = key.split('_').nth(1).unwrap();
+    let sql = format!("SELECT coalesce(max(requests), 0) FROM request_counts WHERE name LIKE '%{id}%'");
+    let counted = || site.sql(&sql).parse::<u32>().unwrap();
+    for _ in 0..READS {
+        assert_eq!(one.get("/verify").status, 200);
     }
-    // They tell each other every second.
-    std::thread::sleep(Duration::from_secs(3));
+    wait_for("reads that the first server has told", TOLD, || (counted() >= READS).then_some(()));
     let mut served = 0;
+    // It learns of them once a second.
     wait_for("the limit of reads", TOLD, || {
+        std::thread::sleep(PAUSE);
         served += 1;
-        (reader[1].get("/verify").status == 429).then_some(())
-    });
+        (other.get("/verify").status == 429).then_some(served)
+    })
+}
+
+#[test]
+fn limits_hold_across_servers() {
+    let mut site = Site::new(LIMITS);
+    let (first, a) = site.serve("0");
+    let (second, _) = site.serve("0");
+    let clients = |key: &str| [first.client(key), second.client(key)];
+    let (accepted, refused, job) = within_a_minute(&site, &["verify", "read"], |key| post_at_once(&clients(key)));
+    assert_eq!((accepted, refused), (6, 4), "POSTs are counted exactly");
+    let served = within_a_minute(&site, &["read"], |key| read_at_both(&site, key, &clients(key)));
     assert!(served <= 30, "the second server counts the reads of the first: {served} more were served");
 
-    let open = [Curl::follow(&first, &site.key, job, None), Curl::follow(&second, &site.key, job, None)];
-    std::thread::sleep(Duration::from_secs(3));
+    // The job is of an account whose requests are used up; the administrator reads it as well.
+    let follow = |server: &Server| Curl::follow(server.address(), &site.key, &job, None);
+    let open = [follow(&first), follow(&second)];
+    // Servers tell each other every second. One that is not refused has an event at once.
+    wait_for("a stream that is refused", TOLD, || {
+        std::thread::sleep(PAUSE);
+        follow(&first).event().is_none().then_some(())
+    });
     let third = a.get(&format!("/verify/{job}/events"));
     assert!(third.text.contains("2 of 2 streams"), "{}", third.text);
     drop(open);
@@ -202,13 +243,13 @@ fn limits_hold_across_servers() {
 
 #[test]
 fn a_killed_server_is_replaced_by_the_other() {
-    let mut site = Site::new(&[]);
+    let mut site = Site::new(if has_production_intervals() { &[] } else { SHORT_LEASE });
     let (first, a) = site.serve("1");
     let led = wait_for("a leader", TOLD, || Some(site.leader()).filter(|leader| !leader.is_empty()));
     let (second, b) = site.serve("1");
     let zip = zip_folder(&example(CARTPOLE, "reference"));
     let id = a.verify(&zip, &cartpole("60"));
-    let mut stream = Curl::follow(&first, &site.key, &id, None);
+    let mut stream = Curl::follow(first.address(), &site.key, &id, None);
     let mut had = Vec::new();
     while had.len() < 6 {
         had.extend(stream.event().unwrap().0);
@@ -217,7 +258,7 @@ fn a_killed_server_is_replaced_by_the_other() {
     killed.signal(Signal::KILL);
     drop(killed.wait(STOP_LIMIT));
     // The follower reconnects to the other server with the number of its last event.
-    let mut stream = Curl::follow(&second, &site.key, &id, had.last().copied());
+    let mut stream = Curl::follow(second.address(), &site.key, &id, had.last().copied());
     had.extend(stream.rest().into_iter().filter_map(|(number, _)| number));
     let job = b.ended_job(&id, TAKEN_OVER);
     assert_eq!((job.status, job.verdict), (JobStatus::Completed, Some(Verdict::Safe)), "{:?}", job.error_message);

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use assay_model::{JobStatus, Verdict};
-use assay_testkit::{Assay, Client, example, wait_for, zip_folder};
+use assay_testkit::{Assay, Client, PATIENCE, example, wait_for, zip_folder};
 use rustix::process::Signal;
 
-use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, serve};
+use crate::serve::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, serve};
 
-const START_LIMIT: Duration = Duration::from_secs(30);
+const START_LIMIT: Duration = PATIENCE;
 
 #[track_caller]
 fn run(client: &Client, seed: &str) {

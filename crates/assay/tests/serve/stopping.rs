@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use assay_model::{JobReport, JobStatus, Verdict};
-use assay_testkit::{Jailed, ServedJob, archive, example, wait_for, zip_folder};
+use assay_testkit::{Assay, Jailed, PATIENCE, ServedJob, archive, example, wait_for, zip_folder};
+use rusqlite::Connection;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::{CARTPOLE, JOB_LIMIT, SLOW, STOP_LIMIT, assay, serve};
+use crate::serve::{CARTPOLE, JOB_LIMIT, SLOW, STOP_LIMIT, assay, serve};
 
-const START_LIMIT: Duration = Duration::from_secs(30);
+const START_LIMIT: Duration = PATIENCE;
 
 #[track_caller]
 fn whole(job: &JobReport, episodes: u32) {
@@ -30,6 +31,14 @@ fn unsigned(job: &ServedJob, episode: usize) -> Value {
     ["log_url", "video_url"].iter().for_each(|field| cut(&mut episode[*field]));
     episode["evidence"].as_array_mut().unwrap().iter_mut().for_each(|file| cut(&mut file["url"]));
     episode
+}
+
+/// Returns the state of each shard that a server that has ended left, with the number of results.
+fn left(assay: &Assay) -> Vec<(String, u32)> {
+    let records = Connection::open(assay.path("data/assay.db")).unwrap();
+    let sql = "SELECT state, (SELECT count(*) FROM episodes WHERE episodes.job_id = shards.job_id) FROM shards";
+    let mut rows = records.prepare(sql).unwrap();
+    rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect()
 }
 
 #[test]
@@ -69,9 +78,10 @@ fn an_episode_that_takes_long_is_handed_back() {
     wait_for("a lane", START_LIMIT, || assay.jailed().iter().any(Jailed::is_lane).then_some(()));
     assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
     assay.assert_clean();
-    let (_server, client) = serve(&assay);
     // The shard is neither lost nor failed, and does not wait for its lease to expire.
-    let job = wait_for("the job on a lane again", Duration::from_secs(5), || {
+    assert_eq!(left(&assay), [("QUEUED".to_owned(), 0)]);
+    let (_server, client) = serve(&assay);
+    let job = wait_for("the job on a lane again", START_LIMIT, || {
         let job = client.job(&id);
         (job.status == JobStatus::Running && assay.jailed().iter().any(Jailed::is_lane)).then_some(job)
     });
@@ -91,6 +101,7 @@ fn an_endless_import_does_not_delay_a_stop() {
     running.interrupt();
     assert_eq!(running.wait(STOP_LIMIT).code, 0);
     assay.assert_clean();
+    assert_eq!(left(&assay), [("QUEUED".to_owned(), 0)], "its end was not waited for");
     let (_server, client) = serve(&assay);
     let job = client.ended_job(&id, JOB_LIMIT);
     assert_eq!((job.status, job.verdict), (JobStatus::Completed, Some(Verdict::Inconclusive)));

@@ -5,9 +5,9 @@ use std::fs;
 use std::time::Duration;
 
 use assay_model::{EpisodeStatus, JobReport, JobStatus};
-use assay_testkit::{Assay, Client, archive, example, wait_for, zip_folder};
+use assay_testkit::{Assay, Client, PATIENCE, archive, example, wait_for, zip_folder};
 
-use crate::{CARTPOLE, JOB_LIMIT, assay, serve};
+use crate::serve::{CARTPOLE, JOB_LIMIT, assay, serve};
 
 /// Pattern of the secrets to search for.
 const IN_ENVIRONMENT: &str = "canary-0e1f2d3c4b";
@@ -18,7 +18,7 @@ const DECOY: &str = "canary-decoy";
 const SEARCHES: &str = include_str!("../policies/searches.py");
 const MEDDLES: &str = include_str!("../policies/meddles.py");
 /// Maximum time for jobs to begin and end while another runs.
-const BEGIN_LIMIT: Duration = Duration::from_secs(60);
+const BEGIN_LIMIT: Duration = PATIENCE;
 
 /// Returns a policy that knows where to search, which is more than a stranger knows.
 fn with_hints(source: &str, pid: u32, places: &[&str]) -> Vec<u8> {
@@ -73,7 +73,7 @@ fn no_secret_is_visible_or_reported() {
         assert!(!server.log().contains(secret), "{secret} is in the log");
     }
     assert_eq!(stranger.get(&format!("/verify/{private}")).status, 404);
-    let _ = server.stop(rustix::process::Signal::TERM, crate::STOP_LIMIT);
+    let _ = server.stop(rustix::process::Signal::TERM, crate::serve::STOP_LIMIT);
     assay.assert_clean();
 }
 
@@ -123,6 +123,6 @@ fn a_hostile_policy_and_its_neighbour_do_not_meet() {
     let episode = &disturber.episode_details[0];
     let error = episode.error.as_ref().unwrap();
     assert_eq!((episode.status, error.message.as_str()), (EpisodeStatus::PolicyError, "RuntimeError: managed: []"));
-    let _ = server.stop(rustix::process::Signal::TERM, crate::STOP_LIMIT);
+    let _ = server.stop(rustix::process::Signal::TERM, crate::serve::STOP_LIMIT);
     assay.assert_clean();
 }

@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use assay_model::{Artifact, JobReport, JobStage, JobStatus, Sha256Digest, Verdict};
-use assay_testkit::{Assay, Client, Jailed, ServedJob, archive, wait_for};
+use assay_testkit::{Assay, Client, Jailed, PATIENCE, ServedJob, archive, wait_for};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, VIDEO_LIMIT, assay, drawn_job, serve};
+use crate::serve::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, VIDEO_LIMIT, assay, drawn_job, serve};
 
 const EPISODES: u32 = 2;
 /// Maximum time for a renderer or files to disappear.
-const GONE_LIMIT: Duration = Duration::from_secs(60);
+const GONE_LIMIT: Duration = PATIENCE;
 /// Pushes the cart over its limit, then stops after half a simulated second: each episode has a violation, and few
 /// frames.
 const RECKLESS: &[u8] = b"import numpy as np\n\ndef policy(observation):\n    if observation['time'] > 1.5:\n        raise RuntimeError('seen enough')\n    return np.array([12.0])\n";

@@ -5,18 +5,20 @@ use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use assay_testkit::{Assay, Client, PythonServer, Server, archive, example, home, wait_for, zip_folder};
+use assay_testkit::{
+    Account, Assay, Client, PATIENCE, PythonServer, Server, archive, example, home, wait_for, zip_folder,
+};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
 
-use crate::arena::member;
-use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay};
+use crate::serve::arena::member;
+use crate::serve::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, set, shared_server, shorter};
 
 /// The setting that opens loopback, which counts as a network of the operator.
 const OPENED: [&str; 4] = ["--lanes", "1", "--set", "server.webhook_networks=127.0.0.0/8"];
-/// An attempt, and the next one 5 s later.
-const DELIVERY_LIMIT: Duration = Duration::from_secs(60);
+/// Maximum time of the attempts at a delivery.
+const DELIVERY_LIMIT: Duration = PATIENCE;
 
 fn serve(assay: &Assay, more: &[&str]) -> (Server, Client) {
     let server = assay.serve(&assay.path("data"), &[&OPENED, more].concat());
@@ -93,7 +95,7 @@ fn headers(head: &str) -> http::HeaderMap {
 #[test]
 fn the_end_of_a_job_is_reported_signed() {
     let assay = assay();
-    let (_server, client) = serve(&assay, &[]);
+    let (_server, Account { client, .. }) = shared_server("open");
     let receiver = documented_receiver(&assay, &secret(&client));
     let url = format!("http://127.0.0.1:{}/hook", receiver.port());
     let job = reported(&client, &url);
@@ -108,7 +110,7 @@ fn the_end_of_a_job_is_reported_signed() {
     assert_eq!((&kept["state"], &kept["attempts"], &kept["url"]), (&json!("DELIVERED"), &json!(1), &json!(url)));
     assert_eq!((&kept["log"][0]["status"], &kept["log"][0]["error"]), (&json!(204), &Value::Null));
     let slow = client.verify(
-        &archive(&[("policy.py", crate::SLOW)]),
+        &archive(&[("policy.py", crate::serve::SLOW)]),
         &[("scenario", CARTPOLE), ("num_episodes", "1"), ("callback_url", &url)],
     );
     assert_eq!(client.post(&format!("/verify/{slow}/cancel")).status, 200);
@@ -120,8 +122,7 @@ fn the_end_of_a_job_is_reported_signed() {
 
 #[test]
 fn both_secrets_sign_after_a_rotation() {
-    let assay = assay();
-    let (_server, client) = serve(&assay, &["--set", "webhooks.overlap_s=3600"]);
+    let (_server, Account { client, .. }) = shared_server("open");
     let (old, new) = (secret(&client), secret(&client));
     assert_ne!(old, new);
     let (url, received) = answering(&["204 No Content"]);
@@ -155,7 +156,8 @@ fn failed_deliveries_are_retried_also_by_the_next_server() {
     let log = server.log();
     assert!(log.contains("a webhook failed") && !log.contains("t-9Kx"), "{log}");
     assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
-    let (_server, client) = serve(&assay, &[]);
+    // The second attempt is due after the pause of the first server, the third after this one's.
+    let (_server, client) = serve(&assay, &set(&shorter(["intervals.webhook_retry_s=0.2"])));
     let (second, body) = received.recv_timeout(DELIVERY_LIMIT).unwrap();
     assert_eq!(headers(&first)["webhook-id"], headers(&second)["webhook-id"]);
     assert_ne!(headers(&first)["webhook-timestamp"], headers(&second)["webhook-timestamp"]);
@@ -168,7 +170,9 @@ fn failed_deliveries_are_retried_also_by_the_next_server() {
 #[test]
 fn a_receiver_may_decline_and_a_message_is_abandoned() {
     let assay = assay();
-    let (server, client) = serve(&assay, &["--set", "webhooks.retry_for_s=6"]);
+    // Long enough for a second attempt, and not for a third.
+    let settings = [&["webhooks.retry_for_s=6"][..], &shorter(["intervals.webhook_retry_s=1"])].concat();
+    let (server, client) = serve(&assay, &set(&settings));
     let _secret = secret(&client);
     let (declining, _received) = answering(&["410 Gone"]);
     let job = reported(&client, &declining);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use assay_model::{EpisodeStatus, JobReport, Preflight, Verdict};
 use assay_testkit::{Assay, OnnxModel, home};
 
-use crate::{CARTPOLE, assay, hashes, report, verify};
+use crate::verify::{CARTPOLE, assay, hashes, report, verify};
 
 const KEY: &str = "5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f";
 

@@ -1,15 +1,13 @@
 //! Attacks on blame and attempts: a policy that has violated a critical clause tries to have the attempt discarded, or
 //! to shift the blame. Conversely, interference by other processes is not the policy's fault.
 
-use std::time::Duration;
-
 use assay_model::{EpisodeStatus, JobReport, ReplacementReason, ReviewReason, Verdict};
-use assay_testkit::{Assay, Jailed, VIOLATOR_THREADS, now_s, violating_once, wait_for};
+use assay_testkit::{Assay, Jailed, PATIENCE, Running, VIOLATOR_THREADS, now_s, violating_once, wait_for};
 
-use crate::{CARTPOLE, assay, report, verify};
+use crate::verify::{CARTPOLE, assay, report, verify};
 
-/// Maximum time of a run with a stall, on a busy machine.
-const LIMIT: Duration = Duration::from_secs(180);
+/// Times for an attempt to violate the rule, in s; the next is tried on a machine where one does not suffice.
+const TIMES_TO_VIOLATE_S: [f64; 4] = [6.0, 20.0, 60.0, 200.0];
 /// Simulated time after which a policy that drives away has certainly left the zone, in seconds.
 const AWAY_S: f64 = 2.0;
 
@@ -129,18 +127,27 @@ fn a_policy_that_starves_itself_before_its_first_answer_is_to_blame() {
 
 /// Runs a verification in which `disturb` ends the first attempt, after its violation.
 fn disturbed(assay: &Assay, disturb: impl FnOnce(&[Jailed])) -> (i32, JobReport, String) {
-    let until = now_s() + 15.0;
+    let running = TIMES_TO_VIOLATE_S.into_iter().find_map(|time_s| violated(assay, time_s));
+    let running = running.expect("a policy that has violated");
+    disturb(&assay.jailed());
+    let run = running.wait(PATIENCE);
+    (run.code, report(&run), run.stderr)
+}
+
+/// Starts a verification whose first attempt has violated the rule, and whose next one will not. `None` if the first did
+/// not do so within `time_s`.
+fn violated(assay: &Assay, time_s: f64) -> Option<Running> {
+    let until = now_s() + time_s;
     let policy = assay.write("policy.py", violating_once(until));
     let words = ["verify", policy.to_str().unwrap(), "--scenario", CARTPOLE, "--episodes", "1", "--json"];
     let running = assay.start(&words);
-    wait_for("a policy that has violated", LIMIT, || {
-        assay.jailed().into_iter().find(|process| !process.is_lane() && process.threads() > VIOLATOR_THREADS)
+    let mut has_violated = false;
+    wait_for("the time of the violation to pass", PATIENCE, || {
+        let is_violator = |process: &Jailed| !process.is_lane() && process.threads() > VIOLATOR_THREADS;
+        has_violated = has_violated || assay.jailed().iter().any(is_violator);
+        (now_s() > until).then_some(())
     });
-    // The next attempt must be without a violation.
-    wait_for("the time of the violation to pass", LIMIT, || (now_s() > until).then_some(()));
-    disturb(&assay.jailed());
-    let run = running.wait(LIMIT);
-    (run.code, report(&run), run.stderr)
+    has_violated.then_some(running)
 }
 
 #[track_caller]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use assay_model::{EpisodeResult, EpisodeStatus, PolicyErrorCode};
 use assay_testkit::{Assay, archive};
 
-use crate::{CARTPOLE, assay, report};
+use crate::verify::{CARTPOLE, assay, report};
 
 const BUDGET: &str = "[budget]\nstep_cpu_ms = 60\nhard_cpu_ms = 400\nfirst_cpu_ms = 700\nimport_cpu_ms = 900\n\
                       memory_mib = 300\narchive_mib = 1\n\n[arena]";

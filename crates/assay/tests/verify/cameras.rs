@@ -5,7 +5,7 @@ use std::path::Path;
 use assay_testkit::{PythonServer, Run};
 use serde_json::Value;
 
-use crate::{assay, hashes, report, seen};
+use crate::verify::{assay, hashes, report, seen};
 
 fn json(run: &Run) -> Value {
     serde_json::from_str(&run.stdout).unwrap_or_else(|e| panic!("{e}: {}{}", run.stdout, run.stderr))
@@ -49,7 +49,7 @@ fn recorded_episodes_replay_and_their_log_has_the_images() {
     assert!(out.join("report.json").is_file(), "{}", run.stderr);
     let run = assay.run(&["replay", out.join("report.json").to_str().unwrap()]);
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
-    let log = crate::log::read(&out.join("episodes/000"));
+    let log = crate::verify::log::read(&out.join("episodes/000"));
     assert_eq!(log["topics"]["/images/front"], "foxglove.CompressedImage", "{log}");
     assert_eq!(log["topics"]["/images/large"], "foxglove.CompressedImage", "{log}");
     let of = |image: &str| (log["images"][image]["bytes"].clone(), log["images"][image]["times_s"].clone());

@@ -5,7 +5,7 @@ use std::path::Path;
 use assay_model::{FindingLevel, Preflight};
 use assay_testkit::{Assay, PythonServer, Run, example};
 
-use crate::{CARTPOLE, assay};
+use crate::verify::{CARTPOLE, assay};
 
 #[track_caller]
 fn check(assay: &Assay, policy: &str, more: &[&str]) -> (Run, Preflight) {

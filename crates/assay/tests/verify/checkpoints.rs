@@ -5,7 +5,7 @@ use std::path::Path;
 
 use assay_testkit::{Assay, Run, home};
 
-use crate::{CARTPOLE, assay, hashes, report};
+use crate::verify::{CARTPOLE, assay, hashes, report};
 
 /// Environment variable with a folder in which there is a runtime with LeRobot (see `tools/test-long`).
 const RUNTIMES: &str = "ASSAY_LEROBOT_RUNTIMES";

@@ -4,7 +4,7 @@ use std::fs;
 
 use assay_model::EpisodeStatus;
 
-use crate::{CARTPOLE, assay, report};
+use crate::verify::{CARTPOLE, assay, report};
 
 #[test]
 fn scenarios_are_listed_and_shown() {

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use assay_testkit::{Assay, home};
 
-use crate::{assay, report, verify};
+use crate::verify::{assay, report, verify};
 
 /// Needs numpy, a package whose compiled part needs a library of the prefix, which loads another one by its name.
 const POLICY: &str = "# /// script\n# dependencies = [\"tiny==1.2\"]\n# ///\nimport sys\n\nimport numpy as np\n\

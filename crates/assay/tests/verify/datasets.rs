@@ -4,12 +4,11 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
-use assay_testkit::{Assay, Run, example, wait_for};
+use assay_testkit::{Assay, PATIENCE, Run, example, wait_for};
 use serde_json::Value;
 
-use crate::{CARTPOLE, LIMIT, assay, hashes, report, seen};
+use crate::verify::{CARTPOLE, assay, hashes, report, seen};
 
 /// Runs `read_dataset.py`.
 #[track_caller]
@@ -209,9 +208,9 @@ fn an_interrupted_recording_leaves_nothing() {
     let arguments =
         ["dataset", policy.to_str().unwrap(), "--scenario", CARTPOLE, "--episodes", "1000", "--format", "lerobot"];
     let running = assay.start(&[&arguments[..], &["-o", "new"]].concat());
-    wait_for("an episode", Duration::from_secs(120), || running.stderr().contains("[1/").then_some(()));
+    wait_for("an episode", PATIENCE, || running.stderr().contains("[1/").then_some(()));
     running.interrupt();
-    assert_eq!(running.wait(LIMIT).code, 130);
+    assert_eq!(running.wait(PATIENCE).code, 130);
     assert!(!names(&assay.path(".")).iter().any(|name| name == "new" || name.starts_with(".assay-dataset")));
     assay.assert_clean();
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use assay_testkit::Assay;
 
-use crate::evidence::SHORT;
-use crate::{assay, verify};
+use crate::verify::evidence::SHORT;
+use crate::verify::{assay, verify};
 
 #[track_caller]
 fn check(assay: &Assay, file: &str, code: i32, part: &str) {

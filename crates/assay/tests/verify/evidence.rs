@@ -8,8 +8,8 @@ use assay_model::{EpisodeResult, JobReport, Sha256Digest};
 use assay_testkit::{Assay, Run};
 use serde_json::Value;
 
-use crate::log::read as read_log;
-use crate::{CARTPOLE, assay, hashes, report, verify};
+use crate::verify::log::read as read_log;
+use crate::verify::{CARTPOLE, assay, hashes, report, verify};
 
 /// Returns the properties of the first video stream from ffprobe: codec, width, height, seconds.
 fn probe(video: &Path) -> (String, String, String, f64) {

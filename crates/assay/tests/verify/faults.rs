@@ -2,7 +2,7 @@
 
 use assay_model::{Blame, EpisodeStatus, JobStatus, PolicyErrorCode, Verdict};
 
-use crate::{assay, report, verify};
+use crate::verify::{assay, report, verify};
 
 /// A policy, and the message for its author.
 struct Fault {

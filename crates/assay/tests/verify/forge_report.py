@@ -5,6 +5,7 @@
 Each kind is a function in `KINDS` that changes the report, and moves or deletes recordings. No recording is changed.
 """
 
+import base64
 import copy
 import json
 import math
@@ -67,6 +68,15 @@ def copied(report, out):
     for file in again["evidence"]:
         file["name"] = file["name"].replace("episodes/000", "episodes/001")
     report["episode_details"][1] = again | {"episode": 1, "seed": again["seed"] + 1}
+    # Whoever forges a report also signs it.
+    path = out / "report.intoto.json"
+    envelope = json.loads(path.read_text())
+    statement = json.loads(base64.b64decode(envelope["payload"]))
+    digests = {file["name"]: file["sha256"] for file in again["evidence"]}
+    for file in statement["predicate"]["evidence"]:
+        file["sha256"] = digests.get(file["name"], file["sha256"])
+    envelope["payload"] = base64.b64encode(json.dumps(statement).encode()).decode()
+    path.write_text(json.dumps(envelope))
 
 
 def invented(report, out):

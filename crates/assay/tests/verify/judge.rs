@@ -6,7 +6,7 @@ use assay_model::{JobReport, ReviewReason, Verdict};
 use assay_testkit::{FakeVision, Saying, example};
 use base64::Engine as _;
 
-use crate::{CARTPOLE, assay, verify};
+use crate::verify::{CARTPOLE, assay, verify};
 
 const KEY: &str = "sk-canary-51c2";
 

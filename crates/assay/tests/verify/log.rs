@@ -7,7 +7,7 @@ use std::process::Command;
 use assay_testkit::{Assay, example};
 use serde_json::Value;
 
-use crate::{CARTPOLE, assay};
+use crate::verify::{CARTPOLE, assay};
 
 pub(crate) fn read(folder: &Path) -> Value {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -33,7 +33,7 @@ fn logged(assay: &Assay, policy: &Path, scenario: &str, code: i32, more: &[&str]
 #[test]
 fn a_log_with_images_decodes_and_agrees_with_the_trace() {
     let assay = assay();
-    let policy = assay.write("policy.py", crate::evidence::SHORT);
+    let policy = assay.write("policy.py", crate::verify::evidence::SHORT);
     let log = logged(&assay, &policy, CARTPOLE, 3, &[]);
     let steps = log["control_steps"].as_u64().unwrap();
     assert!(steps > 100 && log["frames"].as_u64().unwrap() > steps * 2 / 5, "20 frames a second of 50 steps: {log}");

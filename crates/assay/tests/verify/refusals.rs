@@ -5,7 +5,7 @@ use std::fs;
 use assay_testkit::{Assay, archive, example};
 use zip::write::{SimpleFileOptions, ZipWriter};
 
-use crate::{CARTPOLE, assay, verify};
+use crate::verify::{CARTPOLE, assay, verify};
 
 const POLICY: &[u8] = b"def policy(observation):\n    return [0]\n";
 

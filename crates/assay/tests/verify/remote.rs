@@ -5,7 +5,7 @@ use std::path::Path;
 use assay_model::{PolicyIdentity, ReviewReason, Verdict};
 use assay_testkit::PythonServer;
 
-use crate::{assay, hashes, report, verify};
+use crate::verify::{assay, hashes, report, verify};
 
 fn serve(policy: &str, more: &[&str]) -> PythonServer {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -56,7 +56,7 @@ fn an_unreachable_server_is_the_policys_error_with_all_details() {
     assert!(message.contains("can't be reached") && message.contains(&free.to_string()), "{message}");
     // Metadata services stay closed even to the operator.
     let run = verify(&assay, Path::new("http://169.254.169.254"), &["--episodes", "1", "--json"]);
-    let message = crate::report(&run).error_message.unwrap();
+    let message = crate::verify::report(&run).error_message.unwrap();
     assert!(message.contains("never allowed"), "{message}");
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use assay_testkit::{Assay, example, zip_folder};
 
-use crate::{CARTPOLE, assay, hashes, report, verify};
+use crate::verify::{CARTPOLE, assay, hashes, report, verify};
 
 #[track_caller]
 fn traces(assay: &Assay, policy: &std::path::Path, more: &[&str]) -> Vec<String> {

@@ -7,7 +7,7 @@ use std::process::Command;
 use assay_testkit::{Assay, Run, archive};
 use serde_json::Value;
 
-use crate::{CARTPOLE, assay, verify};
+use crate::verify::{CARTPOLE, assay, verify};
 
 /// Pushes occasionally, for half a second; `NUMBER` is the source of its force.
 const PUSHES: &str = "import numpy as np\nimport os\n\ndef policy(observation):\n    if observation['time'] > 0.5:\n        raise RuntimeError('seen enough')\n    return np.array([NUMBER])\n";

@@ -6,12 +6,12 @@ use std::process::{Command, Output};
 
 use assay_testkit::{Assay, example};
 
-use crate::{CARTPOLE, assay};
+use crate::verify::{CARTPOLE, assay};
 
 fn replay(folder: &Path) -> Output {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut python = Command::new(root.join("vendor/dev-venv/bin/python"));
-    python.arg(root.join("docs/replay.py")).arg(folder).env_remove("GLIBC_TUNABLES");
+    python.arg(root.join("docs/replay.py")).arg(folder).arg("--trust-model").env_remove("GLIBC_TUNABLES");
     python.output().expect("vendor/dev-venv is made by tools/setup --dev")
 }
 
@@ -24,7 +24,7 @@ fn recorded(assay: &Assay, scenario: &str) -> String {
     all.push(out.to_str().unwrap());
     let run = assay.run(&all);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    crate::hashes(&crate::report(&run)).remove(0)
+    crate::verify::hashes(&crate::verify::report(&run)).remove(0)
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::process::Command;
 use assay_testkit::example;
 use serde_json::Value;
 
-use crate::evidence::SHORT;
-use crate::{CARTPOLE, assay, verify};
+use crate::verify::evidence::SHORT;
+use crate::verify::{CARTPOLE, assay, verify};
 
 #[test]
 fn a_kept_report_has_every_form() {

@@ -7,7 +7,7 @@ use std::process::Command;
 use assay_model::{EpisodeStatus, JobReport, Verdict};
 use assay_testkit::Assay;
 
-use crate::{CARTPOLE, assay, report, verify};
+use crate::verify::{CARTPOLE, assay, report, verify};
 
 /// Makes a policy that needs the package `tiny`.
 const NEEDS_TINY: &str = "# /// script\n# dependencies = [\"tiny>=1.2\"]\n# ///\nimport numpy as np\nimport tiny\n\n\

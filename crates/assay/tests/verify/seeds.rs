@@ -6,7 +6,7 @@ use assay_model::{EpisodeSeeds, JobReport, PolicyKey};
 use assay_testkit::{Assay, example};
 use serde_json::Value;
 
-use crate::{CARTPOLE, assay, hashes, report, verify};
+use crate::verify::{CARTPOLE, assay, hashes, report, verify};
 
 /// Acts randomly, from the seed that it is given, for half a second.
 const BY_CHANCE: &str = "import numpy as np

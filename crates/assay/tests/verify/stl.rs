@@ -5,7 +5,7 @@ use std::fmt::Write;
 use assay_testkit::Run;
 use serde_json::{Value, json};
 
-use crate::assay;
+use crate::verify::assay;
 
 /// Returns 1001 rows over 2 s: `speed` is 0.1 until 1 s and 0.3 after it, `brake` is 1 from 1.5 s on.
 fn trace() -> String {

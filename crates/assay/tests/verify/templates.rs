@@ -9,7 +9,7 @@ use assay_scenario::Scenario;
 use assay_testkit::{Assay, PythonServer, Run, home};
 use assay_worker::adapter_mismatch;
 
-use crate::{CARTPOLE, assay, report, verify};
+use crate::verify::{CARTPOLE, assay, report, verify};
 
 /// Creates `template` for the cart-pole in a folder of its name.
 fn init(assay: &Assay, template: &str) -> Run {

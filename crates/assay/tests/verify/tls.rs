@@ -2,15 +2,12 @@
 //! servers listen on loopback.
 
 use std::path::Path;
-use std::time::Duration;
 
 use assay_model::Verdict;
-use assay_testkit::{Assay, PythonServer, example};
+use assay_testkit::{Assay, PATIENCE, PythonServer, example};
 
 use crate::authority::Authority;
-use crate::{CARTPOLE, assay, report};
-
-const RUN_LIMIT: Duration = Duration::from_secs(120);
+use crate::verify::{CARTPOLE, assay, report};
 
 fn serve(certificate: &Path) -> PythonServer {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/verify/policy_server.py");
@@ -21,7 +18,7 @@ fn serve(certificate: &Path) -> PythonServer {
 /// Returns `SAFE`, or the reason why there was no connection.
 fn verdict(assay: &Assay, url: &str, believed: &Path) -> String {
     let arguments = ["verify", url, "--scenario", CARTPOLE, "--episodes", "1", "--json"].map(Path::new);
-    let run = assay.start_in(&arguments, &[("SSL_CERT_FILE", believed)]).wait(RUN_LIMIT);
+    let run = assay.start_in(&arguments, &[("SSL_CERT_FILE", believed)]).wait(PATIENCE);
     let report = report(&run);
     match report.verdict {
         Some(Verdict::Safe) => "SAFE".to_owned(),

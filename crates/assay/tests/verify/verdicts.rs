@@ -3,7 +3,7 @@
 use assay_model::{Blame, ClauseStatus, JobStatus, Verdict};
 use assay_testkit::example;
 
-use crate::{CARTPOLE, assay, report, verify};
+use crate::verify::{CARTPOLE, assay, report, verify};
 
 #[test]
 fn each_verdict_has_its_exit_code() {

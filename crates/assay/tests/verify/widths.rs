@@ -5,7 +5,7 @@ use std::path::Path;
 
 use assay_testkit::{Assay, example};
 
-use crate::{CARTPOLE, assay};
+use crate::verify::{CARTPOLE, assay};
 
 const SCENARIO: &str = "tabletop_reach";
 /// Words of tables that lists omit: the names of first columns, and those of the report.
@@ -77,7 +77,7 @@ fn prepare(assay: &Assay) {
 }
 
 fn printed(assay: &Assay, arguments: &[&str], columns: &str) -> String {
-    let run = assay.start_in(arguments, &[("COLUMNS", Path::new(columns))]).wait(crate::LIMIT);
+    let run = assay.start_in(arguments, &[("COLUMNS", Path::new(columns))]).wait(assay_testkit::PATIENCE);
     assert!(!run.stdout.is_empty() && run.code != 4, "{arguments:?}: {}", run.stderr);
     run.stdout
 }

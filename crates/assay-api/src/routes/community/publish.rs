@@ -42,9 +42,9 @@ pub(in crate::routes) struct PublishForm {
 /// Publish a scenario
 ///
 /// Receives a zip archive with `scenario.toml` and its files, compiles the scenario, runs it without a policy and
-/// renders it, all in a jail. The response is sent once this is done, after up to 20 s. Errors in the scenario name the
-/// file and the key. A published scenario is immediately available to everyone, under the id `ACCOUNT.ID`; a published
-/// version never changes.
+/// renders it, all in a jail. The response is sent once this is done, after up to 15 s of CPU time. Errors in the
+/// scenario name the file and the key. A published scenario is immediately available to everyone, under the id
+/// `ACCOUNT.ID`; a published version never changes.
 #[utoipa::path(
     post, path = "/community/scenarios", operation_id = "publish_scenario", tag = "scenarios",
     request_body(content = ref(schema_of::<PublishForm>()), content_type = "multipart/form-data"),
@@ -183,8 +183,8 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, NotPublished> {
     let done = tokio::task::spawn_blocking(work).await;
     let done = done.map_err(|e| ApiError::internal("checking a scenario panicked", &e))?;
-    // A check that timed out used all of its time, and a scenario can provoke that; so it counts, although it may not
-    // be at fault.
+    // A check that was stopped may have used nearly all of its time, and a scenario may provoke that; so it counts,
+    // although it may not be at fault.
     done.map_err(|failure| match failure {
         DraftFailure::Busy => NotPublished { error: failed(failure), counts: true },
         other => failed(other).into(),
@@ -194,8 +194,9 @@ async fn blocking<T: Send + 'static>(
 fn failed(failure: DraftFailure) -> ApiError {
     match failure {
         DraftFailure::Busy => {
-            let message = "the scenario could not be checked within 20 s: the machine may be too busy, or the world \
-                           too large; try again later (this attempt counts against failed_publications_per_day)";
+            let message = "the scenario could not be checked: another process stopped the check, or the machine is too \
+                           busy (less than 1/50 of a processor was left for it); try again later (this attempt counts \
+                           against failed_publications_per_day)";
             ApiError::try_again(ErrorCode::Unavailable, message, PUBLISH_RETRY_S)
         }
         DraftFailure::Unavailable(message) => ApiError::try_again(ErrorCode::Unavailable, &message, PUBLISH_RETRY_S),

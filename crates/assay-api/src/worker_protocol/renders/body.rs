@@ -103,7 +103,7 @@ fn listed(head: &[u8], part: RenderPart) -> Result<RenderedFileList, BodyFault> 
 }
 
 /// Receives a body in pieces, for fuzzing.
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(in super::super) async fn rendered_files(
     pieces: &[&[u8]],
     part: RenderPart,

@@ -9,7 +9,7 @@ use assay_store::{RenderChoice, RenderRequest, WorkerRecord, WorkerState, seeds_
 use axum::extract::{Request, State};
 use tokio::time::Instant;
 
-use super::super::claim::LEASE;
+use super::super::claim::lease_duration;
 use super::super::identity::RegisteredWorker;
 use super::super::receive;
 use super::lease::render_lease;
@@ -54,7 +54,7 @@ async fn next(app: &App, worker: &WorkerRecord) -> Result<Option<LeasedRender>, 
     let choice = if worker.trusted { RenderChoice::Any } else { RenderChoice::Verifications };
     let holder = worker.name.lease_holder();
     let request = RenderRequest::new(&holder).of(choice).holding_at_most(registration.lanes);
-    let claim = app.records.claim_render(request, app.clock.now(), LEASE).await?;
+    let claim = app.records.claim_render(request, app.clock.now(), lease_duration(app)).await?;
     let Some(claim) = claim else { return Ok(None) };
     let (fence, header) = (claim.fence, &claim.header);
     let Some(seeds) = seeds_of_job(&*app.records, header).await? else {

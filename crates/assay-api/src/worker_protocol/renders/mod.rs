@@ -12,7 +12,7 @@ use axum::Router;
 use axum::routing::{get, post};
 
 use crate::state::App;
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(super) use body::rendered_files;
 pub(super) use lease::{RENDER_LEASE, render_fence};
 

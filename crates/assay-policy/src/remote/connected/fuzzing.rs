@@ -33,10 +33,15 @@ const CONNECTION_PATIENCE: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// A socket cannot be created.
-pub async fn connected(lane: &[u8], answers: Vec<Vec<u8>>) -> std::io::Result<()> {
+pub(crate) async fn connected(lane: &[u8], answers: Vec<Vec<u8>>) -> std::io::Result<()> {
     let job: JobId = JOB.parse().map_err(std::io::Error::other)?;
     let (relay_end, lane_end) = UnixStream::pair()?;
-    let waits = ConnectionWaits { first: CONNECTION_PATIENCE, again: CONNECTION_PATIENCE, total: CONNECTION_PATIENCE };
+    let waits = ConnectionWaits {
+        first: CONNECTION_PATIENCE,
+        again: CONNECTION_PATIENCE,
+        total: CONNECTION_PATIENCE,
+        ..ConnectionWaits::default()
+    };
     let policies = ConnectedPolicies::new(Handle::current(), waits);
     let (near, far) = duplex(PIPE_BYTES);
     if let Some(reservation) = policies.reserve(job) {

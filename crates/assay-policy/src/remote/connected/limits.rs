@@ -3,16 +3,19 @@
 use std::time::Duration;
 
 /// Maximum time from the handshake to HELLO.
-pub(super) const HELLO_LIMIT: Duration = Duration::from_secs(5);
+const HELLO_LIMIT: Duration = Duration::from_secs(5);
 /// Maximum time that a job waits for its policy's first connection.
 pub const FIRST_CONNECTION_WAIT: Duration = Duration::from_secs(120);
 /// Maximum time that an episode waits for another connection after one was lost.
 pub const RECONNECTION_WAIT: Duration = Duration::from_secs(30);
 /// Maximum time that all episodes of a job wait for connections.
 pub(super) const TOTAL_WAIT: Duration = Duration::from_secs(600);
-/// Maximum times that the episodes of a job wait for connections.
+
+/// Maximum times of a connection's begin, and that the episodes of a job wait for connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ConnectionWaits {
+    /// From the handshake to HELLO.
+    pub(super) hello: Duration,
     /// All episodes together, before the first connection.
     pub(super) first: Duration,
     /// An episode, after a connection was lost.
@@ -21,9 +24,16 @@ pub(crate) struct ConnectionWaits {
     pub(super) total: Duration,
 }
 
+impl ConnectionWaits {
+    /// The default times but for these.
+    pub(crate) fn with(hello: Duration, again: Duration) -> Self {
+        Self { hello, again, ..Self::default() }
+    }
+}
+
 impl Default for ConnectionWaits {
     fn default() -> Self {
-        Self { first: FIRST_CONNECTION_WAIT, again: RECONNECTION_WAIT, total: TOTAL_WAIT }
+        Self { hello: HELLO_LIMIT, first: FIRST_CONNECTION_WAIT, again: RECONNECTION_WAIT, total: TOTAL_WAIT }
     }
 }
 

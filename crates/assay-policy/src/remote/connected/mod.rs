@@ -7,7 +7,7 @@
 mod call_budget;
 mod dial;
 mod frame_socket;
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 mod limits;
 mod link;

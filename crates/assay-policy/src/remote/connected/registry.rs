@@ -13,7 +13,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, timeout};
 
 use super::frame_socket::FrameSocket;
-use super::limits::{ConnectionWaits, HELLO_LIMIT, MAX_DEAD};
+use super::limits::{ConnectionWaits, MAX_DEAD};
 use super::parked::{Request, check, park};
 use crate::remote::fault::ServerFault;
 
@@ -228,7 +228,7 @@ impl ConnectedPolicies {
             }
             other => {
                 connection.state = other;
-                let ConnectionWaits { first, again, total } = self.waits;
+                let ConnectionWaits { first, again, total, .. } = self.waits;
                 let limit = match connection.has_connected {
                     false => first.saturating_sub(connection.waited),
                     true => again.min(total.saturating_sub(connection.waited)),
@@ -241,7 +241,7 @@ impl ConnectedPolicies {
     /// Returns the fault of a policy that did not connect in time.
     fn missing(&self, job: JobId) -> ServerFault {
         let has_connected = self.lock().get(&job).is_some_and(|connection| connection.has_connected);
-        let ConnectionWaits { first, again, total } = self.waits;
+        let ConnectionWaits { first, again, total, .. } = self.waits;
         ServerFault::connect(match has_connected {
             false => format!("the policy did not connect within {} s of the job's start", first.as_secs()),
             true => format!(
@@ -269,11 +269,11 @@ impl ConnectionReservation {
     /// Adopts the stream of a WebSocket after its handshake: waits for HELLO, then holds the connection until an
     /// episode begins. Returns at once.
     pub fn attach(self, stream: DuplexStream) {
-        let handle = self.policies.handle.clone();
+        let (handle, limit) = (self.policies.handle.clone(), self.policies.waits.hello);
         handle.spawn(async move {
             let mut socket = FrameSocket::of_service(stream).await;
-            let greeted = timeout(HELLO_LIMIT, greet(&mut socket)).await;
-            match greeted.unwrap_or_else(|_| Err(ServerFault::timeout("send HELLO", HELLO_LIMIT))) {
+            let greeted = timeout(limit, greet(&mut socket)).await;
+            match greeted.unwrap_or_else(|_| Err(ServerFault::timeout("send HELLO", limit))) {
                 Ok(()) => self.park(socket),
                 Err(fault) => {
                     tracing::info!(job.id = %self.job, reason = %fault.message, "a policy's connection was refused");

@@ -13,6 +13,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
+use super::words::quoted_words;
 use crate::remote::allowance::ReceiveAllowance;
 use crate::remote::endpoint::ServerEndpoint;
 use crate::remote::fault::ServerFault;
@@ -76,7 +77,7 @@ impl HttpClient {
     }
 
     /// Creates a client over a connected stream.
-    #[cfg(feature = "fuzzing")]
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) async fn over(
         stream: Box<dyn transport::Transport>,
         allowance: ReceiveAllowance,
@@ -185,7 +186,10 @@ impl HttpAnswer {
     /// Returns the JSON of a successful answer.
     pub(super) fn json(&self) -> Result<Value, ServerFault> {
         self.check()?;
-        serde_json::from_slice(&self.body).map_err(|error| ServerFault::protocol(format!("not JSON ({error})")))
+        serde_json::from_slice(&self.body).or_else(|error| {
+            let fault = |_| ServerFault::protocol(format!("not JSON ({error})"));
+            serde_json::from_slice(&quoted_words(&self.body).unwrap_or_default()).map_err(fault)
+        })
     }
 
     /// Checks that the answer is successful.
@@ -200,11 +204,20 @@ impl HttpAnswer {
                 "{status}, a redirect, which is never followed; use the address that it leads to"
             ))),
             status => {
+                if let Some(error) = self.error() {
+                    return Err(ServerFault::server(&error));
+                }
                 let shown = sanitise(text.trim(), MAX_LINE_BYTES);
                 let line = format!("the policy server answered {status}: {shown}");
                 Err(ServerFault::server_line(line, &text))
             }
         }
+    }
+
+    /// Returns the text of an error in assay's own contract, `{"error": ...}`.
+    fn error(&self) -> Option<String> {
+        let body: Value = serde_json::from_slice(&self.body).ok()?;
+        body.get("error").and_then(Value::as_str).map(str::to_owned)
     }
 }
 

@@ -6,7 +6,8 @@ mod client;
 mod numpy;
 mod session;
 mod style;
+mod words;
 
 pub(crate) use session::HttpSession;
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use {client::HttpClient, session::read};

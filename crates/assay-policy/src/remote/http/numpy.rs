@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::remote::array::{ArrayError, MAX_DIMENSIONS, NumberArray};
+use crate::remote::array::{ArrayError, ElementError, MAX_DIMENSIONS, NumberArray};
 use crate::remote::limits::MAX_HORIZON;
 
 /// A value that is not an array of numbers.
@@ -12,6 +12,8 @@ use crate::remote::limits::MAX_HORIZON;
 pub(super) enum NumpyDecodeError {
     #[error(transparent)]
     Array(#[from] ArrayError),
+    #[error(transparent)]
+    Element(#[from] ElementError),
     #[error("a json_numpy object without {0}")]
     Missing(&'static str),
     #[error("neither lists of numbers nor a json_numpy object")]
@@ -43,13 +45,16 @@ pub(super) fn to_array(value: &Value) -> Result<NumberArray, NumpyDecodeError> {
         return Ok(NumberArray::decode(dtype, shape.iter().map(length).collect::<Result<_, _>>()?, &data)?);
     }
     let mut array = NumberArray { shape: Vec::new(), values: Vec::new() };
-    flatten(value, 0, &mut array)?;
+    flatten(value, &mut Vec::new(), &mut array)?;
     Ok(array)
 }
 
-fn flatten(value: &Value, depth: usize, into: &mut NumberArray) -> Result<(), NumpyDecodeError> {
+/// Adds the numbers of nested lists; `path` is the place of `value` in them.
+fn flatten(value: &Value, path: &mut Vec<usize>, into: &mut NumberArray) -> Result<(), NumpyDecodeError> {
+    let depth = path.len();
     let Some(list) = value.as_array() else {
-        into.values.push(value.as_f64().ok_or(NumpyDecodeError::NoNumbers)?);
+        into.values
+            .push(value.as_f64().or_else(|| value.as_bool().map(f64::from)).ok_or_else(|| not_a_number(value, path))?);
         return if depth == into.shape.len() { Ok(()) } else { Err(NumpyDecodeError::Ragged) };
     };
     if depth >= MAX_DIMENSIONS || list.len() > MAX_HORIZON {
@@ -60,7 +65,21 @@ fn flatten(value: &Value, depth: usize, into: &mut NumberArray) -> Result<(), Nu
         None if into.values.is_empty() => into.shape.push(list.len()),
         _ => return Err(NumpyDecodeError::Ragged),
     }
-    list.iter().try_for_each(|item| flatten(item, depth + 1, into))
+    list.iter().enumerate().try_for_each(|(number, item)| {
+        path.push(number);
+        let done = flatten(item, path, into);
+        path.pop();
+        done
+    })
+}
+
+fn not_a_number(value: &Value, path: &[usize]) -> NumpyDecodeError {
+    match value {
+        Value::String(text) => ElementError::new(path, text, "a string").into(),
+        Value::Null => ElementError::new(path, "null", "").into(),
+        Value::Object(_) if !path.is_empty() => ElementError::new(path, "an object", "").into(),
+        _ => NumpyDecodeError::NoNumbers,
+    }
 }
 
 #[cfg(test)]
@@ -81,13 +100,14 @@ mod tests {
     #[test]
     fn reads_lists_and_rejects_other_values() {
         assert_eq!(
-            to_array(&json!([[1, 2.5], [3, 4]])),
-            Ok(NumberArray { shape: vec![2, 2], values: vec![1., 2.5, 3., 4.] })
+            to_array(&json!([[1, 2.5], [3, true]])),
+            Ok(NumberArray { shape: vec![2, 2], values: vec![1., 2.5, 3., 1.] })
         );
         let cases = [
             (json!([[1, 2], [3]]), NumpyDecodeError::Ragged),
-            (json!(["1"]), NumpyDecodeError::NoNumbers),
-            (json!([null]), NumpyDecodeError::NoNumbers),
+            (json!(["1"]), ElementError::new(&[0], "1", "a string").into()),
+            (json!([[0, 1], [0, null]]), ElementError::new(&[1, 1], "null", "").into()),
+            (json!({}), NumpyDecodeError::NoNumbers),
             (json!({ "__numpy__": "!", "dtype": "<f8", "shape": [1] }), NumpyDecodeError::Missing("base64")),
             (json!({ "__numpy__": "", "shape": [0] }), NumpyDecodeError::Missing("dtype")),
             (json!({ "__numpy__": "", "dtype": "<f8", "shape": [-1] }), NumpyDecodeError::Missing("shape")),

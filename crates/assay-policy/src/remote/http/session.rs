@@ -56,7 +56,7 @@ impl ProtocolSession for HttpSession {
 }
 
 /// Reads an answer to a request for actions.
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn read(status: u16, body: &[u8], action_dim: usize) -> Result<Chunk, ServerFault> {
     let status = StatusCode::from_u16(status).map_err(|error| ServerFault::mismatch(error.to_string()))?;
     let answer = super::client::HttpAnswer { status, body: hyper::body::Bytes::copy_from_slice(body) };

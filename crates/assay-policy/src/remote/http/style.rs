@@ -3,7 +3,7 @@
 use assay_model::frame::Dtype;
 use serde_json::{Map, Value, json};
 
-use super::numpy::{self, is_array, to_array};
+use super::numpy::{self, NumpyDecodeError, is_array, to_array};
 use crate::remote::array::NumberArray;
 use crate::remote::endpoint::ServerEndpoint;
 use crate::remote::fault::ServerFault;
@@ -109,5 +109,8 @@ pub(super) fn actions(reply: &Value) -> Result<NumberArray, ServerFault> {
         }
         return Err(ServerFault::bad_action("the answer has neither actions nor action"));
     };
-    to_array(value).map_err(|error| ServerFault::bad_action(format!("actions: {error}")))
+    to_array(value).map_err(|error| match error {
+        NumpyDecodeError::Element(element) => ServerFault::bad_action(element.to_string()),
+        other => ServerFault::bad_action(format!("actions: {other}")),
+    })
 }

@@ -3,7 +3,7 @@
 
 use rmpv::Value;
 
-use crate::remote::array::{ArrayError, MAX_DIMENSIONS, NumberArray};
+use crate::remote::array::{ArrayError, ElementError, MAX_DIMENSIONS, NumberArray};
 use crate::remote::limits::{MAX_HORIZON, MAX_REPLY_DEPTH};
 
 /// A value that is not an array of numbers.
@@ -15,6 +15,8 @@ pub(super) enum MsgpackDecodeError {
     Trailing,
     #[error(transparent)]
     Array(#[from] ArrayError),
+    #[error(transparent)]
+    Element(#[from] ElementError),
     #[error("an array without {0}")]
     Missing(&'static str),
     #[error("neither an array nor lists of numbers")]
@@ -82,15 +84,18 @@ pub(super) fn to_array(value: &Value) -> Result<NumberArray, MsgpackDecodeError>
         return Ok(NumberArray::decode(dtype, shape.iter().map(length).collect::<Result<_, _>>()?, data)?);
     }
     let mut array = NumberArray { shape: Vec::new(), values: Vec::new() };
-    flatten(value, 0, &mut array)?;
+    flatten(value, &mut Vec::new(), &mut array)?;
     Ok(array)
 }
 
-/// Adds the numbers of nested lists; the first list of each depth determines the length of all.
-fn flatten(value: &Value, depth: usize, into: &mut NumberArray) -> Result<(), MsgpackDecodeError> {
+/// Adds the numbers of nested lists; the first list of each depth determines the length of all. `path` is the place of
+/// `value` in them.
+fn flatten(value: &Value, path: &mut Vec<usize>, into: &mut NumberArray) -> Result<(), MsgpackDecodeError> {
+    let depth = path.len();
     let Some(list) = value.as_array() else {
         let scalar = marked(value, "__npgeneric__").and_then(|_| marked(value, "data")).unwrap_or(value);
-        into.values.push(scalar.as_f64().ok_or(MsgpackDecodeError::NoNumbers)?);
+        let number = scalar.as_f64().or_else(|| scalar.as_bool().map(f64::from));
+        into.values.push(number.ok_or_else(|| not_a_number(scalar, path))?);
         return if depth == into.shape.len() { Ok(()) } else { Err(MsgpackDecodeError::Ragged) };
     };
     if depth >= MAX_DIMENSIONS || list.len() > MAX_HORIZON {
@@ -101,7 +106,21 @@ fn flatten(value: &Value, depth: usize, into: &mut NumberArray) -> Result<(), Ms
         None if into.values.is_empty() => into.shape.push(list.len()),
         _ => return Err(MsgpackDecodeError::Ragged),
     }
-    list.iter().try_for_each(|item| flatten(item, depth + 1, into))
+    list.iter().enumerate().try_for_each(|(number, item)| {
+        path.push(number);
+        let done = flatten(item, path, into);
+        path.pop();
+        done
+    })
+}
+
+fn not_a_number(value: &Value, path: &[usize]) -> MsgpackDecodeError {
+    match value {
+        Value::String(text) => ElementError::new(path, text.as_str().unwrap_or("?"), "a string").into(),
+        Value::Nil => ElementError::new(path, "nil", "").into(),
+        _ if !path.is_empty() => ElementError::new(path, "another value", "").into(),
+        _ => MsgpackDecodeError::NoNumbers,
+    }
 }
 
 #[cfg(test)]
@@ -212,7 +231,14 @@ mod tests {
         {
             assert_eq!(to_array(&Value::Array(ragged)), Err(MsgpackDecodeError::Ragged));
         }
-        assert_eq!(to_array(&Value::Array(vec!["x".into()])), Err(MsgpackDecodeError::NoNumbers));
+        for (element, error) in [
+            ("x".into(), ElementError::new(&[1], "x", "a string")),
+            (Value::Nil, ElementError::new(&[1], "nil", "")),
+            (Value::Binary(vec![0; 8]), ElementError::new(&[1], "another value", "")),
+        ] {
+            assert_eq!(to_array(&Value::Array(vec![1.into(), element])), Err(error.into()));
+        }
+        assert_eq!(to_array(&Value::Array(vec![true.into()])).map(|array| array.values), Ok(vec![1.0]));
     }
 
     #[test]

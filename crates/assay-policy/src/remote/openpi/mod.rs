@@ -7,5 +7,5 @@ mod session;
 mod socket;
 
 pub(crate) use session::OpenPiSession;
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use {session::read_everywhere, socket::Socket};

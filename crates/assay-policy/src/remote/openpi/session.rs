@@ -3,7 +3,7 @@
 use assay_model::{Secret, sanitise};
 use rmpv::Value;
 
-use super::codec::{decode, encode, get, is_array, to_array};
+use super::codec::{MsgpackDecodeError, decode, encode, get, is_array, to_array};
 use super::dialect::{Dialect, is_reset_done};
 use super::socket::{MessageContent, Socket};
 use crate::remote::chunk::Chunk;
@@ -96,7 +96,7 @@ fn map(bytes: &[u8]) -> Result<Value, ServerFault> {
 }
 
 /// Reads a message as each of the three kinds that a server sends.
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn read_everywhere(message: &[u8], action_dim: usize) -> Result<Chunk, ServerFault> {
     let value = map(message)?;
     drop(Dialect::of(&value).describe());
@@ -117,7 +117,10 @@ fn actions(reply: &Value) -> Result<crate::remote::array::NumberArray, ServerFau
     failure(reply)?;
     let found = if is_array(reply) { Some(reply) } else { get(reply, "actions").or_else(|| get(reply, "action")) };
     match found {
-        Some(value) => to_array(value).map_err(|error| ServerFault::bad_action(format!("actions: {error}"))),
+        Some(value) => to_array(value).map_err(|error| match error {
+            MsgpackDecodeError::Element(element) => ServerFault::bad_action(element.to_string()),
+            other => ServerFault::bad_action(format!("actions: {other}")),
+        }),
         None => {
             let keys: Vec<_> = reply.as_map().into_iter().flatten().filter_map(|(key, _)| key.as_str()).collect();
             let keys = sanitise(&keys.join(", "), MAX_KEYS_BYTES);

@@ -53,7 +53,7 @@ impl Socket {
     }
 
     /// Creates a socket over a stream after its handshake.
-    #[cfg(feature = "fuzzing")]
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) async fn over(stream: Box<dyn Transport>, allowance: ReceiveAllowance) -> Self {
         let role = tokio_tungstenite::tungstenite::protocol::Role::Client;
         let stream = WebSocketStream::from_raw_socket(stream, role, Some(config())).await;

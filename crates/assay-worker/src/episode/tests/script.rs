@@ -18,7 +18,7 @@ use assay_model::{
 };
 use assay_policy::PolicyHome;
 use assay_scenario::Scenario;
-use assay_store::testing::episode;
+use assay_store_testing::episode;
 use tempfile::TempDir;
 
 use self::policy::ScriptedStart;
@@ -267,7 +267,7 @@ impl ScriptedHost {
 
 impl EpisodeHost for ScriptedHost {
     fn staged(&self, scenario: &Scenario) -> Result<Staged, StageError> {
-        Ok(Staged { scenario: scenario.folder.clone(), robots: scenario.robots_folder.clone() })
+        Ok(Staged { scenario: scenario.folder.clone().into(), robots: scenario.robots_folder.clone().into() })
     }
 
     fn lane(&self, _scenario: &Scenario, _staged: &Staged, _core: usize) -> Result<Box<dyn Lane>, LaneError> {
@@ -406,11 +406,9 @@ impl ScriptedLane {
 
 /// Returns what a lane sends at the end of an episode.
 fn done(run: &RunEpisode, end: &End) -> Done {
-    let mut result = EpisodeResult {
-        clauses: without_end(&scenario(), run.episode, run.seeds, (Loss::CutOff, "")).clauses,
-        seed: run.seeds.policy,
-        ..episode(run.episode)
-    };
+    let empty = without_end(&scenario(), run.episode, run.seeds, (Loss::CutOff, ""));
+    let mut result =
+        EpisodeResult { clauses: empty.clauses, stages: empty.stages, seed: run.seeds.policy, ..episode(run.episode) };
     for clause in &mut result.clauses {
         (clause.status, clause.robustness) = (ClauseStatus::Satisfied, Some(0.5));
     }

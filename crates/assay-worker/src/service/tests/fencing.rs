@@ -1,8 +1,8 @@
 //! A worker that lost its lease changes nothing.
 
 use assay_model::AttemptNote;
-use assay_store::testing::episode;
 use assay_store::{CancelOutcome, JobRecords, JobState, RecordOutcome, ShardRecords};
+use assay_store_testing::episode;
 
 use super::service_run::{Outside, ServiceRun};
 use crate::episode::tests::script::{Act, Attempt, CRITICAL, ScriptedHost};
@@ -17,7 +17,7 @@ fn first(attempt: Attempt) -> ScriptedHost {
 }
 
 fn cancel_job(outside: &Outside) {
-    let id = assay_store::testing::job(1, "lab", 1, 1).header.job_id;
+    let id = assay_store_testing::job(1, "lab", 1, 1).header.job_id;
     let done = outside.wait(outside.records.cancel_job(None, id, outside.now())).unwrap();
     assert_eq!(done, CancelOutcome::Done);
 }

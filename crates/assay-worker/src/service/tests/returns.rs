@@ -2,8 +2,8 @@
 
 use assay_model::{AttemptNote, Blame, EpisodeStatus, ReplacementReason, Verdict};
 use assay_policy::PolicyHome;
-use assay_store::testing::job;
 use assay_store::{JobState, MAX_RETRIES};
+use assay_store_testing::job;
 
 use super::service_run::ServiceRun;
 use crate::episode::lane::LaneError;

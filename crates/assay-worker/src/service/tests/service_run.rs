@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use assay_model::{Clock, Entropy, EpisodeResult, JobId, Plan};
-use assay_store::testing::{at, job};
 use assay_store::{
     ArchiveFiles, Blobs, Claim, JobRecords, JobState, LiveProgress, LocalQueue, ModelFiles, NewJob,
     PolicyServerCredentialsStore, Records, RecoveryRecords, ShardRecords, ShardRequest, Site, SqliteRecords,
     StorageHealth,
 };
+use assay_store_testing::{at, job};
 use jiff::{SignedDuration, Timestamp};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -18,12 +18,13 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use crate::episode::tests::script::{ScriptedHost, scenario};
 use crate::service::ServiceOptions;
 use crate::service::shared::WorkerShared;
-use crate::shards::intervals::LEASE;
 use crate::shards::quiet::Quiet;
 use crate::shards::warm_lane::WarmLane;
 use crate::{Engine, Keyring};
 
 const EVIDENCE: &str = "evidence";
+/// Duration of a lease without renewal.
+const LEASE: SignedDuration = SignedDuration::from_secs(15);
 
 /// A clock that a test sets.
 #[derive(Debug)]
@@ -175,6 +176,7 @@ fn options(folder: &Path, outside: &Outside) -> ServiceOptions {
     fs::create_dir(folder.join("policies")).unwrap();
     fs::write(folder.join("policies/1.py"), "a policy").unwrap();
     ServiceOptions {
+        lease: LEASE,
         engine: Arc::new(Engine::without_programs()),
         records: Arc::clone(&outside.records) as Arc<dyn Records>,
         queue: Arc::new(LocalQueue::new()),

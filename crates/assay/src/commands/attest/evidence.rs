@@ -1,12 +1,11 @@
 //! Comparison of the files that a statement lists with those in a folder.
 
 use std::io::ErrorKind;
-use std::path::Path;
 
 use anyhow::anyhow;
+use assay_jail::UntrustedFolder;
 use assay_model::Sha256Digest;
 use assay_report::attest::Evidence;
-use assay_worker::sha256_of;
 
 use super::lines::line;
 use super::rendered_files::RenderedFiles;
@@ -77,7 +76,7 @@ pub(super) enum EvidenceCheck {
 }
 
 /// Compares `files` with those in `folder`.
-pub(super) fn evidence(files: &[Evidence], folder: &Path) -> anyhow::Result<EvidenceCheck> {
+pub(super) fn evidence(files: &[Evidence], folder: &UntrustedFolder) -> anyhow::Result<EvidenceCheck> {
     let mut found = PresentEvidence { here: 0, absent: Vec::new(), report: false };
     for file in files {
         // The statement may have been signed by an untrusted party: its names must not lead out of the folder.
@@ -85,12 +84,7 @@ pub(super) fn evidence(files: &[Evidence], folder: &Path) -> anyhow::Result<Evid
         if !plain {
             return Err(anyhow!("the statement names {:?}, which is not a path inside its folder", file.name));
         }
-        let path = folder.join(&file.name);
-        // Reading a pipe or a device might never end.
-        if path.metadata().is_ok_and(|about| !about.is_file()) {
-            return Err(anyhow!("{} is not a regular file", path.display()));
-        }
-        match sha256_of(&path) {
+        match folder.sha256(&file.name) {
             Ok(hash) if Some(hash) == file.sha256 => {
                 found.here += 1;
                 found.report |= file.name == REPORT_JSON;
@@ -101,7 +95,10 @@ pub(super) fn evidence(files: &[Evidence], folder: &Path) -> anyhow::Result<Evid
                 return Ok(EvidenceCheck::Changed(format!("{} (sha256 {found}.., not {signed}..)", file.name)));
             }
             Err(error) if error.kind() == ErrorKind::NotFound => found.absent.push(file.name.clone()),
-            Err(error) => return Err(anyhow!(error).context(format!("can't read {}", path.display()))),
+            Err(error) => {
+                let path = folder.path().join(&file.name);
+                return Err(anyhow!(error).context(format!("can't read {}", path.display())));
+            }
         }
     }
     Ok(EvidenceCheck::Unchanged(found))

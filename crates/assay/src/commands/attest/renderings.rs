@@ -1,10 +1,8 @@
 //! Statements about an episode's rendered log or video, which are signed apart from the job's statement.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::Path;
 
-use anyhow::{Context, anyhow};
+use assay_jail::UntrustedFolder;
 use assay_model::Sha256Digest;
 use assay_model::lane::files;
 use assay_report::attest::{self, Evidence, PublishedKeys, RenderingStatement, sha256_in};
@@ -13,8 +11,9 @@ use assay_worker::STATEMENT_FILE;
 use super::evidence::{EvidenceCheck, PresentEvidence, evidence};
 use super::lines::{line, refuse, signer};
 use super::rendered_files::RenderedFiles;
-use super::signed_file::read;
+use super::trusted_keys::TrustedKeys;
 use crate::exit::{ExitStatus, Failure, OrFail};
+use crate::results_folder::MAX_STATEMENT_BYTES;
 
 /// Folder that contains the episodes' folders.
 const EPISODES: &str = "episodes";
@@ -26,13 +25,13 @@ const MAX_FILES: usize = 200_000;
 /// Verifies a statement about an episode's rendered log or video, such as `episodes/NNN/video.intoto.json`. It contains
 /// no numbers; those are in the job's own statement, which it names.
 pub(super) fn verify_rendering(
-    folder: &Path,
+    folder: &UntrustedFolder,
     file: &[u8],
-    (known, keyid): (&PublishedKeys, Option<&str>),
+    (trusted, keyid): (&TrustedKeys, Option<&str>),
 ) -> Result<ExitStatus, Failure> {
-    let (statement, key) = match attest::check_rendering(file, known, keyid) {
+    let (statement, key) = match attest::check_rendering(file, &trusted.keys, keyid) {
         Ok(checked) => checked,
-        Err(error) => return refuse("signature", &error),
+        Err(error) => return trusted.refuse(&error),
     };
     let mut text = signer(&key);
     let rendered: Vec<_> = statement.subject.iter().map(Evidence::of).collect();
@@ -43,7 +42,7 @@ pub(super) fn verify_rendering(
         }
     };
     line(&mut text, "evidence", &found.summary());
-    let (about, job) = (&statement.predicate, folder.join("../.."));
+    let (about, job) = (&statement.predicate, UntrustedFolder::open(&folder.path().join("../..")).or_usage()?);
     let from = [Evidence { name: files::TRACE.to_owned(), sha256: sha256_in(&about.recording) }];
     let mut absent = found.absent.clone();
     match (
@@ -97,16 +96,19 @@ pub(super) enum RenderingsCheck {
 pub(super) fn check_all(
     listed: &[Evidence],
     (job, known, keyid): (Sha256Digest, &PublishedKeys, Option<&str>),
-    folder: &Path,
+    folder: &UntrustedFolder,
 ) -> anyhow::Result<RenderingsCheck> {
     let by_name: BTreeMap<&str, &Evidence> = listed.iter().map(|file| (file.name.as_str(), file)).collect();
-    let mut others = names_below(folder)?;
+    let mut others: BTreeSet<String> = match folder.kind(EPISODES) {
+        None => BTreeSet::new(),
+        Some(_) => folder.list(EPISODES, MAX_FILES)?.into_iter().collect(),
+    };
     others.retain(|name| !by_name.contains_key(name.as_str()));
     let mut found = RenderedFiles::default();
     let statements: Vec<_> = others.iter().filter(|name| name.ends_with(STATEMENT_SUFFIX)).cloned().collect();
     for name in statements {
         let place = name.rsplit_once('/').map_or("", |(place, _)| place);
-        let statement = match attest::check_rendering(&read(&folder.join(&name))?, known, keyid) {
+        let statement = match attest::check_rendering(&folder.read(&name, MAX_STATEMENT_BYTES)?, known, keyid) {
             Ok((statement, _)) => statement,
             Err(error) => return Ok(RenderingsCheck::Invalid(format!("{name}: {error}"))),
         };
@@ -115,7 +117,7 @@ pub(super) fn check_all(
             return Ok(RenderingsCheck::Invalid(format!("{name} is about another job or episode")));
         }
         let rendered: Vec<_> = statement.subject.iter().map(Evidence::of).collect();
-        match evidence(&rendered, &folder.join(place))? {
+        match evidence(&rendered, &folder.folder(place)?)? {
             EvidenceCheck::Unchanged(present) => {
                 found.signed += present.here;
                 found.absent.extend(present.absent.iter().map(|name| format!("{place}/{name}")));
@@ -142,29 +144,4 @@ fn is_about(statement: &RenderingStatement, job: Sha256Digest, recording: Option
         None => !about.recording.contains_key("sha256"),
     };
     sha256_in(&about.statement.digest) == Some(job) && is_recording
-}
-
-/// Returns the names of everything below `folder/episodes` that is not a folder, relative to `folder`.
-fn names_below(folder: &Path) -> anyhow::Result<BTreeSet<String>> {
-    let (mut names, mut open) = (BTreeSet::new(), vec![EPISODES.to_owned()]);
-    while let Some(place) = open.pop() {
-        let path = folder.join(&place);
-        let entries = match fs::read_dir(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && place == EPISODES => return Ok(names),
-            entries => entries.with_context(|| format!("can't read {}", path.display()))?,
-        };
-        for entry in entries {
-            let entry = entry?;
-            let name = format!("{place}/{}", entry.file_name().to_string_lossy());
-            if entry.file_type()?.is_dir() {
-                open.push(name);
-            } else {
-                names.insert(name);
-            }
-            if names.len() + open.len() > MAX_FILES {
-                return Err(anyhow!("{} has more than {MAX_FILES} files", folder.join(EPISODES).display()));
-            }
-        }
-    }
-    Ok(names)
 }

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::arguments::ConnectArgs;
 use crate::exit::{Failure, OrFail};
+use crate::printing::complain;
 use crate::service_client::{ServiceClient, ServiceResponse};
 
 /// Interval for polling the job. Half of the default limit of requests.
@@ -59,9 +60,9 @@ impl<'a> ConnectedJob<'a> {
         let id = job["job_id"].as_str().map(str::to_owned);
         let id =
             id.ok_or_else(|| Failure::Internal(anyhow!("the response has no job_id: is this an assay service?")))?;
-        eprintln!("assay: job {id} at {}", client.address(""));
+        complain!("assay: job {id} at {}", client.address(""));
         for warning in job["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-            eprintln!("assay: warning: {}", assay_model::sanitise(warning, 1000));
+            complain!("assay: warning: {}", assay_model::sanitise(warning, 1000));
         }
         Ok(Self { client, id })
     }
@@ -110,10 +111,10 @@ impl<'a> ConnectedJob<'a> {
     /// Cancels the job, if it has not ended.
     pub(super) fn cancel(&self) {
         match self.client.post_empty(&format!("/verify/{}/cancel", self.id)) {
-            Ok(response) if response.status == 200 => eprintln!("assay: the job was cancelled"),
+            Ok(response) if response.status == 200 => complain!("assay: the job was cancelled"),
             // It has ended.
             Ok(response) if response.status == 409 => {}
-            Ok(_) | Err(_) => eprintln!("assay: warning: the job {} could not be cancelled", self.id),
+            Ok(_) | Err(_) => complain!("assay: warning: the job {} could not be cancelled", self.id),
         }
     }
 

@@ -12,6 +12,7 @@ use assay_worker::{Cancel, Engine, PolicySource, SessionError, StartedPolicy, st
 
 use super::arguments::ConnectArgs;
 use crate::exit::{Failure, OrFail};
+use crate::printing::complain;
 use crate::source::{self, PolicyArgs, ResolvedPolicy};
 
 /// Interval for polling a connection to a policy server.
@@ -116,7 +117,7 @@ impl LinkHost for LocalPolicy<'_> {
     fn ended(&mut self) {
         self.served += 1;
         if self.tells {
-            eprintln!("assay: served episode {}", self.served);
+            complain!("assay: served episode {}", self.served);
         }
     }
 

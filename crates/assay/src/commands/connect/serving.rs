@@ -8,6 +8,7 @@ use assay_worker::Cancel;
 use super::job::{ConnectedJob, ConnectionOffer, pause};
 use super::local_policy::LocalPolicy;
 use crate::exit::Failure;
+use crate::printing::complain;
 
 /// Pause before another attempt to connect.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -42,7 +43,7 @@ pub(super) fn serve(job: &ConnectedJob<'_>, policy: &mut LocalPolicy<'_>, cancel
                 if !job.is_open(cancel)? {
                     return Ok(());
                 }
-                eprintln!("assay: connecting again: {why}");
+                complain!("assay: connecting again: {why}");
             }
         }
     }

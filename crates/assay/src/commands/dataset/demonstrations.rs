@@ -1,17 +1,16 @@
 //! The recorded episodes of a dataset, and where they come from.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use assay_api::OsEntropy;
 use assay_dataset::DatasetEpisode;
+use assay_jail::UntrustedFolder;
 use assay_model::lane::files;
-use assay_model::{EpisodeResult, JobReport, Plan, Record, SeedSource, job_seeds};
-use assay_report::json;
+use assay_model::{EpisodeResult, Plan, Record, SeedSource, job_seeds};
 use assay_scenario::Scenario;
-use assay_worker::{Cancel, Engine, Evaluation, Job, PolicySource, evaluate, sha256_of};
+use assay_worker::{Cancel, Engine, Evaluation, Job, PolicySource, evaluate};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -19,6 +18,7 @@ use super::arguments::DatasetArgs;
 use crate::exit::{Failure, OrFail};
 use crate::output::REPORT_JSON;
 use crate::progress::Progress;
+use crate::results_folder::{self, StoredReport};
 use crate::source;
 
 /// Episodes recorded unless a number is given.
@@ -83,9 +83,9 @@ impl Demonstrations {
 
     /// Takes the recordings of a results folder, which must be those of its report.
     pub(super) fn recorded(engine: &Engine, folder: &Path) -> Result<Self, Failure> {
-        let path = folder.join(REPORT_JSON);
-        let report = read(&path).or_usage()?;
-        let scenario = super::super::replay::scenario(engine, &report, folder).or_usage()?;
+        let StoredReport { folder: opened, report, .. } =
+            results_folder::report(&folder.join(REPORT_JSON)).or_usage()?;
+        let scenario = super::super::replay::scenario(engine, &report, &opened).or_usage()?;
         let results = report.episode_details.iter();
         let episodes: Vec<DatasetEpisode> = results
             .filter_map(|result| recording(result, folder, true).transpose())
@@ -107,11 +107,6 @@ impl Demonstrations {
     }
 }
 
-fn read(path: &Path) -> anyhow::Result<JobReport> {
-    let text = fs::read_to_string(path).with_context(|| format!("the report {}", path.display()))?;
-    json::parse(&text).with_context(|| format!("the report {}", path.display()))
-}
-
 /// Returns the recording of an episode in `folder`, whose evidence has the names of the report; `None` if the policy
 /// never acted, or if observations were not recorded. With `compared`, the file must have the hash of the report.
 fn recording(result: &EpisodeResult, folder: &Path, compared: bool) -> anyhow::Result<Option<DatasetEpisode>> {
@@ -131,7 +126,8 @@ fn recording(result: &EpisodeResult, folder: &Path, compared: bool) -> anyhow::R
     }
     let recording: PathBuf = folder.join(&name);
     if compared {
-        let found = sha256_of(&recording).with_context(|| recording.display().to_string())?;
+        let found = UntrustedFolder::open(folder).and_then(|folder| folder.sha256(&name));
+        let found = found.with_context(|| recording.display().to_string())?;
         if found != file.sha256 {
             return Err(anyhow!("{} is not the file of the report: its SHA-256 is {found}", recording.display()));
         }

@@ -80,7 +80,8 @@ impl Placeholders {
 fn observations(spec: &Spec) -> Vec<String> {
     let length = |shape: &[u32]| shape.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
     let fact = |array: &Array| {
-        format!("observation[{:?}]  [{}]  {}", array.name, length(&array.shape), one_line(&array.description))
+        let (name, shape) = (quoted(&array.name), length(&array.shape));
+        format!("observation[{name}]  [{shape}]  {}", one_line(&array.description))
     };
     spec.observation.iter().map(fact).collect()
 }
@@ -88,7 +89,8 @@ fn observations(spec: &Spec) -> Vec<String> {
 fn actions(spec: &Spec) -> Vec<String> {
     let numbers = spec.action.iter().enumerate();
     let fact = |(i, a): (usize, &ActionNumber)| {
-        format!("action[{i}]  {} in [{}, {}]{}", a.name, a.low, a.high, crate::commands::stdout::unit(&a.unit))
+        let unit = crate::commands::stdout::unit(&a.unit);
+        one_line(&format!("action[{i}]  {} in [{}, {}]{unit}", a.name, a.low, a.high))
     };
     numbers.map(fact).collect()
 }
@@ -123,15 +125,31 @@ fn image_inputs(spec: &Spec) -> String {
     cameras.map(table).collect()
 }
 
-/// Returns a TOML string.
+/// Returns a string of both Python and TOML, on one line.
 fn quoted(text: &str) -> String {
-    toml::Value::from(text).to_string()
+    let mut quoted = String::from('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            ' '..='~' => quoted.push(c),
+            c if is_printed(c) => quoted.push(c),
+            c => {
+                let _ = write!(quoted, "\\U{:08x}", u32::from(c));
+            }
+        }
+    }
+    quoted + "\""
+}
+
+/// Returns whether a character is printed as itself.
+fn is_printed(c: char) -> bool {
+    c.escape_debug().count() == 1
 }
 
 /// Returns a Python list of strings, with a line for each if it is long.
 fn list(names: &[String]) -> String {
     const MAX_COLUMNS: usize = 100;
-    let names: Vec<_> = names.iter().map(|name| format!("{name:?}")).collect();
+    let names: Vec<_> = names.iter().map(|name| quoted(name)).collect();
     let short = names.join(", ");
     if short.len() <= MAX_COLUMNS {
         return format!("[{short}]");
@@ -140,13 +158,18 @@ fn list(names: &[String]) -> String {
     format!("[\n{lines}]")
 }
 
-/// Returns text that can't end a Python comment or docstring.
+/// Returns text that can't end a Python comment or docstring, whatever the scenario's author wrote.
 fn one_line(text: &str) -> String {
-    text.replace(['\n', '\r'], " ").replace('\\', "/").replace("\"\"\"", "'''")
+    // Marks of accents are not printed by themselves, but belong to the letter before.
+    let clean = assay_model::sanitise(text, usize::MAX);
+    let line: String = clean.chars().map(|c| if c.is_whitespace() || c.is_control() { ' ' } else { c }).collect();
+    line.replace('\\', "/").replace('"', "'")
 }
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
     use super::*;
 
     fn placeholders() -> Placeholders {
@@ -160,6 +183,39 @@ mod tests {
     fn facts_are_filled_in_once() {
         let filled = placeholders().fill("np.zeros({{dim}})  # {{name}} {{other}} {{\n    # {{actions}}\nend");
         assert_eq!(filled, "np.zeros(7)  # a {{dim}} in {{ {{other}} {{\n    #   action[0]\n    #   action[1]\nend\n");
+    }
+
+    /// Texts of a scenario that would end a comment, a docstring or a string. The first was seen.
+    const HOSTILE: [&str; 8] = [
+        "force\n        pass\nimport os; os.system('id')\ndef unused():\n    if 1:\n        #",
+        "a\rimport os",
+        "a\u{2028}import os",
+        "a\u{85}import os",
+        "a\u{c}import os",
+        "\"\"\"\nimport os\n\"\"\"",
+        "\"; import os; \"",
+        "\\",
+    ];
+
+    #[test]
+    fn no_text_ends_a_comment_a_docstring_or_a_string() {
+        for text in HOSTILE {
+            let line = one_line(text);
+            assert!(!line.contains(['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '"', '\\']), "{line:?}");
+            let string = quoted(text);
+            let parsed: toml::Table = toml::from_str(&format!("x = {string}")).unwrap();
+            assert_eq!(parsed["x"].as_str(), Some(text));
+            assert_eq!(string.lines().count(), 1);
+        }
+        let action = ActionNumber { name: HOSTILE[0].into(), low: 0.0, high: 1.0, unit: "m\nimport os".into() };
+        let mut spec = Scenario::load(
+            &assay_testkit::home().join("scenarios/cartpole_keepin"),
+            &assay_testkit::home().join("robots"),
+        )
+        .unwrap()
+        .spec();
+        spec.action = vec![action];
+        assert!(actions(&spec).iter().all(|line| !line.contains('\n')));
     }
 
     #[test]

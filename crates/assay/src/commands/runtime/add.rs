@@ -13,6 +13,7 @@ use clap::Args;
 use super::check::{jail, text};
 use super::place::PlaceArgs;
 use crate::exit::{ExitStatus, Failure, OrFail};
+use crate::printing::complain;
 
 /// Number of digits of its digest in the name of an earlier version's folder.
 const FOLDER_DIGITS: usize = 12;
@@ -100,7 +101,7 @@ fn build(arguments: &AddArgs, installation: &Installation, root: &Path) -> Resul
         .or_usage()?;
     // The last line is for programs.
     let lines = child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()).map_while(Result::ok);
-    lines.filter(|line| !line.starts_with('{')).for_each(|line| eprintln!("assay: {line}"));
+    lines.filter(|line| !line.starts_with('{')).for_each(|line| complain!("assay: {line}"));
     let status = child.wait().or_internal()?;
     if !status.success() {
         return Err(Failure::Usage(anyhow!("the runtime could not be built; see the messages above")));
@@ -110,7 +111,7 @@ fn build(arguments: &AddArgs, installation: &Installation, root: &Path) -> Resul
 
 /// Tests a new runtime. One whose own imports fail is of no use.
 fn tested(library: &RuntimeLibrary, root: &Path) -> Result<(InstalledRuntime, SelfTest), Failure> {
-    eprintln!("assay: importing every package in the jail");
+    complain!("assay: importing every package in the jail");
     let built = InstalledRuntime::read(root).or_internal()?;
     let outcome = self_test(&jail()?, &library.open(built.clone()).or_internal()?).or_internal()?;
     let needed = |module: &str| module == "(none)" || built.manifest.imports.iter().any(|name| name == module);

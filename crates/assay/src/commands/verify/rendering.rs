@@ -9,6 +9,7 @@ use super::arguments::VerifyArgs;
 use crate::commands::draw::{self, ResultsFolder};
 use crate::commands::stdout;
 use crate::exit::{ExitStatus, Failure};
+use crate::printing::complain;
 use crate::screen;
 
 /// A verification whose verdict has been printed, and its results folder.
@@ -36,7 +37,7 @@ impl Verified<'_> {
         if arguments.no_wait_video {
             if !folder.missing()?.is_empty() {
                 let command = draw::render_command(out, arguments.record);
-                eprintln!("assay: logs and videos were not rendered; to render them: {command}");
+                complain!("assay: logs and videos were not rendered; to render them: {command}");
             }
             return Ok(code);
         }

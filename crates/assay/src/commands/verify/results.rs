@@ -16,6 +16,7 @@ use crate::commands;
 use crate::exit::{Failure, OrFail};
 use crate::kept_policy;
 use crate::output::{EPISODES, REPORT_HTML, REPORT_JSON, ROBOTS, SCENARIO};
+use crate::printing::complain;
 
 /// Returns the report of a completed job; `kept` is true if a results folder is written.
 pub(super) fn report(header: &JobHeader, kept: bool, episodes: &[EpisodeResult]) -> Result<JobReport, Failure> {
@@ -80,7 +81,7 @@ pub(super) fn keep_policy(arguments: &VerifyArgs, policy: &PolicySource, report:
         return;
     };
     if let Err(error) = kept_policy::keep(&arguments.policy, &unpacked.path, sha256, out) {
-        eprintln!("assay: warning: the policy could not be copied: {error:#}");
+        complain!("assay: warning: the policy could not be copied: {error:#}");
     }
 }
 

@@ -4,14 +4,14 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use assay_model::frame::{FrameKind, HEADER_BYTES, Header, frame};
-use assay_testkit::{Client, Server, wait_for};
+use assay_testkit::{Client, PATIENCE, wait_for};
 use serde_json::Value;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::{Error, HandshakeError, Message, WebSocket, client};
 
 /// Maximum time for the next message of the service.
-const MESSAGE_LIMIT: Duration = Duration::from_secs(40);
-/// Maximum time until the end of a connection is noticed.
+const MESSAGE_LIMIT: Duration = PATIENCE;
+/// Maximum time until the end of a connection is noticed, on a quiet machine.
 const FREE_LIMIT: Duration = Duration::from_secs(5);
 const HELLO: &[u8] = br#"{"protocol": 1, "python": "", "numpy": ""}"#;
 
@@ -25,10 +25,10 @@ pub(crate) type Closed = String;
 
 impl Caller {
     /// Opens a connection with a token; an error is the status of the answer.
-    pub(crate) fn open(server: &Server, job: &str, token: &str) -> Result<Self, u16> {
-        let stream = TcpStream::connect(server.address()).unwrap();
+    pub(crate) fn open(address: &str, job: &str, token: &str) -> Result<Self, u16> {
+        let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(MESSAGE_LIMIT)).unwrap();
-        let mut request = format!("ws://{}/connections/{job}", server.address()).into_client_request().unwrap();
+        let mut request = format!("ws://{address}/connections/{job}").into_client_request().unwrap();
         request.headers_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
         match client(request, stream) {
             Ok((socket, _)) => Ok(Self { socket }),
@@ -38,15 +38,15 @@ impl Caller {
     }
 
     /// Opens a connection with a new token once the previous connection is gone, and sends HELLO.
-    pub(crate) fn greeted(server: &Server, client: &Client, job: &str) -> Self {
-        let mut caller = Self::free(server, client, job);
+    pub(crate) fn greeted(address: &str, client: &Client, job: &str) -> Self {
+        let mut caller = Self::free(address, client, job);
         caller.greet();
         caller
     }
 
     /// Opens a connection with a new token once the previous connection is gone.
-    pub(crate) fn free(server: &Server, client: &Client, job: &str) -> Self {
-        wait_for("a free place", FREE_LIMIT, || match Self::open(server, job, &token(client, job)) {
+    pub(crate) fn free(address: &str, client: &Client, job: &str) -> Self {
+        wait_for("a free place", FREE_LIMIT, || match Self::open(address, job, &token(client, job)) {
             Ok(caller) => Some(caller),
             Err(409) => None,
             Err(status) => panic!("{status}"),

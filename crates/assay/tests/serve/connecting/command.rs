@@ -1,20 +1,24 @@
 //! `assay connect`, with a policy in the jail and with a policy server.
 
 use std::fs;
-use std::path::Path;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
 
 use assay_model::{JobReport, JobStatus, PolicyIdentity, ReviewReason};
-use assay_testkit::{Assay, Jailed, PythonServer, Run, Server, archive, example, wait_for};
+use assay_testkit::{Account, Assay, Jailed, PythonServer, Run, archive, example, wait_for};
 use rustix::process::Signal;
 
-use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, serve};
+use crate::serve::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, serve, shared_server};
 
-/// The arguments of `assay connect` for this service, and more.
-pub(super) fn connect(assay: &Assay, server: &Server, policy: &str, more: &[&str]) -> Vec<String> {
-    let (url, key) = (format!("http://{}", server.address()), assay.path("data/bootstrap-key"));
+/// The arguments of `assay connect` for the service at an address, with a key in a file, and more.
+pub(super) fn connect((address, key): (&str, &Path), policy: &str, more: &[&str]) -> Vec<String> {
+    let url = format!("http://{address}");
     let own = ["connect", policy, "--server", &url, "--key-file", key.to_str().unwrap(), "--scenario", CARTPOLE];
     own.iter().chain(["--seed", "0", "--record", "none"].iter()).chain(more).map(|text| (*text).to_owned()).collect()
+}
+
+/// The first key of a server on the folder `data`.
+fn first_key(assay: &Assay) -> PathBuf {
+    assay.path("data/bootstrap-key")
 }
 
 pub(super) fn report(run: &Run) -> JobReport {
@@ -33,7 +37,7 @@ fn a_policy_that_connects_gets_the_verdict_that_it_gets_here() {
     let policy = policy.to_str().unwrap();
     let out = assay.path("out");
     let more = ["--episodes", "2", "--json", "--out", out.to_str().unwrap()];
-    let run = assay.run(&connect(&assay, &server, policy, &more));
+    let run = assay.run(&connect((server.address(), &first_key(&assay)), policy, &more));
     assert_eq!(run.code, 0, "{}", run.stderr);
     let found = report(&run);
     let local =
@@ -67,7 +71,7 @@ fn a_policy_server_behind_nat_is_forwarded() {
     let called = PythonServer::start(&script, &[policy.to_str().unwrap(), "--key", key, "--horizon", "5"]);
     let url = format!("ws://127.0.0.1:{}/?token=t-canary", called.port());
     let more = ["--episodes", "2", "--json", "--policy-api-key", key, "--replan-steps", "3"];
-    let run = assay.run(&connect(&assay, &server, &url, &more));
+    let run = assay.run(&connect((server.address(), &first_key(&assay)), &url, &more));
     assert_eq!(run.code, 0, "{}", run.stderr);
     let found = report(&run);
     assert_eq!((found.policy_identity, found.replan_steps), (PolicyIdentity::Declared, Some(3)));
@@ -79,26 +83,29 @@ fn a_policy_server_behind_nat_is_forwarded() {
 #[test]
 fn a_policy_that_fails_says_why() {
     let assay = assay();
-    let (server, _client) = serve(&assay);
+    let (server, Account { key, .. }) = shared_server("default");
+    let key = assay.write("key", key);
     let broken = assay.write("broken/policy.py", "def policy(observation):\n    return 1 / 0\n");
-    let run = assay.run(&connect(&assay, &server, broken.parent().unwrap().to_str().unwrap(), &["--episodes", "2"]));
+    let run =
+        assay.run(&connect((server.address(), &key), broken.parent().unwrap().to_str().unwrap(), &["--episodes", "2"]));
     assert_eq!(run.code, 3, "{}", run.stderr);
     assert!(run.stdout.contains("ZeroDivisionError") && run.stdout.contains("INCONCLUSIVE"), "{}", run.stdout);
     // A policy that cannot be imported, and the address of no server.
     let unimportable = assay.write("gone/policy.py", "import nothing_of_this_name\n");
     let folder = unimportable.parent().unwrap().to_str().unwrap().to_owned();
-    let run = assay.run(&connect(&assay, &server, &folder, &["--episodes", "1", "--json"]));
+    let run = assay.run(&connect((server.address(), &key), &folder, &["--episodes", "1", "--json"]));
     assert_eq!(report(&run).episode_details[0].error.as_ref().unwrap().code.as_str(), "import_error", "{}", run.stdout);
-    let run = assay.run(&connect(&assay, &server, "http://127.0.0.1:1", &["--episodes", "1", "--json"]));
+    let run = assay.run(&connect((server.address(), &key), "http://127.0.0.1:1", &["--episodes", "1", "--json"]));
     assert_eq!(report(&run).episode_details[0].error.as_ref().unwrap().code.as_str(), "connect", "{}", run.stdout);
 }
 
 #[test]
 fn the_command_cancels_its_job_and_ends_with_it() {
     let assay = assay();
-    let (server, client) = serve(&assay);
-    let slow = assay.write("slow.zip", archive(&[("policy.py", crate::SLOW)]));
-    let running = assay.start(&connect(&assay, &server, slow.to_str().unwrap(), &["--episodes", "3"]));
+    let (server, Account { client, key, .. }) = shared_server("default");
+    let key = assay.write("key", key);
+    let slow = assay.write("slow.zip", archive(&[("policy.py", crate::serve::SLOW)]));
+    let running = assay.start(&connect((server.address(), &key), slow.to_str().unwrap(), &["--episodes", "3"]));
     let only = || client.get("/verify").body["jobs"][0].clone();
     wait_for("a job that runs", JOB_LIMIT, || (only()["status"] == "RUNNING").then_some(()));
     running.signal(Signal::INT);
@@ -107,11 +114,11 @@ fn the_command_cancels_its_job_and_ends_with_it() {
     assert!(run.stderr.contains("the job was cancelled"), "{}", run.stderr);
     assert_eq!(only()["status"], "CANCELLED");
     // A job that is cancelled at the service ends the command.
-    let running = assay.start(&connect(&assay, &server, slow.to_str().unwrap(), &["--episodes", "3"]));
+    let running = assay.start(&connect((server.address(), &key), slow.to_str().unwrap(), &["--episodes", "3"]));
     wait_for("a job that runs", JOB_LIMIT, || (only()["status"] == "RUNNING").then_some(()));
     let id = only()["job_id"].as_str().unwrap().to_owned();
     assert_eq!(client.post(&format!("/verify/{id}/cancel")).status, 200);
-    let run = running.wait(Duration::from_secs(20));
+    let run = running.wait(JOB_LIMIT);
     assert!(run.code == 2 && run.stderr.contains("cancelled at the service"), "{} {}", run.code, run.stderr);
     assert_eq!(client.job(&id).status, JobStatus::Cancelled);
 }
@@ -127,7 +134,11 @@ fn a_simulator_that_dies_costs_the_policy_nothing() {
             b"import time\nimport numpy as np\n\ndef policy(o):\n    time.sleep(0.004)\n    return np.zeros(1)\n",
         )]),
     );
-    let running = assay.start(&connect(&assay, &server, policy.to_str().unwrap(), &["--episodes", "1", "--json"]));
+    let running = assay.start(&connect(
+        (server.address(), &first_key(&assay)),
+        policy.to_str().unwrap(),
+        &["--episodes", "1", "--json"],
+    ));
     // While the policy acts: it slows the episode down to some seconds.
     let acts = || client.get("/verify").body["jobs"][0]["waiting_for"] == "its policy server";
     let lane = wait_for("a lane", JOB_LIMIT, || assay.jailed().into_iter().find(Jailed::is_lane).filter(|_| acts()));
@@ -141,7 +152,8 @@ fn a_simulator_that_dies_costs_the_policy_nothing() {
 #[test]
 fn wrong_arguments_say_why() {
     let assay = assay();
-    let (server, client) = serve(&assay);
+    let (server, Account { client, key, .. }) = shared_server("default");
+    let key = assay.write("key", key);
     let policy = example(CARTPOLE, "reference");
     let policy = policy.to_str().unwrap();
     for (more, part) in [
@@ -149,7 +161,7 @@ fn wrong_arguments_say_why() {
         (&["--episodes", "0"], "num_episodes"),
         (&["--scenario", "nothing"], "nothing"),
     ] {
-        let own = connect(&assay, &server, policy, &[]);
+        let own = connect((server.address(), &key), policy, &[]);
         let mut arguments: Vec<&str> = own.iter().map(String::as_str).collect();
         match arguments.iter().position(|argument| *argument == more[0]) {
             Some(at) => arguments[at + 1] = more[1],

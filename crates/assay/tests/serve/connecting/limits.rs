@@ -1,11 +1,10 @@
 //! The budgets of a policy that runs in the jail of its own machine, and images on their way to it.
 
 use assay_model::{EpisodeError, EpisodeStatus, JobReport};
-use assay_testkit::{Assay, Server};
-use rustix::process::Signal;
+use assay_testkit::{Account, Assay};
 
 use super::command::{connect, report};
-use crate::{STOP_LIMIT, assay, serve};
+use crate::serve::{assay, shared_server};
 
 const SIGHT: &str = "tidy_by_sight";
 /// Ends the episode after a second of simulated time, by an error whose message depends on every byte of the images.
@@ -34,9 +33,11 @@ fn slow(place: &str) -> String {
     )
 }
 
-fn connected(assay: &Assay, server: &Server, policy: &str, scenario: &str) -> JobReport {
+fn connected(assay: &Assay, policy: &str, scenario: &str) -> JobReport {
+    let (server, Account { key, .. }) = shared_server("default");
+    let key = assay.write("key", key);
     let policy = assay.write("policy.py", policy);
-    let mut arguments = connect(assay, server, policy.to_str().unwrap(), &["--episodes", "1", "--json"]);
+    let mut arguments = connect((server.address(), &key), policy.to_str().unwrap(), &["--episodes", "1", "--json"]);
     let at = arguments.iter().position(|argument| argument == "--scenario").unwrap();
     scenario.clone_into(&mut arguments[at + 1]);
     report(&assay.run(&arguments))
@@ -50,23 +51,20 @@ fn error(report: &JobReport) -> (EpisodeStatus, &EpisodeError) {
 #[test]
 fn a_call_over_the_hard_limit_ends_the_episode() {
     let assay = assay();
-    let (server, _client) = serve(&assay);
-    let found = connected(&assay, &server, &slow("4"), crate::CARTPOLE);
+    let found = connected(&assay, &slow("4"), crate::serve::CARTPOLE);
     let (status, fault) = error(&found);
     assert_eq!((status, fault.code.as_str()), (EpisodeStatus::PolicyTimeout, "timeout"), "{fault:?}");
     assert!(fault.message.contains("step 3 took more than 500 ms of CPU time"), "{fault:?}");
     // The first call has an allowance of its own.
-    let first = connected(&assay, &server, &slow("1"), crate::CARTPOLE);
+    let first = connected(&assay, &slow("1"), crate::serve::CARTPOLE);
     assert_eq!(first.episode_details[0].error, None);
-    assert_eq!(server.stop(Signal::TERM, STOP_LIMIT).code, 0);
     assay.assert_clean();
 }
 
 #[test]
 fn images_arrive_as_they_do_in_a_jail_of_the_service() {
     let assay = assay();
-    let (server, _client) = serve(&assay);
-    let there = connected(&assay, &server, SEES, SIGHT);
+    let there = connected(&assay, SEES, SIGHT);
     let policy = assay.path("policy.py");
     let words = ["verify", policy.to_str().unwrap(), "--scenario", SIGHT, "--episodes", "1", "--seed", "0"];
     let here = report(&assay.run(&[&words[..], &["--record", "none", "--json"]].concat()));

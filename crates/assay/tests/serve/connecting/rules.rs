@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use assay_model::frame::FrameKind;
 use assay_model::{JobReport, JobStatus, Verdict};
-use assay_testkit::{Client, Server, wait_for};
+use assay_testkit::{Account, Client, SpareTime, wait_for};
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 
 use super::caller::{Caller, token};
-use crate::{CARTPOLE, JOB_LIMIT, assay, serve};
+use crate::serve::{CARTPOLE, JOB_LIMIT, assay, has_production_intervals, serve, serve_with, shared_server, shorter};
 
-/// Maximum time until a revoked key has an effect.
+/// Maximum time until a revoked key has an effect, on a quiet machine.
 const REVOCATION_LIMIT: Duration = Duration::from_secs(10);
 
 /// Creates a job whose policy connects.
@@ -26,17 +26,16 @@ fn codes(job: &JobReport) -> Vec<&str> {
 
 #[test]
 fn a_connection_that_is_lost_in_an_episode_costs_that_episode_only() {
-    let assay = assay();
-    let (server, client) = serve(&assay);
+    let (server, Account { client, .. }) = shared_server("default");
     let id = job(&client, "3");
-    let mut caller = Caller::greeted(&server, &client, &id);
+    let mut caller = Caller::greeted(server.address(), &client, &id);
     caller.act(3);
     drop(caller);
     // The same job goes on over another connection, and over a third one that begins between two episodes.
-    let mut caller = Caller::greeted(&server, &client, &id);
+    let mut caller = Caller::greeted(server.address(), &client, &id);
     caller.serve_episode();
     drop(caller);
-    let mut caller = Caller::greeted(&server, &client, &id);
+    let mut caller = Caller::greeted(server.address(), &client, &id);
     caller.serve_episode();
     assert!(caller.receive().is_err(), "the connection ends with the job");
     let job = client.ended_job(&id, JOB_LIMIT);
@@ -52,15 +51,16 @@ fn a_connection_that_is_lost_in_an_episode_costs_that_episode_only() {
 #[test]
 fn a_policy_that_does_not_connect_again_is_not_waited_for_long() {
     let assay = assay();
-    let (server, client) = serve(&assay);
+    let (server, client) = serve_with(&assay, &shorter(["intervals.policy_return_s=2"]));
     let id = job(&client, "2");
-    let mut caller = Caller::greeted(&server, &client, &id);
+    let mut caller = Caller::greeted(server.address(), &client, &id);
     caller.act(1);
     drop(caller);
     let job = client.ended_job(&id, JOB_LIMIT);
     assert_eq!((job.verdict, codes(&job)), (Some(Verdict::Inconclusive), vec!["closed", "connect"]));
     let message = &job.episode_details[1].error.as_ref().unwrap().message;
-    assert!(message.contains("did not connect again within 30 s"), "{message}");
+    let limit_s = if has_production_intervals() { 30 } else { 2 };
+    assert!(message.contains(&format!("did not connect again within {limit_s} s")), "{message}");
 }
 
 #[test]
@@ -69,23 +69,21 @@ fn tokens_and_connections_are_for_one_job_and_one_at_a_time() {
     let (server, client) = serve(&assay);
     let (id, other) = (job(&client, "1"), job(&client, "1"));
     let first = token(&client, &id);
-    assert_eq!(Caller::open(&server, &other, &first).err(), Some(401), "a token of another job");
-    assert_eq!(Caller::open(&server, &id, "assayc_0000").err(), Some(401), "an invented one");
-    let mut caller = Caller::open(&server, &id, &first).unwrap();
-    assert_eq!(Caller::open(&server, &id, &first).err(), Some(401), "a used one");
+    assert_eq!(Caller::open(server.address(), &other, &first).err(), Some(401), "a token of another job");
+    assert_eq!(Caller::open(server.address(), &id, "assayc_0000").err(), Some(401), "an invented one");
+    let mut caller = Caller::open(server.address(), &id, &first).unwrap();
+    assert_eq!(Caller::open(server.address(), &id, &first).err(), Some(401), "a used one");
     let second = token(&client, &id);
-    assert_eq!(Caller::open(&server, &id, &second).err(), Some(409), "a second connection");
+    assert_eq!(Caller::open(server.address(), &id, &second).err(), Some(409), "a second connection");
     caller.greet();
     caller.act(0);
-    assert_eq!(Caller::open(&server, &id, &second).err(), Some(409), "during an episode");
+    assert_eq!(Caller::open(server.address(), &id, &second).err(), Some(409), "during an episode");
     drop(caller);
     // The refused token stays valid: the end of the first connection, or else that of the job, decides.
-    wait_for("the end of the first connection", Duration::from_secs(10), || {
-        match Caller::open(&server, &id, &second) {
-            Ok(_) => Some(()),
-            Err(409) => client.job(&id).status.is_final().then_some(()),
-            Err(status) => panic!("{status}"),
-        }
+    wait_for("the end of the first connection", JOB_LIMIT, || match Caller::open(server.address(), &id, &second) {
+        Ok(_) => Some(()),
+        Err(409) => client.job(&id).status.is_final().then_some(()),
+        Err(status) => panic!("{status}"),
     });
     for id in [id, other] {
         let _ = client.post(&format!("/verify/{id}/cancel"));
@@ -95,9 +93,9 @@ fn tokens_and_connections_are_for_one_job_and_one_at_a_time() {
 
 /// Lets `hostile` act in the only episode of a job, and checks the code of the policy's error.
 #[track_caller]
-fn offence(server: &Server, client: &Client, code: &str, message: &str, hostile: impl FnOnce(&mut Caller, u64, u32)) {
+fn offence(address: &str, client: &Client, code: &str, message: &str, hostile: impl FnOnce(&mut Caller, u64, u32)) {
     let id = job(client, "1");
-    let mut caller = Caller::greeted(server, client, &id);
+    let mut caller = Caller::greeted(address, client, &id);
     let (nonce, seq) = caller.act(2);
     hostile(&mut caller, nonce, seq);
     let job = client.ended_job(&id, JOB_LIMIT);
@@ -108,10 +106,10 @@ fn offence(server: &Server, client: &Client, code: &str, message: &str, hostile:
 
 #[test]
 fn what_is_no_answer_is_the_policys_error() {
-    let assay = assay();
-    let (server, client) = serve(&assay);
-    let offence =
-        |code, message, hostile: &dyn Fn(&mut Caller, u64, u32)| offence(&server, &client, code, message, hostile);
+    let (server, Account { client, .. }) = shared_server("default");
+    let offence = |code, message, hostile: &dyn Fn(&mut Caller, u64, u32)| {
+        offence(server.address(), &client, code, message, hostile)
+    };
     let action = 0_f64.to_le_bytes();
     offence("protocol", "a frame of another episode", &|c, nonce, seq| {
         c.send(FrameKind::Action, seq, nonce ^ 1, &action)
@@ -146,31 +144,32 @@ fn what_is_no_answer_is_the_policys_error() {
     });
     // The service is well: a job of another policy gets its verdict.
     let id = job(&client, "1");
-    Caller::greeted(&server, &client, &id).serve_episode();
+    Caller::greeted(server.address(), &client, &id).serve_episode();
     assert_eq!(codes(&client.ended_job(&id, JOB_LIMIT)), [""]);
 }
 
 #[test]
 fn a_connection_without_a_proper_hello_is_closed_and_another_one_is_accepted() {
     let assay = assay();
-    let (server, client) = serve(&assay);
+    let (server, client) = serve_with(&assay, &shorter(["intervals.policy_hello_s=1"]));
     let id = job(&client, "1");
     for (hello, reason) in [
         (br#"{"protocol": 2, "python": "", "numpy": ""}"#.as_slice(), "version 2"),
         (b"{}", "missing field"),
         (b"", "EOF"),
     ] {
-        let mut caller = Caller::free(&server, &client, &id);
+        let mut caller = Caller::free(server.address(), &client, &id);
         caller.send(FrameKind::Hello, 0, 0, hello);
         let closed = caller.receive().unwrap_err();
         assert!(closed.contains(reason), "{closed:?} instead of {reason:?}");
     }
-    let mut caller = Caller::free(&server, &client, &id);
+    let mut caller = Caller::free(server.address(), &client, &id);
     caller.send(FrameKind::Action, 0, 0, b"");
     assert!(caller.receive().unwrap_err().contains("not HELLO"));
-    let mut silent = Caller::free(&server, &client, &id);
-    assert!(silent.receive().unwrap_err().contains("send HELLO within 5 s"));
-    let mut caller = Caller::greeted(&server, &client, &id);
+    let mut silent = Caller::free(server.address(), &client, &id);
+    let limit_s = if has_production_intervals() { 5 } else { 1 };
+    assert!(silent.receive().unwrap_err().contains(&format!("send HELLO within {limit_s} s")));
+    let mut caller = Caller::greeted(server.address(), &client, &id);
     caller.serve_episode();
     assert_eq!(codes(&client.ended_job(&id, JOB_LIMIT)), [""]);
 }
@@ -183,15 +182,15 @@ fn a_revoked_key_ends_its_connections() {
     let (key, key_id) = (made.body["key"].as_str().unwrap(), made.body["id"].as_str().unwrap());
     let client = server.client(key);
     let (id, unused) = (job(&client, "1"), job(&client, "1"));
-    let mut caller = Caller::greeted(&server, &client, &id);
+    let mut caller = Caller::greeted(server.address(), &client, &id);
     caller.act(1);
     let unused_token = token(&client, &unused);
     assert_eq!(admin.delete(&format!("/keys/{key_id}")).status, 204);
-    let began = std::time::Instant::now();
+    let mut passed = SpareTime::new();
     assert!(caller.receive().is_err());
-    assert!(began.elapsed() < REVOCATION_LIMIT, "{:?}", began.elapsed());
+    assert!(passed.elapsed() < REVOCATION_LIMIT, "{passed:?}");
     wait_for("a refusal", REVOCATION_LIMIT, || {
-        (Caller::open(&server, &unused, &unused_token).err() == Some(401)).then_some(())
+        (Caller::open(server.address(), &unused, &unused_token).err() == Some(401)).then_some(())
     });
     assert_eq!(codes(&admin.ended_job(&id, JOB_LIMIT)), ["closed"]);
     assert_eq!(admin.post(&format!("/verify/{unused}/cancel")).status, 200);

@@ -3,16 +3,17 @@
 use std::path::Path;
 
 use assay_model::Verdict;
-use assay_testkit::{PythonServer, example};
+use assay_testkit::{Account, PythonServer, example};
 
 use super::command::{connect, report};
 use crate::authority::Authority;
-use crate::{CARTPOLE, JOB_LIMIT, assay, serve};
+use crate::serve::{CARTPOLE, JOB_LIMIT, assay, shared_server};
 
 #[test]
 fn requests_and_frames_are_encrypted_and_the_certificate_is_checked() {
     let assay = assay();
-    let (server, client) = serve(&assay);
+    let (server, Account { client, key, .. }) = shared_server("default");
+    let key = assay.write("key", key);
     let trusted = Authority::new(&assay, "trusted");
     let others = Authority::new(&assay, "others");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/serve/connecting/tls_proxy.py");
@@ -22,7 +23,7 @@ fn requests_and_frames_are_encrypted_and_the_certificate_is_checked() {
     let url = format!("https://localhost:{}", proxy.port());
     let policy = example(CARTPOLE, "reference");
     let run = |believed: &Path| {
-        let mut arguments = connect(&assay, &server, policy.to_str().unwrap(), &["--episodes", "1", "--json"]);
+        let mut arguments = connect((server.address(), &key), policy.to_str().unwrap(), &["--episodes", "1", "--json"]);
         let at = arguments.iter().position(|argument| argument == "--server").unwrap();
         arguments[at + 1].clone_from(&url);
         assay.start_in(&arguments, &[("SSL_CERT_FILE", believed)]).wait(JOB_LIMIT)

@@ -6,7 +6,7 @@ use assay_testkit::wait_for;
 use serde_json::{Value, json};
 
 use super::fixture::lanes_elsewhere;
-use crate::{JOB_LIMIT, assay};
+use crate::serve::{JOB_LIMIT, assay};
 
 #[test]
 fn workers_are_managed_by_the_data_folder_and_by_the_api() {

@@ -10,7 +10,7 @@ use assay_testkit::{ProtocolWorker, TamperingProxy, example, wait_for, zip_folde
 use serde_json::{Value, json};
 
 use super::fixture::{HonestRun, POLE, lanes_elsewhere, publish_pole, submit, worker_row};
-use crate::{CARTPOLE, JOB_LIMIT, assay};
+use crate::serve::{CARTPOLE, JOB_LIMIT, assay};
 
 /// Longest JSON body that the server reads, in bytes.
 const MAX_JSON_BYTES: usize = 8 << 20;
@@ -19,7 +19,7 @@ const MAX_JSON_BYTES: usize = 8 << 20;
 fn a_lease_serves_its_worker_its_job_and_its_registration_only() {
     let assay = assay();
     let (server, client) = lanes_elsewhere(&assay, &["workers.restep_one_in=0"]);
-    let run = HonestRun::record(&assay, (&server, &client), "reference");
+    let run = HonestRun::of("reference");
     let id = submit(&client, "reference", "1");
     let owner = run.impostor(&assay, &server, "owner");
     let thief = run.impostor(&assay, &server, "thief");
@@ -102,7 +102,7 @@ fn packed_trace(run: &HonestRun) -> (Sha256Digest, Vec<u8>) {
 fn bodies_that_are_not_of_the_protocol_are_refused() {
     let assay = assay();
     let (server, client) = lanes_elsewhere(&assay, &["server.max_evidence_mib=16"]);
-    let run = HonestRun::record(&assay, (&server, &client), "reference");
+    let run = HonestRun::of("reference");
     let worker = run.impostor(&assay, &server, "clumsy");
     submit(&client, "reference", "1");
     let (lease, shard) = worker.claim(10).unwrap();

@@ -2,16 +2,16 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use assay_model::GENERATION_HEADER;
-use assay_testkit::ProtocolWorker;
+use assay_testkit::{ProtocolWorker, SpareTime};
 use serde_json::{Value, json};
 
 use super::fixture::{HonestRun, lanes_elsewhere, submit, worker_row};
-use crate::assay;
+use crate::serve::assay;
 
-/// Time that a finding may take after its liar hung up.
+/// Time that a finding may take after its liar hung up, on a quiet machine.
 const AUDIT_LIMIT: Duration = Duration::from_secs(2);
 /// Shortest time before the liar hangs up.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 fn a_liar_that_hangs_up_before_the_answer_is_quarantined_all_the_same() {
     let assay = assay();
     let (server, client) = lanes_elsewhere(&assay, &["workers.restep_one_in=1"]);
-    let run = HonestRun::record(&assay, (&server, &client), "reference");
+    let run = HonestRun::of("reference");
     submit(&client, "reference", "1");
     let token = assay.worker_token(&assay.path("data"), "hasty");
     let hasty = ProtocolWorker::register(server.address(), &token, &run.registration);
@@ -43,8 +43,8 @@ fn a_liar_that_hangs_up_before_the_answer_is_quarantined_all_the_same() {
         let answer = stream.read(&mut [0; 64]).map_err(|error| error.kind());
         assert_eq!(answer, Err(ErrorKind::WouldBlock), "the liar had its answer before it hung up");
         drop(stream);
-        let until = Instant::now() + AUDIT_LIMIT;
-        while Instant::now() < until {
+        let mut passed = SpareTime::new();
+        while passed.elapsed() < AUDIT_LIMIT {
             if worker_row(&client, "hasty")["state"] == "QUARANTINED" {
                 return;
             }
@@ -64,7 +64,7 @@ fn video(result: &mut Value) {
 fn a_video_from_a_worker_is_refused() {
     let assay = assay();
     let (server, client) = lanes_elsewhere(&assay, &["workers.restep_one_in=0"]);
-    let run = HonestRun::record(&assay, (&server, &client), "reference");
+    let run = HonestRun::of("reference");
     submit(&client, "reference", "1");
     let liar = run.impostor(&assay, &server, "liar");
     let (lease, _) = liar.claim(10).unwrap();

@@ -1,13 +1,13 @@
 //! Files of evidence that do not follow from their trace and its world, although the trace is true.
 
 use super::fixture::{HonestRun, lanes_elsewhere, replace_file, submit, worker_row};
-use crate::assay;
+use crate::serve::assay;
 
 #[test]
 fn a_file_that_does_not_follow_from_trace_and_world_is_refused() {
     let assay = assay();
     let (server, client) = lanes_elsewhere(&assay, &["workers.restep_one_in=0"]);
-    let run = HonestRun::record(&assay, (&server, &client), "reference");
+    let run = HonestRun::of("reference");
     submit(&client, "reference", "1");
     for name in ["actions.npy", "inputs.npz", "plots.json", "model.mjb", "state.bin"] {
         let worker = name.replace('.', "-");

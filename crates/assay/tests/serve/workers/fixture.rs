@@ -1,25 +1,30 @@
 //! A server without lanes, and a recording of all that a real worker sends for a job.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use assay_model::{JobStatus, Sha256Digest, Verdict};
 use assay_store::Blobs;
-use assay_testkit::{Assay, Client, PassingRequest, ProtocolWorker, Server, TamperingProxy, example, zip_folder};
+use assay_testkit::{Assay, Client, PassingRequest, ProtocolWorker, Server, TamperingProxy, example, home, zip_folder};
+use rustix::fs::{FlockOperation, flock};
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::{CARTPOLE, JOB_LIMIT, serve};
+use crate::serve::{CARTPOLE, JOB_LIMIT, assay, serve, set};
 
 /// The id of the published scenario.
 pub(super) const POLE: &str = "admin.pole";
 
+/// File of a recording with all but the evidence.
+const ABOUT: &str = "recording.json";
+
 /// Starts a server that has no lanes, with these settings.
 #[track_caller]
 pub(super) fn lanes_elsewhere(assay: &Assay, settings: &[&str]) -> (Server, Client) {
-    let settings: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
-    let server = assay.serve(&assay.path("data"), &[&["--lanes", "0"], &*settings].concat());
+    let server = assay.serve(&assay.path("data"), &[&["--lanes", "0"][..], &set(settings)].concat());
     let client = server.client(&fs::read_to_string(assay.path("data/bootstrap-key")).unwrap());
     (server, client)
 }
@@ -65,22 +70,76 @@ pub(super) struct HonestRun {
 }
 
 impl HonestRun {
-    /// Records two episodes of a known-answer policy on a real worker behind a proxy.
+    /// Returns two episodes of a known-answer policy on a real worker. They are recorded once for each build of the
+    /// programs: nothing in them depends on the server, and every job with the same seed has the same worlds.
     #[track_caller]
-    pub(super) fn record(assay: &Assay, (server, client): (&Server, &Client), policy: &str) -> Self {
+    pub(super) fn of(policy: &str) -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let (kind, name) = (format!("honest-{policy}-"), format!("honest-{policy}-{}", Self::made_from(policy)));
+        let lock = File::create(folder.join(format!("honest-{policy}.lock"))).unwrap();
+        flock(&lock, FlockOperation::LockExclusive).unwrap();
+        let kept = folder.join(&name);
+        if !kept.is_dir() {
+            let run = Self::record(policy);
+            // Those of earlier builds.
+            for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+                if entry.file_name().to_string_lossy().starts_with(&kind) {
+                    fs::remove_dir_all(entry.path()).unwrap();
+                }
+            }
+            run.keep(&kept);
+        }
+        Self::kept(&kept)
+    }
+
+    /// Returns the digest of all that a recording depends on.
+    fn made_from(policy: &str) -> Sha256Digest {
+        let program = Path::new(env!("CARGO_BIN_EXE_assay"));
+        let built = [program.to_owned(), program.with_file_name("assay-lane")].map(|program| {
+            let about = fs::metadata(program).unwrap();
+            format!("{} {} {}", about.len(), about.mtime(), about.mtime_nsec())
+        });
+        let inputs = [example(CARTPOLE, policy), home().join("scenarios").join(CARTPOLE)];
+        let inputs = inputs.map(|folder| Sha256Digest::of(zip_folder(&folder)).to_string());
+        let runtime = fs::read_to_string(home().join("vendor/runtimes/base/manifest.json")).unwrap();
+        Sha256Digest::of([built.join(" "), inputs.join(" "), runtime].join("\n"))
+    }
+
+    fn keep(&self, kept: &Path) {
+        let folder = tempfile::tempdir_in(kept.parent().unwrap()).unwrap().keep();
+        let about = json!({ "registration": self.registration, "results": self.results });
+        fs::write(folder.join(ABOUT), about.to_string()).unwrap();
+        for (sha256, file) in &self.files {
+            fs::write(folder.join(sha256.to_string()), file).unwrap();
+        }
+        fs::rename(folder, kept).unwrap();
+    }
+
+    fn kept(kept: &Path) -> Self {
+        let mut about: Value = serde_json::from_slice(&fs::read(kept.join(ABOUT)).unwrap()).unwrap();
+        let files =
+            fs::read_dir(kept).unwrap().map(|entry| entry.unwrap().path()).filter(|path| !path.ends_with(ABOUT));
+        let files = files.map(|path| fs::read(path).unwrap()).map(|file| (Sha256Digest::of(&file), file)).collect();
+        let results = about["results"].as_array().unwrap().clone();
+        Self { registration: about["registration"].take(), results, files }
+    }
+
+    /// Records the requests of a real worker behind a proxy.
+    #[track_caller]
+    fn record(policy: &str) -> Self {
+        let assay = assay();
+        let (server, client) = lanes_elsewhere(&assay, &["workers.restep_one_in=0"]);
         let seen: Arc<Mutex<Vec<PassingRequest>>> = Arc::default();
         let passing = Arc::clone(&seen);
         let proxy = TamperingProxy::start(server.address(), move |request| {
             passing.lock().unwrap().push(request.clone());
             None
         });
-        let name = format!("honest-{policy}");
-        let token = assay.worker_token(&assay.path("data"), &name);
-        let worker = assay.work(proxy.address(), (&name, &token), &[]);
-        let job = client.ended_job(&submit(client, policy, "2"), JOB_LIMIT);
+        let token = assay.worker_token(&assay.path("data"), "honest");
+        let worker = assay.work(proxy.address(), ("honest", &token), &[]);
+        let job = client.ended_job(&submit(&client, policy, "2"), JOB_LIMIT);
         let verdict = if policy == "reckless" { Verdict::Unsafe } else { Verdict::Safe };
         assert_eq!((job.status, job.verdict), (JobStatus::Completed, Some(verdict)), "{:?}", job.error_message);
-        // A worker that leaves waits for no further shard on the server.
         worker.signal(Signal::TERM);
         assert_eq!(worker.wait(JOB_LIMIT).code, 0);
         Self::read(&seen.lock().unwrap())

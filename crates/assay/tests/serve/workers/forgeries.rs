@@ -10,7 +10,7 @@ use assay_testkit::{Answer, Assay, Server, home};
 use serde_json::{Value, json};
 
 use super::fixture::{HonestRun, lanes_elsewhere, replace_file, submit, worker_row};
-use crate::{JOB_LIMIT, assay, serve};
+use crate::serve::{JOB_LIMIT, assay, serve};
 
 /// Kinds of forgery of `forge_trace.py`, and words of the reason for the quarantine.
 const FORGERIES: [(&str, &str); 4] =
@@ -55,7 +55,7 @@ fn python(arguments: &[&str]) -> String {
 fn a_trace_that_the_physics_do_not_produce_is_found_by_running_them_again() {
     let assay = assay();
     let (server, client) = lanes_elsewhere(&assay, &["workers.restep_one_in=1"]);
-    let run = HonestRun::record(&assay, (&server, &client), "reference");
+    let run = HonestRun::of("reference");
     submit(&client, "reference", "1");
     for (kind, words) in FORGERIES {
         let liar = run.impostor(&assay, &server, kind);
@@ -85,7 +85,7 @@ fn reported(assay: &Assay, server: &Server, run: &HonestRun, kind: &str) -> Answ
 fn most_forgeries_are_found_without_all_of_the_physics() {
     let assay = assay();
     let (server, client) = lanes_elsewhere(&assay, &["workers.restep_one_in=0"]);
-    let run = HonestRun::record(&assay, (&server, &client), "reference");
+    let run = HonestRun::of("reference");
     submit(&client, "reference", "1");
     let found = [
         ("action", "its actions.npy is not that of its trace"),
@@ -104,7 +104,7 @@ fn most_forgeries_are_found_without_all_of_the_physics() {
 fn a_consistent_trace_is_believed_if_the_physics_never_run_again() {
     let assay = assay();
     let (server, client) = lanes_elsewhere(&assay, &["workers.restep_one_in=0"]);
-    let run = HonestRun::record(&assay, (&server, &client), "reference");
+    let run = HonestRun::of("reference");
     for kind in ["signal", "state"] {
         let id = submit(&client, "reference", "1");
         let answer = reported(&assay, &server, &run, kind);
@@ -119,7 +119,7 @@ fn a_consistent_trace_is_believed_if_the_physics_never_run_again() {
 fn an_episode_of_another_policy_is_believed_until_it_is_replayed() {
     let assay = assay();
     let (server, client) = lanes_elsewhere(&assay, &["workers.restep_one_in=1"]);
-    let run = HonestRun::record(&assay, (&server, &client), "reference");
+    let run = HonestRun::of("reference");
     let id = submit(&client, "reckless", "1");
     let liar = run.impostor(&assay, &server, "liar");
     let (lease, _) = liar.claim(10).unwrap();

@@ -8,7 +8,7 @@ use assay_testkit::{PythonServer, archive, example, wait_for, zip_folder};
 use serde_json::json;
 
 use super::fixture::{POLE, lanes_elsewhere, publish_pole, submit, worker_row};
-use crate::{CARTPOLE, JOB_LIMIT, assay, serve};
+use crate::serve::{CARTPOLE, JOB_LIMIT, assay, serve};
 
 /// Policies that fail in ways that leave few or no control steps, or end a step early.
 const FAILING: [(&str, &str); 6] = [

@@ -1,15 +1,14 @@
 //! Workers that leave: killed, revoked, or asked to. Nothing is lost, and nothing is counted twice.
 
-use std::thread;
 use std::time::Duration;
 
 use assay_model::JobStatus;
-use assay_testkit::{Client, archive, wait_for};
+use assay_testkit::{Client, SpareTime, archive, wait_for};
 use rustix::process::Signal;
 use serde_json::json;
 
 use super::fixture::{lanes_elsewhere, submit, worker_row};
-use crate::{CARTPOLE, JOB_LIMIT, SLOW, assay};
+use crate::serve::{CARTPOLE, JOB_LIMIT, SLOW, assay, shorter};
 
 /// Acts once a hundredth of a second, so that an episode takes about 5 s.
 const SLOWER: &[u8] =
@@ -27,7 +26,8 @@ fn holds_a_shard(client: &Client, name: &str) {
 #[test]
 fn the_episodes_of_a_killed_worker_run_elsewhere_once_its_lease_ends() {
     let assay = assay();
-    let (server, client) = lanes_elsewhere(&assay, &["workers.restep_one_in=1"]);
+    let settings = [&["workers.restep_one_in=1"][..], &shorter(["intervals.worker_lease_s=12"])].concat();
+    let (server, client) = lanes_elsewhere(&assay, &settings);
     let [first, second] = ["first", "second"].map(|name| (name, assay.worker_token(&assay.path("data"), name)));
     let killed = assay.work(server.address(), (first.0, &first.1), &[]);
     let parts = [("scenario", CARTPOLE), ("num_episodes", "3"), ("record", "none")];
@@ -82,7 +82,8 @@ fn a_worker_that_is_asked_to_stop_finishes_its_episode_and_hands_back_the_rest()
     let recorded = || client.job(&id).progress.episodes_done;
     wait_for("a first result", JOB_LIMIT, || (recorded() > 0).then_some(()));
     // The second episode began right after the first, and takes far longer than this.
-    thread::sleep(Duration::from_secs(1));
+    let mut passed = SpareTime::new();
+    wait_for("the second episode", JOB_LIMIT, || (passed.elapsed() > Duration::from_secs(1)).then_some(()));
     asked.signal(Signal::TERM);
     let run = asked.wait(END_LIMIT);
     assert_eq!(run.code, 0, "{}", run.stderr);

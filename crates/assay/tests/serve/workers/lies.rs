@@ -5,7 +5,7 @@ use assay_testkit::wait_for;
 use serde_json::{Value, json};
 
 use super::fixture::{HonestRun, lanes_elsewhere, replace_file, submit, worker_row};
-use crate::{JOB_LIMIT, assay};
+use crate::serve::{JOB_LIMIT, assay};
 
 /// A change of an honest result, and words of the reason for the worker's quarantine.
 type Lie = (fn(&mut Value), &'static str);
@@ -51,7 +51,7 @@ fn without_evidence(result: &mut Value) {
 fn a_result_that_does_not_follow_from_its_trace_is_refused_and_its_worker_quarantined() {
     let assay = assay();
     let (server, client) = lanes_elsewhere(&assay, &["workers.restep_one_in=0"]);
-    let run = HonestRun::record(&assay, (&server, &client), "reckless");
+    let run = HonestRun::of("reckless");
     let id = submit(&client, "reckless", "1");
     for (number, (change, words)) in LIES.iter().enumerate() {
         let name = format!("liar-{number}");
@@ -100,7 +100,7 @@ fn replaced(assignment: &Value) -> Value {
 fn another_trace_or_a_damaged_one_is_refused() {
     let assay = assay();
     let (server, client) = lanes_elsewhere(&assay, &["workers.restep_one_in=0"]);
-    let run = HonestRun::record(&assay, (&server, &client), "reference");
+    let run = HonestRun::of("reference");
     let (own, other) = (run.file(0, "trace.parquet"), run.file(1, "trace.parquet"));
     let mut flipped = own.to_vec();
     let end = flipped.len();

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::fixture::lanes_elsewhere;
-use crate::{CARTPOLE, JOB_LIMIT, VIDEO_LIMIT, assay, drawn_job};
+use crate::serve::{CARTPOLE, JOB_LIMIT, VIDEO_LIMIT, assay, drawn_job, shorter};
 
 /// Ends the episode after half a simulated second.
 const SHORT: &[u8] = b"import numpy as np\n\ndef policy(observation):\n    if observation['time'] > 0.5:\n        raise RuntimeError('seen enough')\n    return np.zeros(1)\n";
@@ -17,7 +17,7 @@ const SHORT: &[u8] = b"import numpy as np\n\ndef policy(observation):\n    if ob
 #[test]
 fn a_worker_renders_for_a_server_without_lanes_under_its_name() {
     let assay = assay();
-    let (server, client) = lanes_elsewhere(&assay, &[]);
+    let (server, client) = lanes_elsewhere(&assay, &shorter(["intervals.worker_lease_s=12"]));
     let tokens = ["first", "second"].map(|name| assay.worker_token(&assay.path("data"), name));
     let first = assay.work(server.address(), ("first", &tokens[0]), &[]);
     let parts = [("scenario", CARTPOLE), ("num_episodes", "2"), ("seed", "1"), ("record", "all")];

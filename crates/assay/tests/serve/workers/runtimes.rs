@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::fixture::{HonestRun, lanes_elsewhere, submit};
-use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay};
+use crate::serve::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay};
 
 /// Imports a module that only the runtime of the test has.
 const POLICY: &[u8] =
@@ -69,7 +69,7 @@ fn a_worker_fetches_the_runtime_of_a_policy_and_keeps_it() {
 fn a_runtime_is_packed_only_where_it_leaves_the_space_that_the_records_need() {
     let assay = assay();
     let (server, client) = lanes_elsewhere(&assay, &[]);
-    let run = HonestRun::record(&assay, (&server, &client), "reference");
+    let run = HonestRun::of("reference");
     submit(&client, "reference", "1");
     drop(server.stop(Signal::TERM, STOP_LIMIT));
     let (server, _) = lanes_elsewhere(&assay, &["limits.disk.min_free_mib=1000000000"]);

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::thread;
-use std::time::Duration;
 
 use assay_model::JobStatus;
 use assay_testkit::{Answer, Assay, Client, ProtocolWorker, Running, example, wait_for, zip_folder};
@@ -11,10 +10,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::fixture::{lanes_elsewhere, submit, worker_row};
-use crate::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay};
-
-/// Maximum time of a request whose worker is killed: until its lease ends, and another worker has done it.
-const TASK_LIMIT: Duration = Duration::from_secs(90);
+use crate::serve::{CARTPOLE, JOB_LIMIT, STOP_LIMIT, assay, shorter};
 
 /// Starts a worker that the operator trusts.
 #[track_caller]
@@ -78,8 +74,8 @@ fn a_trusted_worker_tries_replays_and_checks_for_a_server_without_lanes() {
 #[test]
 fn the_tasks_of_killed_workers_are_done_by_another_and_their_clients_get_the_answers() {
     let assay = assay();
-    let (server, client) = lanes_elsewhere(&assay, &["workers.restep_one_in=0"]);
-    let client = client.waiting_for(TASK_LIMIT);
+    let settings = [&["workers.restep_one_in=0"][..], &shorter(["intervals.worker_lease_s=12"])].concat();
+    let (server, client) = lanes_elsewhere(&assay, &settings);
     let start = |name: &str| (name.to_owned(), trusted(&assay, server.address(), &client, name));
     let mut doomed: BTreeMap<_, _> = ["a", "b", "c"].map(start).into();
     let (zip, pole) = (zip_folder(&example(CARTPOLE, "reference")), pole(&assay));

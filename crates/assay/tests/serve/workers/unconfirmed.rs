@@ -5,7 +5,7 @@ use assay_testkit::{Assay, ProtocolWorker, Server};
 use serde_json::{Value, json};
 
 use super::fixture::{HonestRun, lanes_elsewhere, submit, worker_row};
-use crate::{JOB_LIMIT, assay};
+use crate::serve::{JOB_LIMIT, assay};
 
 /// A result of an episode whose policy is said to have failed at once.
 fn failure(run: &HonestRun) -> Value {
@@ -74,7 +74,7 @@ fn upheld(result: Value, assignment: &Value) -> Value {
 fn an_invented_failure_is_run_elsewhere_and_forgotten() {
     let assay = assay();
     let (server, client) = lanes_elsewhere(&assay, &["workers.restep_one_in=0"]);
-    let run = HonestRun::record(&assay, (&server, &client), "reference");
+    let run = HonestRun::of("reference");
     let liar = run.impostor(&assay, &server, "liar");
     let other = run.impostor(&assay, &server, "other");
     let id = submit(&client, "reference", "1");
@@ -98,7 +98,7 @@ fn an_invented_failure_is_run_elsewhere_and_forgotten() {
 fn a_failure_that_two_workers_report_is_the_policys() {
     let assay = assay();
     let (server, client) = lanes_elsewhere(&assay, &["workers.restep_one_in=0"]);
-    let run = HonestRun::record(&assay, (&server, &client), "reference");
+    let run = HonestRun::of("reference");
     let [one, two] = ["one", "two"].map(|name| run.impostor(&assay, &server, name));
     let id = submit(&client, "reference", "1");
     for (worker, outcome) in [(&one, "fenced"), (&two, "new")] {
@@ -114,9 +114,8 @@ fn a_failure_that_two_workers_report_is_the_policys() {
 fn without_a_second_worker_a_failure_makes_the_verdict_inconclusive_and_unconfirmed() {
     let assay = assay();
     let (server, client) = lanes_elsewhere(&assay, &["workers.restep_one_in=0"]);
-    let run = HonestRun::record(&assay, (&server, &client), "reference");
+    let run = HonestRun::of("reference");
     let token = assay.worker_token(&assay.path("data"), "alone");
-    assert_eq!(client.delete("/v1/workers/honest-reference").status, 204);
     let alone = ProtocolWorker::register(server.address(), &token, &run.registration);
     let id = submit(&client, "reference", "1");
     let (lease, _) = alone.claim(10).unwrap();
@@ -132,7 +131,7 @@ fn without_a_second_worker_a_failure_makes_the_verdict_inconclusive_and_unconfir
 fn an_invented_violation_of_an_earlier_attempt_stands_without_making_a_job_unsafe() {
     let assay = assay();
     let (server, client) = lanes_elsewhere(&assay, &["workers.restep_one_in=1"]);
-    let run = HonestRun::record(&assay, (&server, &client), "reference");
+    let run = HonestRun::of("reference");
     let liar = run.impostor(&assay, &server, "liar");
     let id = submit(&client, "reference", "1");
     let (lease, _) = liar.claim(10).unwrap();
@@ -151,7 +150,7 @@ fn an_invented_violation_of_an_earlier_attempt_stands_without_making_a_job_unsaf
 fn a_violation_that_the_trace_of_its_own_attempt_does_not_show_is_a_lie() {
     let assay = assay();
     let (server, client) = lanes_elsewhere(&assay, &["workers.restep_one_in=0"]);
-    let run = HonestRun::record(&assay, (&server, &client), "reference");
+    let run = HonestRun::of("reference");
     submit(&client, "reference", "1");
     let liar = run.impostor(&assay, &server, "liar");
     let (lease, assignment) = liar.claim(10).unwrap();

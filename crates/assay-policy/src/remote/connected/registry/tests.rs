@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use assay_model::JobId;
 use assay_model::frame::{FrameKind, frame};
-use futures_util::{SinkExt, StreamExt};
+use futures_util::{FutureExt, SinkExt, StreamExt};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -17,10 +17,14 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 use super::{ConnectedPolicies, ConnectionWaits, NotTaken};
 
 const WAITS: ConnectionWaits = ConnectionWaits {
+    hello: PATIENCE,
     first: Duration::from_millis(60),
     again: Duration::from_millis(20),
     total: Duration::from_millis(150),
 };
+
+/// Maximum time of a wait that only ends what hangs.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 fn job() -> JobId {
     "01936f3c-8d2e-7c41-9f0a-5b6c7d8e9f01".parse().unwrap()
@@ -41,12 +45,9 @@ async fn a_policy_that_never_connects_is_waited_for_once() {
         ("connect", "the policy did not connect within 0 s of the job's start")
     );
     assert!(began.elapsed() >= WAITS.first);
-    // A thousand further episodes take no time.
-    let rest = Instant::now();
     for _ in 0..1000 {
-        fault(&policies).await;
+        fault(&policies).now_or_never().expect("further episodes do not wait");
     }
-    assert!(rest.elapsed() < Duration::from_secs(5), "{:?}", rest.elapsed());
 }
 
 #[tokio::test]
@@ -112,7 +113,7 @@ async fn connect(policies: &ConnectedPolicies) -> JoinHandle<()> {
 
 /// Waits until the policy's connection is closed.
 async fn closed(policy: JoinHandle<()>) {
-    timeout(Duration::from_secs(30), policy).await.expect("its connection is open").unwrap();
+    timeout(PATIENCE, policy).await.expect("its connection is open").unwrap();
 }
 
 #[tokio::test]

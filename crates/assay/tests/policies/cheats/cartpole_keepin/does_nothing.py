@@ -1,5 +1,0 @@
-"""Does nothing."""
-
-class Policy:
-    def act(self, observation):
-        return np.zeros(1)

@@ -1,0 +1,4 @@
+//! The structure of the workspace.
+
+mod architecture;
+mod circles;
