@@ -18,6 +18,12 @@ SHARED_MODELS = "package(assay-policy) & test(/^jailed::/) & test(share_the_page
 UPLOADED_MODELS = "binary(service) & test(/^serve::/) & test(/an_upload_continues|a_command_that_was_killed/)"
 # The tests that use a runtime with PyTorch.
 LEARNED = "test(/^(verify|isolation)::/) & test(/checkpoints|a_network/)"
+# The tests whose leases and waits are shortened by settings, at the values that operators get.
+SHORTENED = (
+    "test(/^serve::(workers::(leaving::the_episodes_of_a_killed|tasks::the_tasks_of_killed|renders::a_worker_renders)"
+    "|connecting::rules::(a_policy_that_does_not_connect|a_connection_without)|webhooks::(failed_deliveries|a_receiver_may)"
+    "|several_servers::a_killed_server)/)"
+)
 # Where the runtime with LeRobot is built, from which list.
 RUNTIMES, PINNED = TARGET / "runtimes", "requirements/runtimes/lerobot.txt"
 ASSAY = TARGET / "debug" / "assay"
@@ -40,6 +46,13 @@ STAGES = {
     ),
     "half-step": Stage(
         test("--test scenarios", "test(/^half_step::/)", ASSAY_HALF_STEP=EPISODES), quiet_limit_s=QUIET_S,
+    ),
+    "intervals": Stage(
+        test("--test service", SHORTENED, "--no-fail-fast", ASSAY_PRODUCTION_INTERVALS=1), quiet_limit_s=QUIET_S,
+    ),
+    "hostile-folders": Stage(
+        test("--test commands", "test(/^verify::strangers::no_command_follows/)", ASSAY_HOSTILE_PLACES="all"),
+        quiet_limit_s=QUIET_S,
     ),
     "runtime": Stage(
         f"env ASSAY_RUNTIMES={RUNTIMES} {ASSAY} runtime add lerobot --requirements {PINNED}", quiet_limit_s=SILENT_S,

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::fstat;
 
 use crate::jail_uid;
-use crate::stage::{StageError, check_reachable};
+use crate::reachable::{StageError, check_reachable};
 use crate::tree::Tree;
 
 /// Maximum total size of copies that no process uses, in bytes.

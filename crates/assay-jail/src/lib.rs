@@ -33,6 +33,7 @@ mod priority;
 mod probe;
 mod profile;
 mod program;
+mod reachable;
 mod ruleset;
 mod sleep_watch;
 mod spawn;
@@ -62,13 +63,11 @@ pub use output::{FLOOD_BYTES, TAIL_BYTES};
 pub use probe::{HostCheck, probe};
 pub use profile::Profile;
 pub use program::{Program, ProgramError, library_closure, native_program};
+pub use reachable::{ClosedPath, StageError, check_reachable};
 pub use sleep_watch::SleepWatch;
 pub use spawn_error::SpawnError;
 pub use spec::{Bind, JailSpec, SEAL_VARIABLE};
-pub use stage::{
-    ClosedPath, StageError, check_reachable, default_cache_root, give_to_jail, open_to_jail, stage_lasting,
-    stage_readable,
-};
+pub use stage::{default_cache_root, give_to_jail, open_to_jail, stage_lasting, stage_readable};
 pub use strongest::StrongestJail;
 pub use untrusted_folder::{NewFile, UntrustedFolder, read_untrusted};
 pub use user::jail_uid;

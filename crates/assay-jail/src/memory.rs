@@ -12,7 +12,7 @@ use rustix::fs::{statfs, statvfs};
 
 use crate::copies::{OTHERS_WRITE, TRIES, exclusively, incomplete, is_current, open_lock, remove_if_unused, targets};
 use crate::jail_uid;
-use crate::stage::{StageError, check_reachable};
+use crate::reachable::{StageError, check_reachable};
 use crate::tree::Tree;
 
 /// The environment variable that names a folder on a tmpfs, instead of `/dev/shm`.

@@ -13,7 +13,8 @@ use rustix::process::{Pid, geteuid, getpid};
 /// jail is starved of CPU: then it is most important that it gives way.
 const START_LIMIT: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(1);
-/// Maximum time of retries: without `CAP_SYS_ADMIN` the kernel accepts one change per 100 ms for all processes together.
+/// Maximum time of retries: without `CAP_SYS_ADMIN` the kernel accepts one change per 100 ms for all processes
+/// together.
 const CHANGE_LIMIT: Duration = Duration::from_millis(500);
 
 /// Gives the session of `program` the lowest priority. Returns true if that was possible. Only for root: other users

@@ -2,7 +2,7 @@
 
 use assay_model::Isolation;
 
-use crate::stage::check_reachable;
+use crate::reachable::check_reachable;
 use crate::{Child, Jail, JailSpec, SpawnError, namespaces, without_namespaces};
 
 impl Jail {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::stage::ClosedPath;
+use crate::reachable::ClosedPath;
 
 /// The reason why a jail could not be started: an internal error, or a limitation of the machine.
 #[derive(Debug, thiserror::Error)]

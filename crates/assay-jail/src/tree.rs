@@ -11,10 +11,8 @@ use std::sync::{Mutex, PoisonError};
 use assay_model::{Sha256Digest, Sha256Writer};
 use rustix::fs::OFlags;
 
-use crate::stage::{OTHERS_ENTER, OTHERS_READ, StageError};
+use crate::reachable::{MAX_ENTRIES, OTHERS_ENTER, OTHERS_READ, StageError};
 
-/// Maximum number of files in a tree to copy; the policy runtime has 1500.
-pub(crate) const MAX_ENTRIES: usize = 50_000;
 /// Number of bytes copied at once.
 const CHUNK_BYTES: usize = 256 * 1024;
 /// Maximum number of trees whose digest is remembered.
@@ -90,8 +88,9 @@ impl Tree {
         Ok(digest)
     }
 
-    /// Returns the name of the tree's state: of its files and their times of change once these are settled, since whoever
-    /// may write the files cannot set those; before, the digest of its content. It costs no reading of the files.
+    /// Returns the name of the tree's state: of its files and their times of change once these are settled, since
+    /// whoever may write the files cannot set those; before, the digest of its content. It costs no reading of the
+    /// files.
     pub(crate) fn key(&self, root: &Path) -> Result<String, StageError> {
         match self.is_settled() {
             true => Ok(format!("s{}", self.state)),

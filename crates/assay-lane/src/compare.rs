@@ -51,8 +51,8 @@ pub(crate) fn compared_start(recorded: &Trace, replayed: &Trace) -> Comparison {
     Comparison { recorded_steps: steps(recorded), replayed_steps: steps(replayed), difference }
 }
 
-/// Returns true if every trace hash is that of the replay, and so are the states and actions that the recording was made
-/// of. Any difference is then a change of the recording.
+/// Returns true if every trace hash is that of the replay, and so are the states and actions that the recording was
+/// made of. Any difference is then a change of the recording.
 fn is_forged(recorded: &Trace, replayed: &Trace) -> bool {
     !recorded.hashes.is_empty() && recorded.hashes == replayed.hashes && recorded.rows() == replayed.rows()
 }

@@ -43,8 +43,8 @@ pub enum DifferenceCause {
     Policy,
     /// The same actions led to a different state: the engine is not the same, or assay has a bug.
     Physics,
-    /// The recording contradicts itself: its trace hashes are those of the replay, but this column is not. It was changed
-    /// after the episode.
+    /// The recording contradicts itself: its trace hashes are those of the replay, but this column is not. It was
+    /// changed after the episode.
     Recording,
 }
 

@@ -56,8 +56,8 @@ pub struct Running {
     stderr: PathBuf,
 }
 
-/// Gives a file, which is not changed, a second name: programs of tests have hundreds of megabytes. Copies it to another
-/// file system.
+/// Gives a file, which is not changed, a second name: programs of tests have hundreds of megabytes. Copies it to
+/// another file system.
 ///
 /// # Panics
 /// Panics if neither is possible.

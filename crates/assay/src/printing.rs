@@ -1,5 +1,5 @@
-//! The one place that prints text for people. Whatever a policy, a scenario, a report or a server wrote may be in it: it
-//! gets neither control over a terminal nor a command of a CI system out of this place.
+//! The one place that prints text for people. Whatever a policy, a scenario, a report or a server wrote may be in it:
+//! it gets neither control over a terminal nor a command of a CI system out of this place.
 //!
 //! A character that is not seen, or that acts on the terminal, is printed as the escape that JSON has for it, so that
 //! JSON keeps its meaning.

@@ -1,5 +1,5 @@
-//! Reading of results folders, which others may have made: a link in one may lead to a file of the user, a pipe may block
-//! its reader.
+//! Reading of results folders, which others may have made: a link in one may lead to a file of the user, a pipe may
+//! block its reader.
 
 use std::ffi::OsString;
 use std::path::Path;

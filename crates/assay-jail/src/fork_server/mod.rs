@@ -105,7 +105,7 @@ impl ForkServer {
         let ForkServerSpec { mut program, slots, files } = spec;
         let root = program.binds.first().cloned().ok_or_else(|| SpawnError::NoSource { path: PathBuf::new() })?;
         for path in program.binds.iter().chain(&files).map(|bind| &bind.host).chain([&slots]) {
-            crate::stage::check_reachable(path)?;
+            crate::reachable::check_reachable(path)?;
         }
         program.env.push((FILES_VARIABLE.to_owned(), paths_in_jail(&files)?));
         let (socket, program_end) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)

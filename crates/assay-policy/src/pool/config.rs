@@ -15,8 +15,8 @@ pub struct LoadLimits {
     pub import_cpu: Duration,
     /// Maximum time for which the import may sleep, or be stopped from outside.
     pub import_wall: Duration,
-    /// Maximum wall-clock time of an interpreter's start. Nothing of a policy runs in it, so it only ends what hangs: an
-    /// interpreter that is starved of CPU takes long to import a large library.
+    /// Maximum wall-clock time of an interpreter's start. Nothing of a policy runs in it, so it only ends what hangs:
+    /// an interpreter that is starved of CPU takes long to import a large library.
     pub start_wall: Duration,
 }
 

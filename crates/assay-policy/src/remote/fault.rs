@@ -137,8 +137,8 @@ impl ServerFault {
     }
 }
 
-/// Returns the line of an error's text that has its type and message: in a traceback the one after the last frame, since
-/// notes follow it; in that of a group its first, since a drawing follows it; otherwise the last.
+/// Returns the line of an error's text that has its type and message: in a traceback the one after the last frame,
+/// since notes follow it; in that of a group its first, since a drawing follows it; otherwise the last.
 fn message_line(text: &str) -> &str {
     let lines: Vec<&str> = text.lines().collect();
     let last = || lines.iter().rev().map(|line| line.trim()).find(|line| !line.is_empty()).unwrap_or("no message");

@@ -80,8 +80,8 @@ impl Screen {
         self.line(&format!("{}{text}", " ".repeat(INDENT)));
     }
 
-    /// Writes text in lines that fit, each indented by `indent` spaces. Line breaks in it, which are a stranger's, do not
-    /// begin a line.
+    /// Writes text in lines that fit, each indented by `indent` spaces. Line breaks in it, which are a stranger's, do
+    /// not begin a line.
     fn paragraph(&mut self, text: &str, indent: usize) {
         for line in wrap(&text.replace(['\n', '\t'], " "), self.width - indent) {
             self.line(&format!("{}{line}", " ".repeat(indent)));

@@ -113,8 +113,8 @@ pub(crate) enum LaneError {
     /// The lane failed.
     #[error("the lane failed: {0}")]
     Failed(String),
-    /// The lane read another scenario than this process, or judged by other clauses. Its files changed meanwhile, or the
-    /// lane cannot be trusted.
+    /// The lane read another scenario than this process, or judged by other clauses. Its files changed meanwhile, or
+    /// the lane cannot be trusted.
     #[error("the lane has another scenario: {0}")]
     OtherScenario(String),
     /// The lane's answer is not a valid message.

@@ -92,9 +92,9 @@ fn statement_of(part: RenderPart) -> &'static str {
     }
 }
 
-/// Renders `part` of the episode whose recording is in `folder`, signs the files, and stores them there. They are rendered
-/// from a private copy of the recording, since others may have made the folder. `drawn_bytes` is the size of the files
-/// rendered before; `frames` receives the number of frames. The calling thread must outlive the renderer.
+/// Renders `part` of the episode whose recording is in `folder`, signs the files, and stores them there. They are
+/// rendered from a private copy of the recording, since others may have made the folder. `drawn_bytes` is the size of
+/// the files rendered before; `frames` receives the number of frames. The calling thread must outlive the renderer.
 pub(crate) fn draw(
     tools: DrawTools<'_>,
     job: &DrawJob<'_>,

@@ -108,7 +108,7 @@ impl ResultsFolder<'_> {
 
 /// Returns the failure of reading a results folder: others may have put a link there.
 fn unreadable(error: io::Error) -> Failure {
-    let is_hostile = error.kind() == io::ErrorKind::InvalidInput;
+    let is_hostile = matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::NotADirectory);
     let error = anyhow!(error).context("can't read the results folder");
     if is_hostile { Failure::Usage(error) } else { Failure::Internal(error) }
 }

@@ -232,6 +232,8 @@ fn every_command_is_known_to_take_a_results_folder_or_not() {
     assert!(unknown.is_empty(), "say of each whether it takes a results folder: {unknown:?}");
 }
 
+/// Set for links to folders in the place of files, and links to files and pipes in the place of folders, too.
+const ALL_PLACES: &str = "ASSAY_HOSTILE_PLACES";
 /// A place in a results folder that a stranger prepares.
 const PLACES: [&str; 12] = [
     "report.json",
@@ -250,15 +252,21 @@ const PLACES: [&str; 12] = [
 
 #[test]
 fn no_command_follows_a_link_or_waits_for_a_pipe_in_a_results_folder() {
-    let assay = assay();
+    // Some commands draw: as little as possible.
+    let assay = assay().with_variable("ASSAY_VIDEO", "160x90@5");
     recorded(&assay);
     let victim = Victim::new(&assay);
+    let all = std::env::var_os(ALL_PLACES).is_some();
     for place in PLACES {
+        let is_file = place.contains('.');
         for (what, put) in [
             ("link", &(|path: &Path| symlink(assay.path("victim/authorized_keys"), path).unwrap()) as &dyn Fn(&Path)),
             ("link to a folder", &|path: &Path| symlink(assay.path("victim/folder"), path).unwrap()),
             ("pipe", &|path: &Path| pipe(path)),
         ] {
+            if !all && is_file != (what != "link to a folder") {
+                continue;
+            }
             let hostile = assay.path("hostile");
             copy(&assay.path("out"), &hostile);
             replace(&hostile.join(place), put);

@@ -14,7 +14,7 @@ use crate::serve::{JOB_LIMIT, assay, serve};
 
 /// Kinds of forgery of `forge_trace.py`, and words of the reason for the quarantine.
 const FORGERIES: [(&str, &str); 4] =
-    [("action", "control step 5: qpos.0"), ("signal", "signal.cart_position"), ("state", "qpos.0"), ("world", "qpos")];
+    [("action", "control step 5: ctrl.0"), ("signal", "signal.cart_position"), ("state", "qpos.0"), ("world", "qpos")];
 
 /// Forges the result of the run's first episode: its trace, and whatever follows from that.
 fn forge(assay: &Assay, run: &HonestRun, kind: &str) -> (Value, Vec<u8>) {

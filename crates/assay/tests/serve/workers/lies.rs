@@ -18,7 +18,7 @@ const LIES: [Lie; 23] = [
     (|result| result["progress_score"] = 0.5.into(), "its progress score"),
     (|result| result["clauses"][0]["status"] = "satisfied".into(), "the list of clauses"),
     (|result| result["clauses"][2]["robustness"] = 1.25.into(), "the list of clauses"),
-    (|result| drop(result["clauses"].as_array_mut().unwrap().pop()), "the list of clauses"),
+    (|result| drop(result["clauses"].as_array_mut().unwrap().pop()), "has 2 clauses, not 3"),
     (|result| result["violations"] = json!([]), "the list of violations"),
     (|result| result["violations"][0]["start_s"] = 2.5.into(), "the list of violations"),
     (|result| result["stages"][0]["passed"] = false.into(), "the list of stages"),
