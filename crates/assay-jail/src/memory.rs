@@ -65,7 +65,8 @@ pub struct MemoryCopy {
 }
 
 /// Returns a copy of the tree at `path` on a tmpfs, which the jail's user can read. It is made once per state of the
-/// original ([`Tree::key`]) and stays there for the next process; unused copies of other states are removed.
+/// original (its files and their times of change) and stays there for the next process; unused copies of other states
+/// are removed.
 ///
 /// # Errors
 /// [`MemoryError`] if there is no tmpfs, it is full, or copying fails.

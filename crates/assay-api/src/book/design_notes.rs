@@ -60,6 +60,8 @@ pub(super) const NOTES: &[(&str, &str)] = notes![
     "2026-11-25-unconfirmed-reports",
     "2026-11-25-workers",
     "2026-11-26-a-million-episodes",
+    "2026-11-28-limits-of-work",
+    "2026-11-28-one-pool-of-tests",
 ];
 
 /// The page that lists them, newest first.
