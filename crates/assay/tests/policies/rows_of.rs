@@ -97,7 +97,7 @@ fn reference(id: &str) -> Outcome {
     Outcome::of_report(report)
 }
 
-/// What runs in this process is what the program runs: the traces are the same to the bit.
+/// Runs in this process have the traces of the program, to the bit.
 #[test]
 fn the_program_gives_the_same_answers() {
     let engine = engine();

@@ -1,5 +1,5 @@
 //! Folders and texts of strangers: results folders with links, pipes and forged files, scenarios whose names would be
-//! code, and policies whose messages would be commands.
+//! code, and policies whose messages would be commands. One file: every test starts from the same recorded and forged folder.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -65,7 +65,7 @@ impl LostClaim for PostgresRecords {
     }
 }
 
-/// What several clients have done, and whether they are to stop.
+/// The work of several clients, and whether they are to stop.
 #[derive(Default)]
 struct Calls {
     accepted: AtomicU64,
