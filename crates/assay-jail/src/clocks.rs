@@ -43,7 +43,7 @@ pub(crate) fn private_bytes(pid: Pid) -> Option<u64> {
 pub enum Activity {
     /// At least one runs, is ready to run, or waits for the kernel to load a page or a block.
     Ready,
-    /// All of them sleep, or are in the idle scheduling class.
+    /// All of them that have not ended sleep, or are in the idle scheduling class.
     Asleep,
     /// Another process has stopped it (SIGSTOP, a debugger) or frozen its control group.
     Stopped,
@@ -56,8 +56,9 @@ pub(crate) fn activity(pid: Pid) -> Option<Activity> {
         match state_of(pid, task) {
             Some('T' | 't') => return Some(Activity::Stopped),
             Some('R' | 'D') if !is_idle_class(task) => activity = Some(Activity::Ready),
+            // It has ended, and waits to be collected or for the end of its namespaces.
+            Some('Z' | 'X') | None => {}
             Some(_) => activity = activity.or(Some(Activity::Asleep)),
-            None => {}
         }
     }
     // A frozen thread looks like one that sleeps or waits for the kernel.
@@ -119,4 +120,25 @@ fn tasks(pid: Pid) -> Option<Vec<Pid>> {
     let folder = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())).ok()?;
     let ids = folder.take(MAX_THREADS).filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     Some(ids.filter_map(Pid::from_raw).collect())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_process_that_has_ended_is_not_asleep() {
+        let mut child = Command::new("true").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        rustix::process::waitid(
+            rustix::process::WaitId::Pid(pid),
+            rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT,
+        )
+        .unwrap();
+        assert_eq!((state_of(pid, pid), activity(pid)), (Some('Z'), None));
+        child.wait().unwrap();
+    }
 }

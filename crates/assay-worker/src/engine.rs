@@ -13,7 +13,7 @@ mod scratch;
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use assay_jail::{Jail, JailPath, Program, StrongestJail, default_cache_root, native_program, stage_readable};
@@ -22,6 +22,7 @@ use assay_policy::remote::{AddressGuard, RemoteLimits, ServerConnector};
 use assay_policy::{NoRuntime, PolicyDeclaration, PoolConfig, RuntimeLibrary};
 use assay_scenario::{Library, Scenario};
 use assay_store::ScenarioFiles;
+use rustix::thread::CpuSet;
 use tempfile::TempDir;
 
 use self::engine_error::EngineError;
@@ -343,10 +344,16 @@ fn remote(guard: AddressGuard) -> io::Result<ServerConnector> {
     ServerConnector::new(guard, RemoteLimits::default())
 }
 
-/// Returns the processor to which lane number `lane` is pinned.
+/// Returns the processor to which lane number `lane` is pinned: one of those that this process may use. Programs that run
+/// at the same time begin with different ones, so that each of them with a single lane has a processor of its own.
 pub(crate) fn core_of(lane: usize) -> usize {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    lane % cores
+    static CORES: OnceLock<Vec<usize>> = OnceLock::new();
+    let cores = CORES.get_or_init(|| {
+        let set = rustix::thread::sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
+        (0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).collect()
+    });
+    let first = usize::try_from(std::process::id()).unwrap_or(0);
+    if cores.is_empty() { 0 } else { cores[(lane + first) % cores.len()] }
 }
 
 #[cfg(test)]

@@ -36,3 +36,12 @@ impl Engine {
         }
     }
 }
+
+#[test]
+fn lanes_take_turns_on_the_processors_that_this_process_may_use() {
+    let allowed = rustix::thread::sched_getaffinity(None).unwrap();
+    let many = usize::try_from(allowed.count()).unwrap();
+    let cores: std::collections::BTreeSet<usize> = (0..many).map(core_of).collect();
+    assert!(cores.len() == many && cores.iter().all(|core| allowed.is_set(*core)), "{cores:?}");
+    assert_eq!(core_of(many), core_of(0));
+}

@@ -162,7 +162,8 @@ fn the_processes_of_a_policy_share_the_pages_of_its_models() {
     let sum = |field| drivers.iter().map(|driver| of_mapping(driver, about.ino(), field)).sum::<u64>() >> 10;
     let (each, shared, mib) = (sum("Rss:"), sum("Pss:"), u64::try_from(mib).unwrap());
     eprintln!("{readers} processes map a model of {mib} MiB: {each} MiB in sum, {shared} MiB of memory");
-    assert!(each >= u64::try_from(readers).unwrap() * mib && shared <= mib + mib / 50);
+    // The kernel may have taken some pages back from one of them: they count in neither sum.
+    assert!(each >= u64::try_from(readers).unwrap() * mib * 9 / 10 && shared <= mib + mib / 50);
 }
 
 #[test]
