@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import pathlib
+import threading
 import time
 
 
@@ -21,6 +22,7 @@ class Passes:
 
     def __init__(self, file: pathlib.Path) -> None:
         self.file = file
+        self.lock = threading.Lock()
         try:
             self.known = {name: Pass(**found) for name, found in json.loads(file.read_text()).items()}
         except (OSError, ValueError, TypeError, AttributeError):
@@ -33,13 +35,15 @@ class Passes:
 
     def forget(self, name: str) -> None:
         """Records that a stage begins."""
-        self.known.pop(name, None)
-        self._write()
+        with self.lock:
+            self.known.pop(name, None)
+            self._write()
 
     def add(self, name: str, inputs: str, wall_s: float, cpu_s: float) -> None:
         """Records that a stage passed now."""
-        self.known[name] = Pass(inputs, time.strftime("%Y-%m-%d %H:%M"), round(wall_s, 1), round(cpu_s, 1))
-        self._write()
+        with self.lock:
+            self.known[name] = Pass(inputs, time.strftime("%Y-%m-%d %H:%M"), round(wall_s, 1), round(cpu_s, 1))
+            self._write()
 
     def _write(self) -> None:
         fresh = self.file.with_suffix(".new")

@@ -11,8 +11,9 @@ import resource
 import shlex
 import signal
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from . import supervise
@@ -52,6 +53,8 @@ class Stage:
     around: Callable[[], AbstractContextManager[dict[str, str]]] = lambda: contextlib.nullcontext({})
     #: Number of lines of its log that are shown if it succeeds.
     shown_lines: int = 0
+    #: The stage before it beside which it runs in a full run; the stages beside one stage run one after the other.
+    beside: str = ""
 
     def lines(self) -> list[str]:
         """Returns its command lines."""
@@ -82,24 +85,24 @@ def cpu_s() -> float:
 
 
 def run_stage(name: str, stage: Stage) -> Result:
-    """Runs a stage with its output in its log."""
-    began, cpu = time.monotonic(), cpu_s()
+    """Runs a stage with its output in its log; its processor time is that of its commands."""
+    began = time.monotonic()
     log = log_of(name)
     log.write_bytes(b"")
     path = f"{CARGO_TOOLS}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     try:
         with stage.around() as more:
             environment = os.environ | ENVIRONMENT | {"PATH": path} | more
-            codes = [
+            ends = [
                 supervise.run(shlex.split(line), log, stage.watch(), stage.quiet_limit_s, cwd=ROOT, env=environment)
                 for line in stage.lines()
             ]
     except OSError as error:
         with open(log, "a") as output:
             output.write(f"{error}\n")
-        codes = [1]
-    state = FAILED if any(codes) else PASSED
-    return Result(state, time.monotonic() - began, cpu_s() - cpu)
+        ends = [supervise.Ended(1)]
+    state = FAILED if any(end.code for end in ends) else PASSED
+    return Result(state, time.monotonic() - began, sum(end.cpu_s for end in ends))
 
 
 def show(name: str, most: int) -> None:
@@ -144,8 +147,11 @@ class Run:
         """Runs a stage."""
         return run_stage(name, self.stages[name])
 
-    def one(self, name: str) -> bool:
-        """Runs or skips a stage and prints a line about it; returns False if it failed."""
+    def one(self, name: str, *, is_beside: bool = False) -> bool:
+        """Runs or skips a stage and prints a line about it; returns False if it failed.
+
+        Beside another stage it prints a line when it begins and another one when it ends.
+        """
         inputs = self.inputs(name)
         mark = f"== {name} [{inputs[:SHOWN_DIGITS]}]" if inputs else f"== {name}"
         at = self.skipped(name, inputs)
@@ -153,10 +159,10 @@ class Run:
             self.results[name] = Result(SKIPPED)
             print(f"{mark} skipped: passed on {at}", flush=True)
             return True
-        print(f"{mark} ...", end="", flush=True)
+        print(f"{mark} ...", end="\n" if is_beside else "", flush=True)
         self.passes.forget(name)
         result = self.results[name] = self.run_one(name)
-        print(f" {result.state} ({result})", flush=True)
+        print(f"{f'== {name}' if is_beside else ''} {result.state} ({result})", flush=True)
         # Inputs that changed meanwhile are not those that passed.
         if result.state == PASSED and inputs and self.inputs(name) == inputs:
             self.passes.add(name, inputs, result.wall_s, result.cpu_s)
@@ -165,13 +171,53 @@ class Run:
             show(name, shown)
         return result.state == PASSED
 
+    def groups(self) -> list[list[str]]:
+        """Returns the stages in their order: each with those that run beside it."""
+        groups: list[list[str]] = []
+        for name in self.names:
+            is_beside = self.is_full and groups and self.stages[name].beside == groups[-1][0]
+            groups[-1].append(name) if is_beside else groups.append([name])
+        return groups
+
+    def together(self, first: str, beside: Sequence[str]) -> bool:
+        """Runs a stage, and others one after the other beside it; returns False if one failed.
+
+        After a failure no further one begins, and those that run go on to their end.
+        """
+        failed = threading.Event()
+        broken: list[BaseException] = []
+
+        def follow() -> None:
+            try:
+                for name in beside:
+                    if failed.is_set() or not self.one(name, is_beside=True):
+                        failed.set()
+                        return
+            except BaseException as error:
+                broken.append(error)
+                failed.set()
+
+        thread = threading.Thread(target=follow)
+        thread.start()
+        try:
+            if not self.one(first, is_beside=True):
+                failed.set()
+        except BaseException:
+            failed.set()
+            supervise.stop.set()
+            raise
+        finally:
+            thread.join()
+        if broken:
+            raise broken[0]
+        return not failed.is_set()
+
     def all(self) -> bool:
         """Runs the stages up to the first that fails, and prints the sums; returns False if one failed."""
-        good = all(self.one(name) for name in self.names)
-        total = Result(PASSED if good else FAILED)
-        for result in self.results.values():
-            total.wall_s += result.wall_s
-            total.cpu_s += result.cpu_s
+        began, cpu = time.monotonic(), cpu_s()
+        good = all(self.together(first, beside) if beside else self.one(first) for first, *beside in self.groups())
+        # What stages share, such as a database, is in this sum only.
+        total = Result(PASSED if good else FAILED, time.monotonic() - began, cpu_s() - cpu)
         skipped = sum(result.state == SKIPPED for result in self.results.values())
         print(f"== total {total.state} ({total}{f'; {skipped} skipped' if skipped else ''})", flush=True)
         return good

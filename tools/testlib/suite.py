@@ -47,16 +47,26 @@ STAGES = {
         nextest.commands, ("**", "!bench/**", "!packaging/**", "!tools/**", "tools/setup", "tools/setuplib/**"), (ROWS,),
         watch=functools.partial(TestsEnd, COMPILED), around=shared,
     ),
-    "deploy": Stage("tools/check-deploy", (*PROGRAM, *HOME, "packaging/**", "tools/check-deploy", "tools/booklib/**")),
+    # One after the other beside the tests, which leave processors idle while they wait.
+    "deploy": Stage(
+        "tools/check-deploy", (*PROGRAM, *HOME, "packaging/**", "tools/check-deploy", "tools/booklib/**"), beside="test",
+    ),
     # Commands in documents name programs of tools/ and targets of make.
-    "book": Stage("tools/check-book", (*PROGRAM, *HOME, "**.md", "tools/**", "bench/**", ".ci/**", "Makefile")),
+    "book": Stage(
+        "tools/check-book", (*PROGRAM, *HOME, "**.md", "tools/**", "bench/**", ".ci/**", "Makefile"), beside="test",
+    ),
     "client": Stage(
         "tools/check-client",
         (*PROGRAM, *HOME, "crates/*/tests/fixtures/**", "crates/assay-api/tests/**", "tools/check-client", "tools/generate-client"),
+        beside="test",
     ),
-    "pages": Stage("tools/check-pages", (*PROGRAM, *HOME, "tools/check-pages", "tools/pageslib/**")),
-    "demo": Stage("make --no-print-directory demo", (*PROGRAM, *HOME, "Makefile"), PROGRAMS, watch=COMPILES),
-    "wheel": Stage("tools/check-wheel", ("**", "!bench/**", "!crates/*/tests/**", "!fuzz/**"), watch=COMPILES),
+    "pages": Stage("tools/check-pages", (*PROGRAM, *HOME, "tools/check-pages", "tools/pageslib/**"), beside="test"),
+    "demo": Stage(
+        "make --no-print-directory demo", (*PROGRAM, *HOME, "Makefile"), PROGRAMS, watch=COMPILES, beside="test",
+    ),
+    "wheel": Stage(
+        "tools/check-wheel", ("**", "!bench/**", "!crates/*/tests/**", "!fuzz/**"), watch=COMPILES, beside="test",
+    ),
 }
 
 

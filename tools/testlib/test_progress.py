@@ -58,12 +58,12 @@ class Supervision(unittest.TestCase):
         self.log = self.folder / "log"
 
     def run_script(self, script: str, limit_s: float) -> tuple[int, str]:
-        code = supervise.run(["bash", "-c", script], self.log, AnyOutput(), limit_s)
-        return code, self.log.read_text()
+        end = supervise.run(["bash", "-c", script], self.log, AnyOutput(), limit_s)
+        return end.code, self.log.read_text()
 
     def test_the_exit_code_and_the_output_are_kept(self) -> None:
         self.assertEqual(self.run_script("echo one; echo two >&2; exit 3", 60), (3, "one\ntwo\n"))
-        self.assertEqual(supervise.run(["/no/such/program"], self.log, AnyOutput(), 60), 127)
+        self.assertEqual(supervise.run(["/no/such/program"], self.log, AnyOutput(), 60), supervise.Ended(127))
         self.assertIn("/no/such/program", self.log.read_text())
 
     def test_what_hangs_is_killed_with_its_children(self) -> None:

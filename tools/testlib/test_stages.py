@@ -172,6 +172,50 @@ class AfterAChange(unittest.TestCase):
             self.assertEqual(self.plan(), ALL)
 
 
+class Beside(unittest.TestCase):
+    """Stages that run beside another one."""
+
+    def setUp(self) -> None:
+        self.root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.enterContext(mock.patch.object(stages, "LOGS", self.root))
+
+    def stage(self, script: str, beside: str = "") -> Stage:
+        return Stage(f"bash -c 'cd {self.root}; {script}'", beside=beside)
+
+    def run_of(self, table: dict[str, Stage], *names: str) -> tuple[bool, Run, list[str]]:
+        run = Run(table, list(names), Checkout(self.root), Passes(self.root / "passed.json"))
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            good = run.all()
+        return good, run, said.getvalue().splitlines()
+
+    def test_they_run_at_the_same_time_and_one_after_the_other(self) -> None:
+        wait = "until test -e {0}; do sleep 0.01; done"
+        table = {
+            "long": self.stage(f"touch long; {wait.format('second')}"),
+            "first": self.stage(f"{wait.format('long')}; test ! -e second; touch first", "long"),
+            "second": self.stage("test -e first; touch second", "long"),
+            "last": self.stage("test -e second"),
+        }
+        good, run, said = self.run_of(table)
+        self.assertTrue(good, said)
+        self.assertEqual(run.groups(), [["long", "first", "second"], ["last"]])
+        self.assertEqual(len(said), 8)
+        self.assertRegex(said[-2], r"^== last \.\.\. ok \(")
+        self.assertEqual(run.__class__(table, ["long", "first"], run.checkout, run.passes).groups(), [["long"], ["first"]])
+
+    def test_after_a_failure_none_begins_and_what_runs_ends(self) -> None:
+        table = {
+            "long": self.stage("until test -e broken; do sleep 0.01; done; touch ended"),
+            "broken": self.stage("touch broken; false", "long"),
+            "never": self.stage("touch never", "long"),
+            "last": self.stage("touch never"),
+        }
+        good, run, _ = self.run_of(table)
+        self.assertFalse(good)
+        self.assertEqual({name: result.state for name, result in run.results.items()}, {"long": "ok", "broken": "FAILED"})
+        self.assertEqual([(self.root / name).exists() for name in ("ended", "never")], [True, False])
+
+
 class Costs(unittest.TestCase):
     def test_processor_time_of_descendants_is_counted(self) -> None:
         busy = "import time\nuntil = time.process_time() + 0.3\nwhile time.process_time() < until: pass"
