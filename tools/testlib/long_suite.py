@@ -77,6 +77,10 @@ STAGES = {
         ),
         quiet_limit_s=QUIET_S, shown_lines=20,
     ),
+    "uploads": Stage(test("--test service", "test(/^uploads::/)", ASSAY_UPLOAD_MIB=100), quiet_limit_s=QUIET_S),
+    "requests": Stage(
+        test("--test service", "test(/^conform::fuzz/)", ASSAY_REQUESTS_PER_OPERATION=60), quiet_limit_s=QUIET_S,
+    ),
     "ceph": Stage("tools/check-ceph", quiet_limit_s=QUIET_S, shown_lines=15),
     "packages": Stage("tools/check-packages --quick", quiet_limit_s=QUIET_S, shown_lines=15),
     "compilations": Stage("tools/check-packages --compiled", quiet_limit_s=SILENT_S, shown_lines=15),

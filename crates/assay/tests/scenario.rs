@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use assay_testkit::{Assay, PATIENCE, Run, home, wait_for};
+use assay_testkit::{Assay, PATIENCE, Run, count_rows, home, wait_for};
 use serde_json::Value;
 
 use crate::hostile::{CASES, SCENE, TOML, WORLD, files};
@@ -22,6 +22,7 @@ fn check(assay: &Assay, folder: &str) -> (Run, Value) {
 #[test]
 fn broken_and_hostile_scenarios_are_reported_with_file_and_key() {
     let assay = Assay::new(env!("CARGO_BIN_EXE_assay"));
+    count_rows("hostile_scenarios", CASES.len());
     for (index, case) in CASES.iter().enumerate() {
         let (name, (_, _, new, at, key, words)) = (format!("case_{index}/cartpole_keepin"), case);
         for (part, text) in files(case) {

@@ -13,8 +13,9 @@ use serde_json::json;
 
 use crate::conform::{CARTPOLE, JOB_LIMIT, assay, here, serve, stdout_of, tool};
 
-/// Number of random requests per endpoint, in addition to those that follow from the document.
-const PER_ENDPOINT: &str = "60";
+/// Number of random requests to each operation, in addition to those that follow from the document; more in
+/// `tools/test-long requests`.
+const PER_OPERATION: (&str, &str) = ("ASSAY_REQUESTS_PER_OPERATION", "10");
 /// Minimum number of requests in the whole run.
 const CASES: u64 = 2000;
 /// Limits that the run does not reach, because quotas have separate tests.
@@ -84,17 +85,20 @@ fn schemathesis_finds_nothing() {
         "own_key": key.split('_').nth(1).unwrap(),
     });
     let authorization = format!("Authorization: Bearer {key}");
+    let (variable, usual) = PER_OPERATION;
+    let random = std::env::var(variable).unwrap_or_else(|_| usual.to_owned());
     let run = |more: &[&str]| {
         let base = format!("http://{}", server.address());
         let mut command = tool("schemathesis");
         command.args(["run", &format!("{base}/openapi.json"), "--url", &base, "--generation-deterministic"]);
         // Rotation would revoke the key of all other requests.
         command.args(["--exclude-path", "/keys/rotate"]);
-        command.args(["--continue-on-failure", "--checks", "all", "--max-examples", PER_ENDPOINT]).args(more);
+        command.args(["--continue-on-failure", "--checks", "all", "--max-examples", &random]).args(more);
         command.env("SCHEMATHESIS_HOOKS", "hooks").env("ASSAY_FUZZ_FACTS", facts.to_string());
         generated(&stdout_of(command.current_dir(assay.path("")).output().unwrap()))
     };
     let with_key = run(&["--header", &authorization]);
+    eprintln!("{with_key} requests with a key");
     let without = run(&["--phases", "coverage"]);
     assert!(with_key >= CASES, "only {with_key} cases with a key");
     assert!(without > 0, "no case without a key");

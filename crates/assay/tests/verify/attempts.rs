@@ -2,7 +2,7 @@
 //! to shift the blame. Conversely, interference by other processes is not the policy's fault.
 
 use assay_model::{EpisodeStatus, JobReport, ReplacementReason, ReviewReason, Verdict};
-use assay_testkit::{Assay, Jailed, PATIENCE, Running, VIOLATOR_THREADS, now_s, violating_once, wait_for};
+use assay_testkit::{Assay, Jailed, PATIENCE, Running, VIOLATOR_THREADS, count_rows, now_s, violating_once, wait_for};
 
 use crate::verify::{CARTPOLE, assay, report, verify};
 
@@ -61,6 +61,7 @@ fn violating(then: &str) -> String {
 #[test]
 fn a_violation_stands_regardless_of_later_actions() {
     let assay = assay();
+    count_rows("attempts", ATTACKS.len());
     for (name, then, status, code) in ATTACKS {
         let policy = assay.write("policy.py", violating(then));
         let run = verify(&assay, &policy, &["--episodes", "1", "--wall-budget", "3", "--json"]);

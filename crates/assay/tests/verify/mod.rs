@@ -17,6 +17,7 @@ mod datasets;
 mod drawing;
 mod evidence;
 mod faults;
+mod forged;
 mod interrupt;
 mod judge;
 mod load;
