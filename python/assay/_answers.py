@@ -7,6 +7,7 @@ an answer means the same at every door; a test compares them.
 from __future__ import annotations
 
 import inspect
+import operator
 import os
 import traceback
 from collections.abc import Callable
@@ -20,6 +21,8 @@ from .errors import BadAction
 F64 = np.dtype("<f8")
 #: Deepest nesting of an answer, and longest value shown in a message.
 MAX_DEPTH, MAX_SHOWN_CHARS = 4, 40
+#: Most actions in one answer.
+MAX_ACTIONS = 1000
 #: Characters of an error that are sent to assay, which keeps about as many.
 MAX_ERROR_CHARS = 12_000
 #: Errors of a group that its first line names, and most characters of one.
@@ -152,6 +155,20 @@ def shown(value: Any) -> str:
         return f"a {type(value).__name__}"
     text = text if len(text) <= MAX_SHOWN_CHARS else text[:MAX_SHOWN_CHARS] + "..."
     return f"{text} ({type(value).__name__})"
+
+
+def replan_steps(policy: Any) -> int | None:
+    """Returns the number of actions of an answer that a policy wants to be executed, by its attribute of this name."""
+    steps = getattr(policy, "replan_steps", None)
+    if steps is None:
+        return None
+    try:
+        steps = operator.index(steps)
+    except TypeError:
+        raise TypeError(f"replan_steps must be a whole number, not {shown(steps)}") from None
+    if not 1 <= steps <= MAX_ACTIONS:
+        raise ValueError(f"replan_steps must be from 1 to {MAX_ACTIONS}, not {steps}")
+    return steps
 
 
 def call(function: Callable[..., Any], given: dict[str, Any]) -> None:

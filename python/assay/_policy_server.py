@@ -37,12 +37,13 @@ class Episodes:
 
     def act(self, episode: str, observation: dict[str, Any]) -> Any:
         """Returns the actions for an observation, as an array of shape (rows, action_dim)."""
-        from ._answers import rows
+        from ._answers import replan_steps, rows
 
         with self._lock, self._remembering():
             if episode not in self._running:
                 self._begin(episode, 0, observation.get("instruction"))
-            return rows(self._running[episode](observation))
+            act = self._running[episode]
+            return rows(act(observation))[: replan_steps(getattr(act, "__self__", act))]
 
     def _begin(self, episode: str, seed: int, instruction: str | None) -> None:
         self._warn_of_state()

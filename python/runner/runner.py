@@ -7,7 +7,8 @@ around it, is to be read in one place; beside it are what only some policies nee
 (fork_server.py, assay_adapters).
 
 A frame is a 24-byte little-endian header and a payload:
-    magic "ASY1" | kind u8 | flags u8 | reserved u16 | seq u32 | length u32 | nonce u64
+    magic "ASY1" | kind u8 | flags u8 | actions u16 | seq u32 | length u32 | nonce u64
+An action that begins an answer says how many actions the answer has; all other frames say 0 there.
 """
 
 import errno
@@ -298,7 +299,7 @@ def load(seed: int) -> object:
 
 
 def begin(found: object, init: dict, called: list) -> tuple[object, object]:
-    """Create and reset the policy; return its act function, and its close function or None.
+    """Create and reset the policy; return it, and its act function.
 
     What is called of the author's is added to `called` before.
     """
@@ -313,7 +314,7 @@ def begin(found: object, init: dict, called: list) -> tuple[object, object]:
     if not callable(act):
         raise NoPolicy(f"class {type(policy).__name__} has no method `act(self, observation)`")
     called.append(act)
-    return act, getattr(policy, "close", None)
+    return policy, act
 
 
 def layout(arrays: list[dict]) -> tuple[list[tuple], int]:
@@ -333,13 +334,14 @@ def viewer(dtype: np.dtype, shape: tuple[int, ...], offset: int) -> object:
     return lambda frame: np.ndarray(shape, dtype, frame, offset)
 
 
-def checked(answer: object, dim: int, steps: int) -> bytes:
-    """Return the bytes of an answer's actions, at most `steps`; raise BadAction if it has none."""
+def checked(answer: object, dim: int, steps: int) -> tuple[bytes, int]:
+    """Return the bytes of an answer's actions, at most `steps`, and their number before; raise BadAction if it has none."""
     # A finite sum implies finite numbers, and is faster than isfinite for few of them; it may overflow, so check again.
     if type(answer) is np.ndarray and answer.dtype is F64 and answer.shape == (dim,):
         if math.isfinite(sum(answer.tolist())):
-            return answer.tobytes()
-    return ACTING.actions(answer, dim)[:steps].tobytes()
+            return answer.tobytes(), 1
+    rows = ACTING.actions(answer, dim)
+    return rows[:steps].tobytes(), len(rows)
 
 
 def close_policy(closer: object) -> None:
@@ -354,14 +356,15 @@ def run(found: object, init: dict, nonce: int) -> None:
     """Answer observations until the host closes."""
     dim = init["action_dim"]
     instruction = init["instruction"] or ""
-    steps = init.get("replan_steps") or ACTING.MAX_ACTIONS
     rows, length = layout(init["observation"])
     seq, called = 0, []
     try:
-        act, closer = begin(found, init, called)
+        policy, act = begin(found, init, called)
+        steps = init.get("replan_steps") or ACTING.replan_steps(policy) or ACTING.MAX_ACTIONS
     except BaseException as error:  # noqa: BLE001
         report_exception(error, "exception", seq, nonce, called[-1])
         return
+    closer = getattr(policy, "close", None)
     send(READY, 0, nonce, b"")
 
     # Bound once: these run at every control step.
@@ -369,8 +372,10 @@ def run(found: object, init: dict, nonce: int) -> None:
     views = [(name, viewer(dtype, shape, offset)) for name, dtype, shape, offset in rows]
     unpack, pack, header_bytes = BEGINNING.unpack_from, HEADER.pack, HEADER.size
     action_bytes = 8 * dim
-    # The actions of the last answer, and the place of the first that is not executed yet.
-    actions, at = b"", 0
+    # The actions of the last answer, and the place of the first that is not executed yet. An adapter may execute the
+    # actions of an answer itself, and says how many it has.
+    actions, at, count = b"", 0, 0
+    least = getattr(policy, "answer_size", 1) if type(policy).__module__.startswith(ADAPTERS) else 1
     while True:
         # A new buffer each time: the policy may keep or change the arrays, which are views of it.
         frame = bytearray(length)
@@ -391,13 +396,15 @@ def run(found: object, init: dict, nonce: int) -> None:
             observation["time_remaining"] = remaining
             observation["instruction"] = instruction
             try:
-                actions, at = checked(act(observation), dim, steps), 0
+                (actions, count), at = checked(act(observation), dim, steps), 0
+                count = max(count, least)
             except BaseException as error:  # noqa: BLE001
                 report_exception(error, "exception", seq, nonce, act)
                 close_policy(closer)
                 return
-        frame = pack(MAGIC, ACTION, 0, 0, seq, action_bytes, nonce) + actions[at : at + action_bytes]
+        frame = pack(MAGIC, ACTION, 0, count, seq, action_bytes, nonce) + actions[at : at + action_bytes]
         at += action_bytes
+        count = 0
         n = write(answers, frame)
         while n < len(frame):
             n += write(answers, frame[n:])
@@ -459,7 +466,7 @@ def main() -> None:
     send(LOADED, 0, nonce, json.dumps(spent).encode())
     kind, _, init = request((INIT, CLOSE))
     if kind == INIT:
-        run(found, init, nonce)
+        run(found, init | {"replan_steps": message.get("replan_steps")}, nonce)
 
 
 def serve() -> None:

@@ -202,10 +202,11 @@ class Jail:
         finally:
             os.close(to_runner)
             os.close(from_test)
-        found = []
+        found, self.counts = [], []
         while data:
             _, kind, flags, reserved, seq, size, nonce = HEADER.unpack_from(data)
-            self.check(kind, flags, reserved, size, nonce)
+            self.check(kind, flags, reserved if kind != ACTION else 0, size, nonce)
+            self.counts += [reserved] if kind == ACTION else []
             found.append((kind, seq, data[HEADER.size : HEADER.size + size]))
             data = data[HEADER.size + size :]
         return found
@@ -328,7 +329,7 @@ class Actions(unittest.TestCase):
                     self.assertIn(expected, str(refused.exception), f"{name}, {door}")
 
     def test_the_rule_is_written_once_and_copied(self):
-        for name in ("numbers", "is_numeric", "bare", "plain", "described", "shown", "call"):
+        for name in ("numbers", "is_numeric", "bare", "plain", "described", "shown", "replan_steps", "call"):
             ours, jails = (code_of(getattr(module, name)) for module in (_answers, runner.ACTING))
             self.assertEqual(ours, jails, name)
 
@@ -359,6 +360,37 @@ class Chunks(unittest.TestCase):
             actions = Jail(plan, 1, steps).actions(7)
             self.assertEqual(asked, asked_at, steps)
             self.assertEqual(actions, [[float(time)] for time in range(7)], steps)
+
+    def test_what_the_policy_declares(self):
+        class Plan:
+            replan_steps = None
+
+            def act(self, observation):
+                return observation["time"] + np.arange(3.0)[:, None]
+
+        for steps, counts in ((None, [3, 0, 0, 3, 0, 0]), (2, [3, 0, 3, 0, 3, 0]), (np.int64(1), [3] * 6), (9, [3, 0, 0] * 2)):
+            Plan.replan_steps = steps
+            jail = Jail(Plan, 1)
+            self.assertEqual(jail.actions(6), [[float(time)] for time in range(6)], steps)
+            self.assertEqual(jail.counts, counts, steps)
+            with assay.serve(Plan) as server:
+                status, body = ask_http(server, {"qpos": [1, 2], "time": 0.0})
+                self.assertEqual((status, len(body["actions"])), (200, min(steps or 3, 3)), body)
+        # The host's number is that of the files, which goes before the object's.
+        jail = Jail(Plan, 1, 2)
+        jail.answers(4)
+        self.assertEqual(jail.counts, [3, 0, 3, 0])
+        for steps, error in ((0, "replan_steps must be from 1 to 1000, not 0"), ("2", "replan_steps must be a whole number, not '2'")):
+            Plan.replan_steps = steps
+            self.assertIn(error, Jail(Plan, 1).fault()["message"])
+            with assay.serve(Plan) as server:
+                self.assertIn(error, ask_http(server, {"qpos": [1, 2], "time": 0.0})[1]["error"])
+
+    def test_an_answer_of_one_action_counts_one(self):
+        for answer in (np.zeros(2), [0.0, 0.0], np.zeros((1, 2)), np.zeros((1, 1, 2))):
+            jail = Jail(lambda observation, answer=answer: answer, 2)
+            jail.answers(2)
+            self.assertEqual(jail.counts, [1, 1])
 
     def test_an_episode_begins_without_the_actions_of_another(self):
         jail = Jail(lambda observation: observation["time"] + np.arange(9.0)[:, None], 1)

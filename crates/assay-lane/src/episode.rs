@@ -35,6 +35,15 @@ enum Ending {
     Unstable(Unstable),
 }
 
+/// The link's own record of the policy.
+struct PolicyUse {
+    /// Control steps over the budget.
+    misses: u32,
+    cpu: Duration,
+    /// Number of actions in the longest answer, if there was one.
+    chunk: Option<u32>,
+}
+
 /// The mutable state of a running episode.
 struct EpisodeRun<'a> {
     scenario: &'a Scenario,
@@ -108,10 +117,10 @@ pub(crate) fn run(
         Err(LinkError::Policy(fault)) => Ending::Policy(fault),
         Err(LinkError::Control(error)) => return Err(error.into()),
     };
-    let (misses, policy_cpu) = (link.misses(), link.cpu_used());
+    let used = PolicyUse { misses: link.misses(), cpu: link.cpu_used(), chunk: link.chunk() };
     let recorder = running.recorder.take();
     let observations = recorder.map(ObservationRecorder::finish).transpose().map_err(EvidenceError::from)?;
-    let mut rollout = running.conclude(run, ending, (misses, policy_cpu), events)?;
+    let mut rollout = running.conclude(run, ending, used, events)?;
     rollout.done.observations = observations;
     Ok(rollout)
 }
@@ -265,7 +274,7 @@ impl EpisodeRun<'_> {
         mut self,
         run: &RunEpisode,
         ending: Ending,
-        (misses, policy_cpu): (u32, Duration),
+        PolicyUse { misses, cpu, chunk }: PolicyUse,
         events: &mut dyn EpisodeEvents,
     ) -> io::Result<Rollout> {
         let time_s = self.trace.signals().first().and_then(|time| time.last().copied()).unwrap_or_default();
@@ -303,6 +312,7 @@ impl EpisodeRun<'_> {
             policy_latency_ms: self.latencies.summary(),
             deadline_misses: misses,
             clipped_actions: self.clipped,
+            chunk,
             video_path: None,
             log_path: None,
             log_type: None,
@@ -318,7 +328,7 @@ impl EpisodeRun<'_> {
         let scales: Vec<f64> = scenario.clauses.iter().map(|clause| clause.scale).collect();
         self.trace.facts = facts(scenario, (run.episode, run.seeds), &self.simulation);
         self.trace.inputs = self.inputs.finish();
-        let cost = self.meter.cost(policy_cpu);
+        let cost = self.meter.cost(cpu);
         let probed = self.probe.map(|_| self.probed);
         let done = Done { result: result.scored(&weights, &scales), cost, probed, observations: None };
         Ok(Rollout { done, trace: self.trace, start_state: self.start_state, simulation: self.simulation })

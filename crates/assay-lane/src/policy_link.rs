@@ -98,6 +98,8 @@ pub(crate) struct PolicyLink {
     cpu_at_start: Duration,
     buffer: Vec<u8>,
     chunks: ChunkBudget,
+    /// Number of actions in the longest answer, as the policy's side says.
+    longest_answer: u16,
     environment: Option<EnvironmentLink>,
 }
 
@@ -138,6 +140,7 @@ impl PolicyLink {
             cpu_at_start,
             buffer: Vec::new(),
             chunks: ChunkBudget::new(run.replan_steps),
+            longest_answer: 0,
             environment: None,
         })
     }
@@ -161,6 +164,11 @@ impl PolicyLink {
     /// Returns the number of control steps, or of chunks of them, over the budget so far.
     pub(crate) fn misses(&self) -> u32 {
         self.chunks.misses()
+    }
+
+    /// Returns the number of actions in the policy's longest answer; `None` if it never answered.
+    pub(crate) fn chunk(&self) -> Option<u32> {
+        (self.longest_answer > 0).then_some(u32::from(self.longest_answer))
     }
 
     /// Returns the CPU time of the policy's process since the link was created, as far as it is visible.
@@ -277,9 +285,12 @@ impl PolicyLink {
         if header.kind == FrameKind::Error && header.nonce == self.nonce {
             return Err(self.policy_fault().into());
         }
-        if header != (Header { kind, seq, length: u32::try_from(length).unwrap_or(u32::MAX), nonce: self.nonce }) {
+        let actions = header.actions;
+        let length_sent = u32::try_from(length).unwrap_or(u32::MAX);
+        if header != (Header { kind, seq, actions, length: length_sent, nonce: self.nonce }) {
             return Err(broken(&format!("expected {kind:?} {seq} with {length} bytes, got {header:?}")).into());
         }
+        self.longest_answer = self.longest_answer.max(actions);
         let now = self.cpu();
         let used = now.map_or(began.elapsed(), |now| now.saturating_sub(self.cpu_at_answer));
         self.cpu_at_answer = now.unwrap_or_default();

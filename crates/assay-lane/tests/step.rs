@@ -307,13 +307,7 @@ fn faults_of_a_policy_are_results() {
         ("rubbish", ready_then(|_| vec![0x41; 64]), "protocol"),
         ("wrong nonce", ready_then(|h| frame::frame(FrameKind::Action, h.seq, h.nonce + 1, &[0; 8])), "protocol"),
         ("early answer", ready_then(|h| frame::frame(FrameKind::Action, h.seq + 1, h.nonce, &[0; 8])), "protocol"),
-        (
-            "huge",
-            ready_then(|h| {
-                Header { kind: FrameKind::Action, seq: h.seq, length: 1 << 30, nonce: h.nonce }.encode().into()
-            }),
-            "protocol",
-        ),
+        ("huge", ready_then(|h| Header { kind: FrameKind::Action, length: 1 << 30, ..*h }.encode().into()), "protocol"),
         (
             "an error frame",
             ready_then(|h| fault(h, br#"{"code":"exception","message":"boom","traceback":"policy.py:3"}"#)),

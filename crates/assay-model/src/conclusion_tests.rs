@@ -42,6 +42,7 @@ pub(crate) fn episode(index: u32, status: EpisodeStatus, clause: ClauseResult) -
         policy_latency_ms: None,
         deadline_misses: 0,
         clipped_actions: 0,
+        chunk: None,
         video_path: None,
         log_path: None,
         log_type: None,

@@ -2,7 +2,7 @@
 //! while an episode runs. The protocol is the same for every kind of policy. A frame is a 24-byte little-endian header
 //! and a payload:
 //!
-//! `magic "ASY1" | kind u8 | flags u8 | reserved u16 | seq u32 | length u32 | nonce u64`
+//! `magic "ASY1" | kind u8 | flags u8 | actions u16 | seq u32 | length u32 | nonce u64`
 //!
 //! Observations and actions are raw little-endian arrays in the order announced by INIT. Only an ACT with the
 //! outstanding sequence number, the connection's nonce and the exact length has an effect.
@@ -36,7 +36,7 @@ pub enum FrameKind {
     Ready = 5,
     /// L to R: `time f64, time_remaining f64`, then the arrays of [`Init::observation`].
     Observation = 6,
-    /// R to L: `action_dim` f64 numbers.
+    /// R to L: `action_dim` f64 numbers. Its header counts the actions of the answer that it begins.
     Action = 7,
     /// R to W or L: the policy failed. Payload: [`PolicyFault`] as JSON.
     Error = 8,
@@ -72,6 +72,9 @@ pub struct Header {
     pub kind: FrameKind,
     /// Number of the observation, from 0; an action carries that of its observation.
     pub seq: u32,
+    /// Of an action: the number of actions in the policy's answer that it is the first of, as the policy's side says; 0
+    /// for a later one, and in all other frames.
+    pub actions: u16,
     /// Length of the payload, in bytes.
     pub length: u32,
     /// Number that identifies the connection, drawn by the worker.
@@ -107,6 +110,7 @@ impl Header {
         let mut out = [0; HEADER_BYTES];
         out[..4].copy_from_slice(&MAGIC);
         out[4] = self.kind as u8;
+        out[6..8].copy_from_slice(&self.actions.to_le_bytes());
         out[8..12].copy_from_slice(&self.seq.to_le_bytes());
         out[12..16].copy_from_slice(&self.length.to_le_bytes());
         out[16..].copy_from_slice(&self.nonce.to_le_bytes());
@@ -122,7 +126,8 @@ impl Header {
             return Err(FrameError::Magic);
         }
         let kind = FrameKind::from_byte(bytes[4]).ok_or(FrameError::Kind(bytes[4]))?;
-        if bytes[5..8] != [0; 3] {
+        let actions = u16::from_le_bytes([bytes[6], bytes[7]]);
+        if bytes[5] != 0 || (actions != 0 && kind != FrameKind::Action) {
             return Err(FrameError::Reserved);
         }
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
@@ -131,16 +136,26 @@ impl Header {
             return Err(FrameError::TooLong { length, limit });
         }
         let nonce = u64::from(word(16)) | u64::from(word(20)) << 32;
-        Ok(Self { kind, seq: word(8), length, nonce })
+        Ok(Self { kind, seq: word(8), actions, length, nonce })
     }
 }
 
 /// Encodes a frame, header and payload, into one buffer.
 #[must_use]
 pub fn frame(kind: FrameKind, seq: u32, nonce: u64, payload: &[u8]) -> Vec<u8> {
+    encoded(Header { kind, seq, actions: 0, length: 0, nonce }, payload)
+}
+
+/// Encodes the frame of an action; `actions` is the number of actions in the answer that it begins, or 0.
+#[must_use]
+pub fn action_frame((seq, nonce): (u32, u64), actions: u16, payload: &[u8]) -> Vec<u8> {
+    encoded(Header { kind: FrameKind::Action, seq, actions, length: 0, nonce }, payload)
+}
+
+fn encoded(header: Header, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
     let mut out = Vec::with_capacity(HEADER_BYTES + payload.len());
-    out.extend_from_slice(&Header { kind, seq, length, nonce }.encode());
+    out.extend_from_slice(&Header { length, ..header }.encode());
     out.extend_from_slice(payload);
     out
 }
@@ -172,6 +187,9 @@ pub struct Load {
     /// Address space in addition, in bytes, for the models that it may map.
     #[serde(default)]
     pub model_bytes: u64,
+    /// Number of actions of an answer that are executed before the policy is asked again; all of them if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replan_steps: Option<u32>,
 }
 
 /// Payload of [`FrameKind::Loaded`].
@@ -276,8 +294,13 @@ mod tests {
 
     #[test]
     fn round_trip() {
-        let header = Header { kind: FrameKind::Action, seq: 9, length: 56, nonce: 0x0123_4567_89ab_cdef };
+        let header = Header { kind: FrameKind::Action, seq: 9, actions: 8, length: 56, nonce: 0x0123_4567_89ab_cdef };
         assert_eq!(Header::decode(&header.encode(), 64), Ok(header));
+        let other = Header { kind: FrameKind::Ready, ..header };
+        assert_eq!(Header::decode(&other.encode(), 64), Err(FrameError::Reserved), "only actions are counted");
+        let none = Header { actions: 0, ..header };
+        assert_eq!(frame(none.kind, 9, none.nonce, &[0; 56])[..HEADER_BYTES], none.encode());
+        assert_eq!(action_frame((9, header.nonce), 8, &[0; 56])[..HEADER_BYTES], header.encode());
         assert_eq!(Header::decode(&header.encode(), 55), Err(FrameError::TooLong { length: 56, limit: 55 }));
     }
 

@@ -77,7 +77,18 @@ fn one_core() -> rustix::thread::CpuSet {
 fn ready(pool: &Pool, dir: &Path, home: &PolicyHome) -> LatencyResult<Box<PolicyProcess>> {
     let allowance = ProcessBudget { import_cpu: Duration::from_secs(10), cpu_s: 60, memory_bytes: 2 << 30 };
     let (policy_dir, home) = (dir.to_owned(), home.clone());
-    match pool.prepare(LoadRequest { policy_dir, home, seed: 1, core: Some(0), allowance, patience: None })?.wait()? {
+    match pool
+        .prepare(LoadRequest {
+            policy_dir,
+            home,
+            seed: 1,
+            core: Some(0),
+            allowance,
+            replan_steps: None,
+            patience: None,
+        })?
+        .wait()?
+    {
         LoadOutcome::Ready(process) => Ok(process),
         LoadOutcome::Failed(failure) => Err(format!("{failure:?}").into()),
     }

@@ -75,7 +75,10 @@ fn start(pool: &Pool, home: &PolicyHome, dir: &Path) -> StartResult<Duration> {
         memory_bytes: limits.address_space_bytes,
     };
     let (policy_dir, home) = (dir.to_owned(), home.clone());
-    match pool.prepare(LoadRequest { policy_dir, home, seed: 1, core: None, allowance, patience: None })?.wait()? {
+    match pool
+        .prepare(LoadRequest { policy_dir, home, seed: 1, core: None, allowance, replan_steps: None, patience: None })?
+        .wait()?
+    {
         LoadOutcome::Ready(process) => Ok(process.finish().exit.ok_or("no exit")?.cpu),
         LoadOutcome::Failed(failure) => Err(format!("{failure:?}").into()),
     }

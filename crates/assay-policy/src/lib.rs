@@ -31,6 +31,7 @@ pub use forking::{ForkingCheckError, check_forking};
 pub use intake::{
     ArchiveKind, EntryProblem, Intake, IntakeError, IntakeLimits, MAX_DEPTH, MAX_ENTRIES, MAX_RATIO,
     MAX_SCENARIO_BYTES, MAX_SCENARIO_ENTRIES, MAX_UNPACKED_BYTES, ModelProblem, check_archive, intake,
+    left_out_warning,
 };
 pub use pool::{
     LoadLimits, LoadOutcome, LoadRequest, PolicyHome, PolicyModel, Pool, PoolConfig, PoolError, PreparingPolicy,

@@ -75,6 +75,7 @@ pub fn episode(index: u32) -> EpisodeResult {
         policy_latency_ms: None,
         deadline_misses: 0,
         clipped_actions: 0,
+        chunk: None,
         video_path: None,
         log_path: None,
         log_type: None,

@@ -17,5 +17,6 @@ pub(crate) fn secret(option: &str, text: Option<&str>, file: Option<&Path>) -> a
         return Err(anyhow!("has {size} bytes; a key has at most {MAX_KEY_BYTES}").context(what()));
     }
     let text = std::fs::read_to_string(file).with_context(what)?;
-    Ok(Some(Secret::new(text.trim())))
+    // Editors of Windows write a byte order mark.
+    Ok(Some(Secret::new(text.trim_start_matches('\u{feff}').trim())))
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, anyhow};
 use assay_model::{DeclaredModel, PolicyIdentity, RuntimeVersion, Sha256Digest, sanitise};
 use assay_policy::remote::{PolicyServer, ServerEndpoint};
-use assay_policy::{AdapterKind, IntakeError, IntakeLimits, PolicyDeclaration, intake};
+use assay_policy::{AdapterKind, IntakeError, IntakeLimits, PolicyDeclaration, intake, left_out_warning};
 use assay_scenario::Scenario;
 use assay_worker::{Engine, PolicyFolder, PolicySource, adapter_mismatch};
 
@@ -29,6 +29,8 @@ pub(crate) struct ResolvedPolicy {
     pub(crate) runtime: Option<RuntimeVersion>,
     /// The models that it declares and that are not in its folder.
     pub(crate) models: Vec<DeclaredModel>,
+    /// Warnings about its files.
+    pub(crate) warnings: Vec<String>,
     /// Number of a server's actions that are executed before it is called again.
     pub(crate) replan_steps: Option<u32>,
 }
@@ -98,6 +100,7 @@ fn files(
         sha256: Some(policy.sha256),
         identity: PolicyIdentity::Measured,
         models: policy.models,
+        warnings: left_out_warning(&policy.left_out).into_iter().collect(),
         replan_steps: None,
     })
 }
@@ -131,6 +134,7 @@ pub(crate) fn server(
         sha256: None,
         identity: PolicyIdentity::Declared,
         models: Vec::new(),
+        warnings: Vec::new(),
         runtime: None,
         replan_steps,
     })

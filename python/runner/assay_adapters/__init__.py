@@ -22,7 +22,7 @@ def load(folder: str) -> type | None:
     """Return the policy's class, or None if policy.toml declares no adapter."""
     try:
         with open(f"{folder}/policy.toml", "rb") as file:
-            table = tomllib.load(file).get("adapter")
+            table = tomllib.loads(file.read().decode("utf-8-sig")).get("adapter")
     except FileNotFoundError:
         return None
     except ValueError as error:

@@ -5,6 +5,7 @@ a test compares them.
 """
 
 import inspect
+import operator
 from collections.abc import Callable
 
 import numpy as np
@@ -116,6 +117,20 @@ def actions(answer: object, size: int) -> np.ndarray:
     return rows
 
 
+def replan_steps(policy: object) -> int | None:
+    """Return the number of actions of an answer that a policy wants to be executed, by its attribute of this name."""
+    steps = getattr(policy, "replan_steps", None)
+    if steps is None:
+        return None
+    try:
+        steps = operator.index(steps)
+    except TypeError:
+        raise TypeError(f"replan_steps must be a whole number, not {shown(steps)}") from None
+    if not 1 <= steps <= MAX_ACTIONS:
+        raise ValueError(f"replan_steps must be from 1 to {MAX_ACTIONS}, not {steps}")
+    return steps
+
+
 def call(function: Callable, given: dict[str, object]) -> None:
     """Call a function with those of the `given` arguments that it takes; raise TypeError if it needs others.
 
@@ -175,18 +190,3 @@ class Decoder:
         if actions.ndim == 2 and actions.shape[1] == self.size:
             return f"{expected}; set chunk_size = {actions.shape[0]}, and replan_steps to how many of them to execute"
         return f"{expected}; an output has the shape [{self.size}], [1, {self.size}] or [1, chunk_size, {self.size}]"
-
-
-class Chunks:
-    """Actions of an output that are not executed yet."""
-
-    def __init__(self, infer: Callable[[dict], np.ndarray], steps: int) -> None:
-        """`infer` returns actions for an observation, of which `steps` are executed before it is called again."""
-        self.infer, self.steps = infer, steps
-        self.actions, self.next = np.empty((0, 0)), 0
-
-    def act(self, observation: dict) -> np.ndarray:
-        if self.next == len(self.actions):
-            self.actions, self.next = self.infer(observation)[: self.steps], 0
-        self.next += 1
-        return self.actions[self.next - 1]

@@ -53,6 +53,9 @@ def load_checkpoint(path: str, table: dict) -> type:
     decoder = Decoder({**table["action"], "chunk_size": 1}, None, "the action of the checkpoint")
 
     class Policy:
+        # The network keeps the actions that are not executed yet.
+        answer_size = getattr(config, "chunk_size", None) or getattr(config, "horizon", None) or 1
+
         def reset(self, *, seed: int, scenario: str, instruction: str | None) -> None:
             torch.manual_seed(seed)
             network.reset()

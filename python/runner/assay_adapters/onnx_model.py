@@ -6,7 +6,7 @@ import re
 import numpy as np
 
 from . import observing, statistics
-from .acting import Chunks, Decoder
+from .acting import Decoder
 from .errors import AdapterError, listed
 
 TYPES = {
@@ -52,8 +52,8 @@ def load(folder: str, table: dict) -> type:
     steps = action.get("replan_steps", decoder.chunk_size)
 
     class Policy:
-        def __init__(self) -> None:
-            self.act = Chunks(infer, steps).act
+        replan_steps = steps
+        act = staticmethod(infer)
 
     return Policy
 

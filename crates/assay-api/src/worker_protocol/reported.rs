@@ -12,6 +12,8 @@ const MAX_NAME_BYTES: usize = 64;
 /// Maximum number of notes, and of bodies or joints named by a violation.
 const MAX_NOTES: usize = 16;
 const MAX_INVOLVED: usize = 8;
+/// Most actions of an answer.
+const MAX_CHUNK: u32 = 1000;
 /// Longest plausible episode, in seconds: ten days.
 const MAX_WALL_S: f64 = 864_000.0;
 
@@ -38,6 +40,7 @@ pub(super) fn cleaned(mut result: EpisodeResult, notes: &[AttemptNote]) -> Episo
     }
     result.deadline_misses = result.deadline_misses.min(result.steps);
     result.clipped_actions = result.clipped_actions.min(result.steps);
+    result.chunk = result.chunk.map(|actions| actions.min(MAX_CHUNK));
     let is_time = |ms: f64| (0.0..=MAX_WALL_S * 1e3).contains(&ms);
     result.policy_latency_ms =
         result.policy_latency_ms.filter(|ms| [ms.p50, ms.p95, ms.p99, ms.max].into_iter().all(is_time));

@@ -39,6 +39,19 @@ impl PolicyAdapter {
     }
 }
 
+impl PolicyDeclaration {
+    /// Returns the number of actions of an answer that the policy in `folder` (created by [`crate::intake`]) declares to
+    /// be executed before it is asked again. `None` for all of them.
+    #[must_use]
+    pub fn replan_steps_of(folder: &Path) -> Option<u32> {
+        let text = |name| read(&folder.join(name), MAX_DECLARATION_BYTES + 1).ok();
+        match text(SCRIPT_FILE) {
+            Some(script) => Self::read(Some(&script), text(DECLARATION_FILE).as_deref()).ok()?.replan_steps,
+            None => PolicyAdapter::of_folder(folder).ok()??.action.replan_steps,
+        }
+    }
+}
+
 fn read(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(limit as u64).read_to_end(&mut bytes)?;

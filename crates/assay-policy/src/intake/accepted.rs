@@ -4,6 +4,12 @@ use assay_model::{DeclaredModel, Sha256Digest};
 
 use crate::PolicyDeclaration;
 
+/// Returns the warning for the author of a policy of which these files and folders were left out.
+#[must_use]
+pub fn left_out_warning(left_out: &[String]) -> Option<String> {
+    (!left_out.is_empty()).then(|| format!("left out of the policy: {}", left_out.join(", ")))
+}
+
 /// An accepted policy or scenario.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Intake {
@@ -18,4 +24,6 @@ pub struct Intake {
     pub declaration: PolicyDeclaration,
     /// Declared models that are not among the files. Those that are have the declared digest and size.
     pub models: Vec<DeclaredModel>,
+    /// Names of files and folders that were left out, sanitised, in order; at most 20, and then their number.
+    pub left_out: Vec<String>,
 }

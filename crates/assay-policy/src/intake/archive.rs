@@ -13,12 +13,19 @@ use super::adapters::{self, read_start};
 use super::declared::DeclarationText;
 use super::directory::{self, DirectoryEntry, EntryKind};
 use super::error::{EntryProblem, IntakeError, io};
+use super::left_out::LeftOut;
 use super::limits::{IntakeLimits, RATIO_FREE_BYTES};
 use super::locals;
 use super::models;
-use super::names::{Clashes, components, is_left_out, place};
+use super::names::{Clashes, components, place};
+use super::other_format;
 use super::write::{CopyError, WriteCount, hash_all};
 
+/// The remedy for names in another encoding.
+const OTHER_PACKER: &str =
+    "pack the folder with a program that writes names in UTF-8: `tar -a -cf policy.zip *`, or 7-Zip";
+/// Prefix of names in archives of some programs.
+const HERE: &str = "./";
 const STORED: u16 = 0;
 const DEFLATED: u16 = 8;
 
@@ -37,7 +44,7 @@ pub(super) fn take(path: &Path, dest: &Path, limits: &IntakeLimits) -> Result<In
 
 /// Reads every entry, and unpacks it if there is a `dest`.
 fn read(path: &Path, dest: Option<&Path>, limits: &IntakeLimits) -> Result<Intake, IntakeError> {
-    let (file, plan) = open(path, limits)?;
+    let (file, plan, left_out) = open(path, limits)?;
     let sha256 = hash(&file).map_err(io(path))?;
     let config = Config { archive_offset: ArchiveOffset::Known(0) };
     let mut archive = ZipArchive::with_config(config, BufReader::new(&file)).map_err(|error| not_zip(&error))?;
@@ -71,7 +78,7 @@ fn read(path: &Path, dest: Option<&Path>, limits: &IntakeLimits) -> Result<Intak
         let total = source.size();
         read_start(source, total, limit).map_err(|error| damaged(error.to_string()))
     })?;
-    Ok(Intake { sha256, files: written.files, bytes: written.bytes, declaration, models })
+    Ok(Intake { sha256, files: written.files, bytes: written.bytes, declaration, models, left_out: left_out.names() })
 }
 
 /// A file to unpack.
@@ -82,40 +89,53 @@ struct Item {
     target: PathBuf,
 }
 
-fn open(path: &Path, limits: &IntakeLimits) -> Result<(File, Vec<Item>), IntakeError> {
+fn open(path: &Path, limits: &IntakeLimits) -> Result<(File, Vec<Item>, LeftOut), IntakeError> {
     let file = File::open(path).map_err(io(path))?;
     let length = file.metadata().map_err(io(path))?.len();
     if length > limits.archive_bytes {
         return Err(IntakeError::TooLarge { what: limits.content, bytes: length, limit: limits.archive_bytes });
     }
+    if let Some(other) = other_format::of_file(path, &file, limits.content) {
+        return Err(other);
+    }
     let (entries, directory_start) = directory::read(&file, length, limits)?;
-    let plan = plan(&entries, limits)?;
+    let (plan, left_out) = plan(&entries, limits)?;
     locals::check(&file, &entries, directory_start)?;
-    Ok((file, plan))
+    Ok((file, plan, left_out))
 }
 
-fn plan(entries: &[DirectoryEntry], limits: &IntakeLimits) -> Result<Vec<Item>, IntakeError> {
+fn plan(entries: &[DirectoryEntry], limits: &IntakeLimits) -> Result<(Vec<Item>, LeftOut), IntakeError> {
+    let names = entries.iter().filter_map(|entry| std::str::from_utf8(&entry.name).ok());
+    let mut left_out = LeftOut::with_environments(names.map(|name| name.strip_prefix(HERE).unwrap_or(name)));
     let (mut clashes, mut items, mut files, mut total) = (Clashes::default(), Vec::new(), Vec::new(), 0_u64);
     for (index, entry) in entries.iter().enumerate() {
         let lossy = String::from_utf8_lossy(&entry.name);
         let refuse = |problem| IntakeError::entry(&lossy, problem);
-        let name = std::str::from_utf8(&entry.name).map_err(|_| refuse(EntryProblem::Name("not UTF-8")))?;
-        let parts = components(name, limits).map_err(refuse)?;
-        check(entry, limits).map_err(refuse)?;
+        let name = std::str::from_utf8(&entry.name).map_err(|_| refuse(EntryProblem::NotUtf8(OTHER_PACKER)))?;
         let is_folder = entry.kind == EntryKind::Folder;
+        // Some programs name what they pack by its path from the folder itself.
+        let plain = name.strip_prefix(HERE).unwrap_or(name);
+        if is_folder && plain.is_empty() && !name.is_empty() {
+            continue;
+        }
+        let parts = components(plain, limits).map_err(refuse)?;
+        if left_out.add(&parts) {
+            continue;
+        }
+        check(entry, limits).map_err(refuse)?;
         clashes.add(&parts, is_folder).map_err(refuse)?;
         total += u64::from(entry.unpacked);
         if total > limits.unpacked_bytes {
             return Err(IntakeError::TooLargeUnpacked { what: limits.content, limit: limits.unpacked_bytes });
         }
-        if !is_folder && !is_left_out(&parts) {
+        if !is_folder {
             files.push(parts.iter().map(|part| (*part).to_owned()).collect::<Vec<_>>());
             items.push((index, name.to_owned()));
         }
     }
     let targets = place(&files, limits.content)?;
     let item = |((index, name), target)| Item { index, name, target };
-    Ok(items.into_iter().zip(targets).map(item).collect())
+    Ok((items.into_iter().zip(targets).map(item).collect(), left_out))
 }
 
 fn check(entry: &DirectoryEntry, limits: &IntakeLimits) -> Result<(), EntryProblem> {

@@ -5,17 +5,19 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use super::error::IntakeError;
+use super::fullest::CountedFolders;
 use super::limits::IntakeLimits;
+use super::zip64::{self, End};
 
 const END_SIGNATURE: [u8; 4] = *b"PK\x05\x06";
 const END_BYTES: usize = 22;
 const MAX_COMMENT_BYTES: usize = 65535;
+/// Some programs fill up what they write to a pipe with zeros, in blocks of tar.
+const MAX_PADDING_BYTES: usize = 10_240;
 const ENTRY_SIGNATURE: [u8; 4] = *b"PK\x01\x02";
 const ENTRY_BYTES: usize = 46;
 /// Maximum size of the central directory, in bytes: 512 entries with long names and extra fields need less.
-const MAX_DIRECTORY_BYTES: u32 = 2 * 1024 * 1024;
-/// Value of a 32-bit field that refers to the zip64 record.
-const ZIP64: u32 = u32::MAX;
+const MAX_DIRECTORY_BYTES: u64 = 2 * 1024 * 1024;
 /// Flags: encrypted, strongly encrypted, directory encrypted.
 const ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
 const FILE_TYPE: u32 = 0o170_000;
@@ -50,34 +52,40 @@ pub(super) struct DirectoryEntry {
 /// Reads all entries of an archive of `length` bytes. Returns them and the offset of the directory.
 pub(super) fn read(file: &File, length: u64, limits: &IntakeLimits) -> Result<(Vec<DirectoryEntry>, u64), IntakeError> {
     let end = find_end(file, length)?;
-    if usize::from(end.entries) > limits.entries {
-        return Err(IntakeError::TooManyEntries {
-            what: limits.content,
-            found: end.entries.into(),
-            limit: limits.entries,
+    let count = usize::try_from(end.entries).unwrap_or(usize::MAX);
+    let too_many = |folders: &CountedFolders| IntakeError::TooManyEntries {
+        what: limits.content,
+        found: count,
+        limit: limits.entries,
+        fullest: folders.fullest(),
+    };
+    if end.directory_bytes > MAX_DIRECTORY_BYTES {
+        let is_too_many = count > limits.entries;
+        return Err(if is_too_many {
+            too_many(&CountedFolders::default())
+        } else {
+            not_zip("its directory is too long")
         });
     }
-    if end.directory_bytes > MAX_DIRECTORY_BYTES {
-        return Err(not_zip("its directory is too long"));
-    }
     let mut bytes = vec![0; usize::try_from(end.directory_bytes).unwrap_or(0)];
-    read_at(file, &mut bytes, u64::from(end.directory_start))?;
-    let (mut entries, mut rest) = (Vec::with_capacity(end.entries.into()), bytes.as_slice());
+    read_at(file, &mut bytes, end.directory_start)?;
+    let (mut entries, mut rest, mut folders) = (Vec::new(), bytes.as_slice(), CountedFolders::default());
     for _ in 0..end.entries {
         let (entry, after) = parse_entry(rest)?;
-        entries.push(entry);
         rest = after;
+        if count > limits.entries {
+            folders.add(&String::from_utf8_lossy(&entry.name));
+        } else {
+            entries.push(entry);
+        }
+    }
+    if count > limits.entries {
+        return Err(too_many(&folders));
     }
     if !rest.is_empty() {
         return Err(not_zip("its directory has more entries than it declares"));
     }
-    Ok((entries, end.directory_start.into()))
-}
-
-struct End {
-    entries: u16,
-    directory_bytes: u32,
-    directory_start: u32,
+    Ok((entries, end.directory_start))
 }
 
 fn find_end(file: &File, length: u64) -> Result<End, IntakeError> {
@@ -89,18 +97,19 @@ fn find_end(file: &File, length: u64) -> Result<End, IntakeError> {
     let at = found.next().ok_or_else(|| not_zip("it has no directory; it may be incomplete or not a zip archive"))?;
     let record = &bytes[at..];
     // Programs disagree on archives with more than one candidate, or with bytes after the end.
-    if found.next().is_some() || record.len() != END_BYTES + usize::from(u16_at(record, 20)) {
+    let rest = record.get(END_BYTES + usize::from(u16_at(record, 20))..);
+    let is_padded = |rest: &[u8]| rest.len() < MAX_PADDING_BYTES && rest.iter().all(|byte| *byte == 0);
+    if found.next().is_some() || !rest.is_some_and(is_padded) {
         return Err(not_zip("its end is ambiguous"));
     }
-    let end =
-        End { entries: u16_at(record, 10), directory_bytes: u32_at(record, 12), directory_start: u32_at(record, 16) };
-    let is_split = u16_at(record, 4) != 0 || u16_at(record, 6) != 0 || u16_at(record, 8) != end.entries;
-    let is_zip64 = end.entries == u16::MAX || end.directory_bytes == ZIP64 || end.directory_start == ZIP64;
-    if is_split || is_zip64 {
-        return Err(not_zip("it is split, or in the format for huge archives"));
+    let short = (u16_at(record, 10), u32_at(record, 12), u32_at(record, 16));
+    if u16_at(record, 4) != 0 || u16_at(record, 6) != 0 || u16_at(record, 8) != short.0 {
+        return Err(not_zip("it is split into several files"));
     }
-    let directory_end = u64::from(end.directory_start) + u64::from(end.directory_bytes);
-    if directory_end != length - record.len() as u64 {
+    let end_at = length - record.len() as u64;
+    let short_end = End { entries: short.0.into(), directory_bytes: short.1.into(), directory_start: short.2.into() };
+    let (end, directory_end) = zip64::record(file, end_at, short)?.unwrap_or((short_end, end_at));
+    if end.directory_start.checked_add(end.directory_bytes) != Some(directory_end) {
         return Err(not_zip("its directory is not at the declared offset"));
     }
     Ok(end)
@@ -111,15 +120,16 @@ fn parse_entry(bytes: &[u8]) -> Result<(DirectoryEntry, &[u8]), IntakeError> {
         return Err(not_zip("its directory is damaged"));
     }
     let name_end = ENTRY_BYTES + usize::from(u16_at(bytes, 28));
-    let end = name_end + usize::from(u16_at(bytes, 30)) + usize::from(u16_at(bytes, 32));
+    let extra_end = name_end + usize::from(u16_at(bytes, 30));
+    let end = extra_end + usize::from(u16_at(bytes, 32));
     if end > bytes.len() {
         return Err(not_zip("its directory is damaged"));
     }
     let name = bytes[ENTRY_BYTES..name_end].to_vec();
-    let (packed, unpacked, start) = (u32_at(bytes, 20), u32_at(bytes, 24), u32_at(bytes, 42));
-    if [packed, unpacked, start].contains(&ZIP64) {
-        return Err(not_zip("it is in the format for huge archives"));
-    }
+    // In the order in which they have 64 bits.
+    let short = [u32_at(bytes, 24), u32_at(bytes, 20), u32_at(bytes, 42)];
+    let [unpacked, packed, start] = zip64::fields(short, &bytes[name_end..extra_end])
+        .ok_or_else(|| not_zip("an entry is larger than 4 GiB, or its 64-bit sizes are damaged"))?;
     let entry = DirectoryEntry {
         kind: kind(&name, u32_at(bytes, 38)),
         name,
@@ -145,7 +155,7 @@ fn kind(name: &[u8], attributes: u32) -> EntryKind {
     }
 }
 
-fn read_at(file: &File, bytes: &mut [u8], at: u64) -> Result<(), IntakeError> {
+pub(super) fn read_at(file: &File, bytes: &mut [u8], at: u64) -> Result<(), IntakeError> {
     file.read_exact_at(bytes, at).map_err(|_| not_zip("it is truncated"))
 }
 

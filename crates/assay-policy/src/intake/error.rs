@@ -26,6 +26,14 @@ pub enum IntakeError {
         /// The problem.
         why: String,
     },
+    /// The file is something else than a policy or scenario.
+    #[error("it is {what}; {next}")]
+    OtherFormat {
+        /// What it is.
+        what: &'static str,
+        /// What to do instead.
+        next: String,
+    },
     /// The archive is too large.
     #[error("the archive has {} MiB, but at most {} MiB are allowed; remove files that the {what} does not need", .bytes.div_ceil(MIB), .limit / MIB)]
     TooLarge {
@@ -45,7 +53,7 @@ pub enum IntakeError {
         limit: u64,
     },
     /// Too many files.
-    #[error("the {what} has {found} entries, but at most {limit} are allowed; combine small files into one")]
+    #[error("the {what} has {found} entries, but at most {limit} are allowed; {}", fewer(.fullest.as_deref()))]
     TooManyEntries {
         /// Its kind.
         what: ArchiveKind,
@@ -53,6 +61,8 @@ pub enum IntakeError {
         found: usize,
         /// The limit.
         limit: usize,
+        /// The folder that most of them are in.
+        fullest: Option<String>,
     },
     /// An entry is invalid.
     #[error("entry '{entry}': {problem}")]
@@ -67,7 +77,7 @@ pub enum IntakeError {
     NoMain {
         /// Its kind.
         what: ArchiveKind,
-        /// The folder where one was found instead.
+        /// The file that was found instead.
         elsewhere: Option<String>,
     },
     /// A model that the policy declares is invalid.
@@ -109,9 +119,17 @@ pub enum EntryProblem {
     /// `../x`.
     #[error("its path leads out of the archive; pack with paths below the folder, without '..'")]
     Escapes,
-    /// Empty, `.`, control characters, a backslash, not UTF-8, or too long.
+    /// Empty, `.`, control characters, or too long.
     #[error("its name is not plain ({0}); rename the file")]
     Name(&'static str),
+    /// `net\\a.py` in an archive: the separator of Windows.
+    #[error(
+        "its name has a backslash; pack the folder with a program that writes /: `tar -a -cf policy.zip *`, or 7-Zip"
+    )]
+    Backslash,
+    /// A name in another encoding.
+    #[error("its name is not UTF-8; {0}")]
+    NotUtf8(&'static str),
     /// Too many nested folders.
     #[error("it is {found} folders deep, but at most {limit} are allowed; flatten the folders")]
     TooDeep {
@@ -121,8 +139,20 @@ pub enum EntryProblem {
         limit: usize,
     },
     /// Symbolic link.
-    #[error("it is a symbolic link; replace it with the file itself")]
+    #[error("it is a symbolic link; copy the folder with the files themselves (cp -rL FOLDER COPY), and use the copy")]
     Symlink,
+    /// Link to something outside of the folder.
+    #[error(
+        "it is a link to a file outside of the folder; copy the folder with the files themselves (cp -rL FOLDER COPY), \
+         and use the copy"
+    )]
+    Outside,
+    /// Link to nothing.
+    #[error("it is a link to a file that does not exist; remove it")]
+    Broken,
+    /// Link to a folder that it is in.
+    #[error("it is a link to a folder that it is in; remove it")]
+    Circle,
     /// Device, pipe, socket.
     #[error("it is neither a file nor a folder; leave it out")]
     Special,
@@ -208,10 +238,21 @@ pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> IntakeError {
 
 fn hint(what: &ArchiveKind, elsewhere: &Option<String>) -> String {
     match elsewhere {
-        Some(place) => format!("; it is at '{place}': pack that folder instead"),
+        // A file system that ignores case shows no difference.
+        Some(place) if !place.contains('/') => format!("; rename '{place}' to {}", what.main()),
+        Some(place) if place.ends_with(what.main()) => format!("; it is at '{place}': pack that folder instead"),
+        Some(place) => format!("; '{place}' is at another place: rename it to {}, and pack its folder", what.main()),
         None if *what == ArchiveKind::Policy => {
             "; rename the file with your policy to policy.py, or declare an [adapter] in policy.toml".to_owned()
         }
         None => "; pack the scenario's own folder".to_owned(),
     }
+}
+
+/// Returns the end of the sentence about too many entries.
+fn fewer(fullest: Option<&str>) -> String {
+    fullest.map_or_else(
+        || "combine small files into one".to_owned(),
+        |folder| format!("most are in '{folder}': move it out of the folder, or combine small files into one"),
+    )
 }

@@ -3,17 +3,20 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use assay_jail::UntrustedFolder;
 use assay_model::Sha256Writer;
 
 use super::accepted::Intake;
 use super::adapters::{self, read_start};
 use super::declared::{DeclarationObserver, DeclarationText};
 use super::error::{EntryProblem, IntakeError, io};
+use super::fullest::CountedFolders;
+use super::left_out::LeftOut;
 use super::limits::IntakeLimits;
+use super::links::{LinkRoots, LinkTarget};
 use super::models;
-use super::names::{Clashes, components, is_left_out, place};
+use super::names::{Clashes, ENVIRONMENT, components, is_left_out, place};
 use super::write::{CopyError, Observer, WriteCount, hash_all};
+use crate::runtime::SCRIPT_FILE;
 
 /// Observes one file: its content is hashed, and kept if it may declare the policy's runtime.
 struct ListedFile<'a> {
@@ -29,55 +32,58 @@ impl Observer for ListedFile<'_> {
     }
 }
 
-/// Copies a folder. Links are rejected, because their targets may be anything.
+/// Copies a folder. A link is followed if it leads to a file of the folder, or of the download that the folder is part of.
 pub(super) fn take(root: &Path, dest: &Path, limits: &IntakeLimits) -> Result<Intake, IntakeError> {
-    let mut found = walk(root, limits)?;
-    found.sort_unstable();
-    let targets = place(&found, limits.content)?;
-    let folder = UntrustedFolder::open(root).map_err(io(root))?;
-    let sources = found.iter().map(|parts| parts.iter().collect::<PathBuf>());
-    copy(&|path| folder.file(path).map_err(io(&root.join(path))), sources.zip(targets), dest, limits)
+    let roots = LinkRoots::of(root).map_err(io(root))?;
+    let Walked { mut found, left_out } = walk(root, &roots, limits)?;
+    found.sort_unstable_by(|a, b| a.parts.cmp(&b.parts));
+    let names: Vec<_> = found.iter().map(|file| file.parts.clone()).collect();
+    let targets = place(&names, limits.content)?;
+    let folders = roots.open().map_err(io(root))?;
+    let open = |index: usize| {
+        let FoundFile { parts, source } = &found[index];
+        folders.file(source).map_err(io(&root.join(parts.iter().collect::<PathBuf>())))
+    };
+    copy(&open, &targets, left_out.names(), (dest, limits))
 }
 
 /// Copies one file of any name as `policy.py`.
 pub(super) fn take_file(path: &Path, dest: &Path, limits: &IntakeLimits) -> Result<Intake, IntakeError> {
-    let source = std::iter::once((path.to_owned(), PathBuf::from("policy.py")));
-    copy(&|path| File::open(path).map_err(io(path)), source, dest, limits)
+    let targets = [PathBuf::from(SCRIPT_FILE)];
+    copy(&|_| File::open(path).map_err(io(path)), &targets, Vec::new(), (dest, limits))
 }
 
-/// Opens a source.
-type Open<'a> = &'a dyn Fn(&Path) -> Result<File, IntakeError>;
+/// Opens the source with this index.
+type Open<'a> = &'a dyn Fn(usize) -> Result<File, IntakeError>;
 
 fn copy(
     open: Open<'_>,
-    files: impl Iterator<Item = (PathBuf, PathBuf)>,
-    dest: &Path,
-    limits: &IntakeLimits,
+    targets: &[PathBuf],
+    left_out: Vec<String>,
+    (dest, limits): (&Path, &IntakeLimits),
 ) -> Result<Intake, IntakeError> {
     let (mut written, mut listing) = (WriteCount::default(), Sha256Writer::default());
     let mut declared = DeclarationText::default();
-    let files: Vec<(PathBuf, PathBuf)> = files.collect();
-    for (source, target) in &files {
-        let mut file = open(source)?;
-        let length = file.metadata().map_err(io(source))?.len();
+    for (index, target) in targets.iter().enumerate() {
+        let mut file = open(index)?;
+        let length = file.metadata().map_err(io(target))?.len();
         let name = target.as_os_str().as_encoded_bytes();
         listing.update((name.len() as u64).to_le_bytes());
         listing.update(name);
         listing.update(length.to_le_bytes());
         let mut observer = ListedFile { listing: &mut listing, declared: declared.file(target) };
         written.copy(&mut file, Some(&dest.join(target)), limits, &mut observer).map_err(|error| match error {
-            CopyError::Read(error) => io(source)(error),
+            CopyError::Read(error) => io(target)(error),
             CopyError::Refused(error) => error,
         })?;
     }
-    let targets: Vec<PathBuf> = files.into_iter().map(|(_, target)| target).collect();
-    let declaration = declared.read(&targets, limits)?;
+    let declaration = declared.read(targets, limits)?;
     // Of the copies: the originals may have changed since.
-    let models = models::outside(&declaration.models, &targets, limits, |index| {
+    let models = models::outside(&declaration.models, targets, limits, |index| {
         let copy = dest.join(&targets[index]);
         File::open(&copy).and_then(hash_all).map_err(io(&copy))
     })?;
-    adapters::check(&declaration, &targets, |index, limit| {
+    adapters::check(&declaration, targets, |index, limit| {
         let copy = dest.join(&targets[index]);
         let open = || {
             let file = File::open(&copy)?;
@@ -86,50 +92,73 @@ fn copy(
         };
         open().map_err(io(&copy))
     })?;
-    Ok(Intake { sha256: listing.finish(), files: written.files, bytes: written.bytes, declaration, models })
+    let (sha256, files, bytes) = (listing.finish(), written.files, written.bytes);
+    Ok(Intake { sha256, files, bytes, declaration, models, left_out })
 }
 
-/// Returns the files below `root` that are not ignored, as lists of names.
-fn walk(root: &Path, limits: &IntakeLimits) -> Result<Vec<Vec<String>>, IntakeError> {
-    let (mut files, mut clashes, mut count) = (Vec::new(), Clashes::default(), 0);
-    let mut open = vec![Vec::new()];
-    while let Some(folder) = open.pop() {
-        let path = root.join(folder.iter().collect::<PathBuf>());
+/// A file to copy: its names below the folder, and its place.
+struct FoundFile {
+    parts: Vec<String>,
+    source: LinkTarget,
+}
+
+/// What a folder has.
+struct Walked {
+    found: Vec<FoundFile>,
+    left_out: LeftOut,
+}
+
+/// Returns the files below `root` that are not left out.
+fn walk(root: &Path, roots: &LinkRoots, limits: &IntakeLimits) -> Result<Walked, IntakeError> {
+    let (mut walked, mut clashes) = (Walked { found: Vec::new(), left_out: LeftOut::default() }, Clashes::default());
+    let (mut count, mut folders) = (0, CountedFolders::default());
+    let mut open = vec![(Vec::<String>::new(), roots.root().to_owned())];
+    while let Some((inside, path)) = open.pop() {
+        if !inside.is_empty() && path.join(ENVIRONMENT).is_file() && !path.join(SCRIPT_FILE).is_file() {
+            walked.left_out.insert(&words(&inside));
+            continue;
+        }
         for entry in std::fs::read_dir(&path).map_err(io(&path))? {
             let entry = entry.map_err(io(&path))?;
-            let name = entry.file_name();
-            let lossy = path.join(&name).to_string_lossy().into_owned();
-            let refuse = |problem| IntakeError::entry(&lossy, problem);
-            let name = name.into_string().map_err(|_| refuse(EntryProblem::Name("not UTF-8")))?;
-            if is_left_out(&[&name]) {
+            let mut parts = inside.clone();
+            let lossy = entry.file_name().to_string_lossy().into_owned();
+            let shown = root.join(inside.iter().collect::<PathBuf>()).join(&lossy).to_string_lossy().into_owned();
+            let refuse = |problem| IntakeError::entry(&shown, problem);
+            let rename = EntryProblem::NotUtf8("rename the file");
+            parts.push(entry.file_name().into_string().map_err(|_| refuse(rename))?);
+            if is_left_out(&words(&parts[inside.len()..])) {
+                walked.left_out.insert(&words(&parts));
                 continue;
             }
-            count += 1;
+            (count, _) = (count + 1, folders.add(&parts.join("/")));
             if count > limits.entries {
-                return Err(IntakeError::TooManyEntries { what: limits.content, found: count, limit: limits.entries });
+                let (what, limit, fullest) = (limits.content, limits.entries, folders.fullest());
+                return Err(IntakeError::TooManyEntries { what, found: count, limit, fullest });
             }
-            let mut parts: Vec<String> = folder.clone();
-            parts.push(name);
             let kind = entry.file_type().map_err(io(&path))?;
-            check(&parts, kind, &mut clashes, limits).map_err(refuse)?;
-            if kind.is_dir() { open.push(parts) } else { files.push(parts) }
+            let name = parts.join("/");
+            if kind.is_symlink() {
+                components(&name, limits).map_err(refuse)?;
+            }
+            let (target, kind) = match kind.is_symlink() {
+                true => roots.follow(&entry.path()).map_err(refuse)?,
+                false => (entry.path(), kind),
+            };
+            if !kind.is_dir() && !kind.is_file() {
+                return Err(refuse(EntryProblem::Special));
+            }
+            clashes.add(&components(&name, limits).map_err(refuse)?, kind.is_dir()).map_err(refuse)?;
+            if kind.is_dir() {
+                open.push((parts, target));
+            } else {
+                let source = roots.place(&target).ok_or_else(|| refuse(EntryProblem::Outside))?;
+                walked.found.push(FoundFile { parts, source });
+            }
         }
     }
-    Ok(files)
+    Ok(walked)
 }
 
-fn check(
-    parts: &[String],
-    kind: std::fs::FileType,
-    clashes: &mut Clashes,
-    limits: &IntakeLimits,
-) -> Result<(), EntryProblem> {
-    if kind.is_symlink() {
-        return Err(EntryProblem::Symlink);
-    }
-    if !kind.is_dir() && !kind.is_file() {
-        return Err(EntryProblem::Special);
-    }
-    let name = parts.join("/");
-    clashes.add(&components(&name, limits)?, kind.is_dir())
+fn words(parts: &[String]) -> Vec<&str> {
+    parts.iter().map(String::as_str).collect()
 }

@@ -7,15 +7,20 @@ mod declared;
 mod directory;
 mod error;
 mod folder;
+mod fullest;
+mod left_out;
 mod limits;
+mod links;
 mod locals;
 mod models;
 mod names;
+mod other_format;
 mod write;
+mod zip64;
 
 use std::path::Path;
 
-pub use accepted::Intake;
+pub use accepted::{Intake, left_out_warning};
 pub use archive::check_archive;
 pub use error::{EntryProblem, IntakeError, ModelProblem};
 pub use limits::{
@@ -27,7 +32,7 @@ use error::io;
 
 /// Checks the policy or scenario at `path` (a zip archive, a folder, or one `.py` file) and unpacks it into `dest`,
 /// which must not exist yet and has `policy.py`, `policy.toml` or `scenario.toml` at its root afterwards. Hidden files,
-/// `__pycache__` and `__MACOSX` are ignored. On any error `dest` is removed.
+/// `__pycache__`, `__MACOSX`, `node_modules` and virtual environments are left out. On any error `dest` is removed.
 ///
 /// # Errors
 /// [`IntakeError`]; [`IntakeError::is_internal`] distinguishes internal failures from the author's.
@@ -39,7 +44,7 @@ pub fn intake(path: &Path, dest: &Path, limits: &IntakeLimits) -> Result<Intake,
     std::fs::create_dir(dest).map_err(io(dest))?;
     let taken = if about.is_dir() {
         folder::take(path, dest, limits)
-    } else if path.extension().is_some_and(|extension| extension == "py") {
+    } else if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("py")) {
         folder::take_file(path, dest, limits)
     } else {
         archive::take(path, dest, limits)

@@ -10,7 +10,12 @@ use super::error::{EntryProblem, IntakeError, shown};
 use super::limits::{ArchiveKind, IntakeLimits, MAX_COMPONENT_BYTES, MAX_NAME_BYTES};
 
 /// Names that are ignored, together with everything below them, because they are not needed at run time.
-const LEFT_OUT: [&str; 2] = ["__pycache__", "__MACOSX"];
+const LEFT_OUT: [&str; 3] = ["__pycache__", "__MACOSX", "node_modules"];
+/// The file that marks a folder as a virtual environment, which is left out too.
+pub(crate) const ENVIRONMENT: &str = "pyvenv.cfg";
+
+/// Name of an archive's only file if it was packed from a pipe (`cat policy.py | zip policy.zip -`).
+const STREAMED: &str = "-";
 
 /// Splits a name at its slashes. Every part is a plain file name; a final slash (a folder) is dropped.
 pub(crate) fn components<'a>(name: &'a str, limits: &IntakeLimits) -> Result<Vec<&'a str>, EntryProblem> {
@@ -21,7 +26,7 @@ pub(crate) fn components<'a>(name: &'a str, limits: &IntakeLimits) -> Result<Vec
         return Err(EntryProblem::Absolute);
     }
     if name.contains('\\') {
-        return Err(EntryProblem::Name("a backslash"));
+        return Err(EntryProblem::Backslash);
     }
     let parts: Vec<&str> = name.strip_suffix('/').unwrap_or(name).split('/').collect();
     for part in &parts {
@@ -96,6 +101,9 @@ impl Clashes {
 /// Returns the targets of the files: the only top folder, if it has `policy.py` (or `policy.toml`, or `scenario.toml`)
 /// and the root does not, is removed from their paths.
 pub(crate) fn place(files: &[Vec<String>], what: ArchiveKind) -> Result<Vec<PathBuf>, IntakeError> {
+    if what == ArchiveKind::Policy && matches!(files, [only] if *only == [STREAMED]) {
+        return Ok(vec![PathBuf::from(what.main())]);
+    }
     let mut depths = what.mains().iter().filter_map(|main| root_depth(files, main));
     let depth = depths.next().ok_or_else(|| IntakeError::NoMain { what, elsewhere: elsewhere(files, what.main()) })?;
     Ok(files.iter().map(|parts| parts[depth..].iter().collect()).collect())
@@ -140,7 +148,8 @@ mod tests {
         assert_eq!(check("/etc/passwd"), Err(EntryProblem::Absolute));
         assert_eq!(check("C:x"), Err(EntryProblem::Absolute));
         assert_eq!(check("a/../../b"), Err(EntryProblem::Escapes));
-        for name in ["", "a//b", "./a", "a\\b", "a\nb", "a/\u{7}"] {
+        assert_eq!(check("a\\b"), Err(EntryProblem::Backslash));
+        for name in ["", "a//b", "./a", "a\nb", "a/\u{7}"] {
             assert!(matches!(check(name), Err(EntryProblem::Name(_))), "{name:?}");
         }
         for unseen in
@@ -201,7 +210,10 @@ mod tests {
         let refused = |names: &[&str]| place(&files(names), ArchiveKind::Policy).unwrap_err().to_string();
         assert!(refused(&["my/policy.py", "readme"]).contains("it is at 'my/policy.py'"));
         assert!(refused(&["a/b/policy.py"]).contains("a/b/policy.py"));
-        assert!(refused(&["Policy.py"]).contains("Policy.py"));
+        assert!(refused(&["Policy.py"]).contains("rename 'Policy.py' to policy.py"));
+        assert!(refused(&["a/POLICY.PY", "b"]).contains("rename it to policy.py, and pack its folder"));
+        assert_eq!(place(&files(&["-"]), ArchiveKind::Policy).unwrap(), [PathBuf::from("policy.py")]);
+        assert!(refused(&["-", "b"]).contains("no policy.py"));
         assert!(refused(&[]).contains("no policy.py"));
         assert_eq!(
             place(&files(&["s/scenario.toml"]), ArchiveKind::Scenario).unwrap(),

@@ -45,6 +45,8 @@ pub struct LoadRequest {
     pub core: Option<usize>,
     /// Its resources.
     pub allowance: ProcessBudget,
+    /// Number of actions of an answer that are executed before it is asked again; all of them if absent.
+    pub replan_steps: Option<u32>,
     /// CPU time and sleep, in all, after which the import is abandoned, if the caller sets a limit.
     pub patience: Option<Duration>,
 }
@@ -83,7 +85,7 @@ pub(super) fn take(
         let limit = memory_bytes.saturating_add(RELOCATED_BYTES);
         idle.member.child.limit_memory(limit).map_err(TakeError::Watch)?;
     }
-    let request = Load { seed: order.seed, cpu_s, memory_bytes, model_bytes };
+    let request = Load { seed: order.seed, cpu_s, memory_bytes, model_bytes, replan_steps: order.replan_steps };
     let request = serde_json::to_vec(&request).unwrap_or_default();
     if send(&mut idle.stream, FrameKind::Load, nonce, &request).is_err() {
         return Ok(failed(exited(&mut idle, cpu_limit)?, &mut idle));

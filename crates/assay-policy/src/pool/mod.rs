@@ -69,7 +69,8 @@ impl Pool {
     pub fn take(&self, policy_dir: &Path, seed: u64, core: Option<usize>) -> Result<LoadOutcome, TakeError> {
         let allowance = self.shared.config.allowance();
         let home = PolicyHome::default();
-        let order = LoadRequest { policy_dir: policy_dir.to_owned(), home, seed, core, allowance, patience: None };
+        let policy_dir = policy_dir.to_owned();
+        let order = LoadRequest { policy_dir, home, seed, core, allowance, replan_steps: None, patience: None };
         load::take(&self.shared, &order, &|| false)
     }
 

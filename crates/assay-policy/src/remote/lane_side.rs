@@ -3,7 +3,7 @@
 
 use std::io;
 
-use assay_model::frame::{FrameError, FrameKind, HEADER_BYTES, Header, frame};
+use assay_model::frame::{FrameError, FrameKind, HEADER_BYTES, Header, action_frame, frame};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
@@ -55,6 +55,12 @@ impl LaneSide {
 
     pub(crate) async fn send(&mut self, kind: FrameKind, seq: u32, payload: &[u8]) -> Result<(), LaneGone> {
         Ok(self.stream.write_all(&frame(kind, seq, self.nonce, payload)).await?)
+    }
+
+    /// Sends an action, the first of an answer with this number of them, or a later one (0).
+    pub(crate) async fn send_action(&mut self, seq: u32, actions: usize, payload: &[u8]) -> Result<(), LaneGone> {
+        let actions = u16::try_from(actions).unwrap_or(u16::MAX);
+        Ok(self.stream.write_all(&action_frame((seq, self.nonce), actions, payload)).await?)
     }
 
     fn header(&self) -> Result<Option<Header>, LaneGone> {

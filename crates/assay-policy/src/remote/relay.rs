@@ -93,10 +93,8 @@ impl Relay {
             let (header, payload) = received;
             let answer = match header.kind {
                 FrameKind::Close => return Ok(()),
-                FrameKind::Init => self.begin(&payload).await.map(|()| (FrameKind::Ready, Vec::new())),
-                FrameKind::Observation => {
-                    self.act(header.seq, &payload).await.map(|action| (FrameKind::Action, action))
-                }
+                FrameKind::Init => self.begin(&payload).await.map(|()| None),
+                FrameKind::Observation => self.act(header.seq, &payload).await.map(Some),
                 FrameKind::Hello
                 | FrameKind::Load
                 | FrameKind::Loaded
@@ -106,7 +104,8 @@ impl Relay {
                 | FrameKind::Error => Err(ServerFault::protocol("the lane sent an unexpected frame")),
             };
             match answer {
-                Ok((kind, payload)) => self.lane.send(kind, header.seq, &payload).await?,
+                Ok(None) => self.lane.send(FrameKind::Ready, header.seq, &[]).await?,
+                Ok(Some((actions, payload))) => self.lane.send_action(header.seq, actions, &payload).await?,
                 Err(fault) => {
                     let fault = self.execution.redaction.redact_fault(fault);
                     let payload = serde_json::to_vec(&fault.to_wire()).unwrap_or_default();
@@ -133,12 +132,13 @@ impl Relay {
         within(self.limits.first, "answer the reset", reset).await
     }
 
-    async fn act(&mut self, seq: u32, payload: &[u8]) -> Result<Vec<u8>, ServerFault> {
+    /// Returns an action, and the number of actions in the answer that it begins.
+    async fn act(&mut self, seq: u32, payload: &[u8]) -> Result<(usize, Vec<u8>), ServerFault> {
         if let Some(fault) = self.fault.take() {
             return Err(fault);
         }
         if let Some(action) = self.chunk.as_mut().and_then(Chunk::pop) {
-            return Ok(bytes(action));
+            return Ok((0, bytes(action)));
         }
         let observation = self.episode.as_ref().and_then(|episode| RemoteObservation::new(episode, seq, payload));
         let observation =
@@ -154,13 +154,14 @@ impl Relay {
             Err(_) => return Err(ServerFault::timeout("answer the whole episode", self.limits.episode)),
         };
         self.asked = true;
-        self.log.answered(chunk.horizon());
+        let horizon = chunk.horizon();
+        self.log.answered(horizon);
         let chunk = chunk.cut(self.execution.replan_steps);
         if self.execution.forwards_chunks {
-            return Ok(bytes(chunk.all()));
+            return Ok((horizon, bytes(chunk.all())));
         }
         let chunk = self.chunk.insert(chunk);
-        chunk.pop().map(bytes).ok_or_else(|| ServerFault::bad_action("no actions"))
+        chunk.pop().map(|action| (horizon, bytes(action))).ok_or_else(|| ServerFault::bad_action("no actions"))
     }
 }
 

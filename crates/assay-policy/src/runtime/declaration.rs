@@ -7,13 +7,16 @@ use serde::Deserialize;
 use super::error::{DeclarationError, MAX_DECLARATION_BYTES, MAX_DEPENDENCIES, MAX_MODELS};
 use super::manifest::RuntimeManifest;
 use super::requirement::PackageRequirement;
-use super::script;
+use super::{script, toml_text};
 use crate::adapter::{AdapterTable, PolicyAdapter};
 
 /// The file with a policy's code.
 pub(crate) const SCRIPT_FILE: &str = "policy.py";
 /// The file with a policy's declaration.
 pub(crate) const DECLARATION_FILE: &str = "policy.toml";
+
+/// Most actions of an answer, as for policy servers.
+const MAX_REPLAN_STEPS: u32 = 1000;
 
 /// Extensions of files that Python would import. A declared model is not part of what is read before a policy runs.
 const CODE: [&str; 4] = ["py", "pyc", "pyd", "so"];
@@ -31,6 +34,8 @@ pub struct PolicyDeclaration {
     pub models: Vec<DeclaredModel>,
     /// The adapter of a policy without code.
     pub adapter: Option<PolicyAdapter>,
+    /// Number of actions of an answer that are executed before the policy is asked again, for a policy with code.
+    pub replan_steps: Option<u32>,
 }
 
 /// The document: keys of PEP 723, models and an adapter. Those of other tools are ignored.
@@ -65,6 +70,7 @@ struct Tools {
 #[serde(deny_unknown_fields)]
 struct AssayTable {
     runtime: Option<String>,
+    replan_steps: Option<u32>,
 }
 
 impl PolicyDeclaration {
@@ -99,8 +105,7 @@ impl PolicyDeclaration {
     }
 
     fn parse(text: &str) -> Result<Self, DeclarationError> {
-        let document: DeclarationFile =
-            toml::from_str(text).map_err(|error| DeclarationError::Toml(error.message().to_owned()))?;
+        let document: DeclarationFile = toml_text::read(text).map_err(DeclarationError::Toml)?;
         let DeclarationFile { requires_python, dependencies, models, adapter, tool } = document;
         let adapter = adapter.map(AdapterTable::check).transpose()?;
         if dependencies.len() > MAX_DEPENDENCIES {
@@ -116,6 +121,18 @@ impl PolicyDeclaration {
             let why = "is not the name of a runtime, such as base or onnx".to_owned();
             name.parse().map_err(|_| invalid("tool.assay.runtime", &name, why))
         });
+        let replan_steps = tool.assay.replan_steps;
+        if let Some(steps) = replan_steps {
+            let key = "tool.assay.replan_steps";
+            if adapter.is_some() {
+                let why = "is for policies with code; declare adapter.action.replan_steps".to_owned();
+                return Err(invalid(key, &steps.to_string(), why));
+            }
+            if !(1..=MAX_REPLAN_STEPS).contains(&steps) {
+                let why = format!("is not in 1 to {MAX_REPLAN_STEPS}");
+                return Err(invalid(key, &steps.to_string(), why));
+            }
+        }
         let python = requires_python.map(|versions| {
             let why = "is not a version specifier such as \">=3.11\" (PEP 440)".to_owned();
             versions.parse().map_err(|_| invalid("requires-python", &versions, why))
@@ -137,6 +154,7 @@ impl PolicyDeclaration {
             dependencies: dependencies.iter().chain(&package).map(dependency).collect::<Result<_, _>>()?,
             models: models.into_iter().map(model).collect::<Result<_, _>>()?,
             adapter,
+            replan_steps,
         })
     }
 
@@ -194,9 +212,12 @@ mod tests {
         let wrong = model.replace("ab", "AB");
         assert!(read(&wrong).unwrap_err().to_string().contains("is not a SHA-256"), "{wrong}");
         for (toml, part) in [
-            (format!("{model}url = \"https://example.org\"\n"), "unknown field"),
-            ("[[models]]\npath = \"m\"\n".to_owned(), "missing field `sha256`"),
-            ("models = \"m\"\n".to_owned(), "invalid type"),
+            (
+                format!("{model}url = \"https://example.org\"\n"),
+                "line 4, models.url: url is not known; use one of path",
+            ),
+            ("[[models]]\npath = \"m\"\n".to_owned(), "line 1, models: sha256 is missing"),
+            ("models = \"m\"\n".to_owned(), "line 1, models must be a list"),
             (model.replace("m.onnx", "policy.py"), "code belongs in the archive"),
             (model.replace("m.onnx", "a/nt.cpython-311-x86_64-linux-gnu.SO"), "code belongs in the archive"),
         ] {
@@ -213,11 +234,16 @@ mod tests {
             ("dependencies = [\"https://example.org/x.whl\"]", "is an address"),
             ("dependencies = [\"${HOME}\"]", "is not a dependency specifier"),
             ("dependencies = [\"numpy >\"]", "is not a dependency specifier"),
-            ("dependencies = [1]", "invalid type"),
-            ("dependencies = \"numpy\"", "invalid type"),
+            ("dependencies = [1]", "line 1, dependencies must be a string, not 1"),
+            ("\u{feff}dependencies = \"numpy\"", "line 1, dependencies must be a list, not the string \"numpy\""),
             ("requires-python = \"new\"", "is not a version specifier"),
             ("[tool.assay]\nruntime = \"../base\"", "is not the name of a runtime"),
-            ("[tool.assay]\nruntimes = \"base\"", "unknown field"),
+            (
+                "[tool.assay]\nruntimes = \"base\"",
+                "line 2, tool.assay.runtimes: runtimes is not known; use one of runtime",
+            ),
+            ("[tool.assay]\nreplan_steps = 0", "tool.assay.replan_steps: \"0\" is not in 1 to 1000"),
+            ("[tool.assay]\nreplan_steps = -1", "line 2, tool.assay.replan_steps must be a whole number"),
             ("a = ", "string values must be quoted"),
         ] {
             let error = read(toml).unwrap_err().to_string();

@@ -12,6 +12,7 @@ mod packed;
 mod requirement;
 mod script;
 mod self_test;
+mod toml_text;
 
 pub use declaration::PolicyDeclaration;
 pub(crate) use declaration::{DECLARATION_FILE, SCRIPT_FILE};

@@ -7,6 +7,7 @@ const END: &str = "# ///";
 
 /// Returns the TOML text of the block `script` in a Python file, if it has one.
 pub(super) fn metadata(source: &str) -> Result<Option<String>, DeclarationError> {
+    let source = source.strip_prefix('\u{feff}').unwrap_or(source);
     let lines: Vec<&str> = source.lines().map(|line| line.trim_end_matches('\r')).collect();
     let mut found = None;
     let mut next = 0;
@@ -37,6 +38,8 @@ mod tests {
     fn the_block_is_found_as_the_reference_implementation_finds_it() {
         let source = "#!/usr/bin/env python3\n# /// script\n# a = 1\n#\n# b = \"# x\"\n# ///\n\nimport numpy\n";
         assert_eq!(metadata(source).unwrap().unwrap(), "a = 1\n\nb = \"# x\"");
+        let marked = "\u{feff}# /// script\n# a = 1\n# ///\n";
+        assert_eq!(metadata(marked).unwrap().unwrap(), "a = 1");
         assert_eq!(metadata(&source.replace('\n', "\r\n")).unwrap().unwrap(), "a = 1\n\nb = \"# x\"");
         for other in ["", "import numpy\n", "# /// pyproject\n# a = 1\n# ///\n", "  # /// script\n", "#/// script\n"] {
             assert_eq!(metadata(other).unwrap(), None, "{other}");

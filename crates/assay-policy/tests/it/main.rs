@@ -1,6 +1,8 @@
 //! Policies: their intake, their jails, and their servers.
 
 mod adapted;
+mod archives;
+mod folders;
 mod guard;
 mod intake;
 mod jailed;

@@ -128,6 +128,7 @@ fn clean(index: u32) -> EpisodeResult {
         policy_latency_ms: Some(LatencyMs { p50: 0.031, p95: 0.047, p99: 0.112, max: 0.84 }),
         deadline_misses: 0,
         clipped_actions: 2,
+        chunk: None,
         video_path: Some(format!("episodes/{index:03}/video.mp4")),
         log_path: Some(format!("episodes/{index:03}/trace.parquet")),
         log_type: Some(assay_model::LogType::Parquet),

@@ -6,8 +6,8 @@ use std::time::Duration;
 use assay_model::{JobId, RuntimeVersion};
 use assay_policy::remote::{ConnectOutcome, PendingConnection, PolicyServer};
 use assay_policy::{
-    LoadOutcome, LoadRequest, PolicyAdapter, PolicyConnection, PolicyFailure, PolicyHome, PreparingPolicy,
-    ProcessBudget, TakeError,
+    LoadOutcome, LoadRequest, PolicyAdapter, PolicyConnection, PolicyDeclaration, PolicyFailure, PolicyHome,
+    PreparingPolicy, ProcessBudget, TakeError,
 };
 use assay_scenario::Scenario;
 
@@ -59,10 +59,10 @@ impl PolicyFolder {
 
 impl PolicySource {
     /// Returns the declared number of actions that are executed before the policy computes again: the `replan_steps` of
-    /// an adapter or of a server.
+    /// a policy's files or of a server.
     pub(crate) fn replan_steps(&self) -> Option<u32> {
         match self {
-            Self::Folder(folder) => PolicyAdapter::of_folder(&folder.path).ok()??.action.replan_steps,
+            Self::Folder(folder) => PolicyDeclaration::replan_steps_of(&folder.path),
             Self::Server { server, .. } => server.replan_steps,
             Self::Connected { replan_steps, .. } => *replan_steps,
         }
@@ -98,7 +98,8 @@ impl PolicySource {
                 let pool = pools.of(folder.runtime.as_ref(), is_secret).map_err(SessionError::of)?;
                 let allowance = allowance(scenario);
                 let (policy_dir, home) = (folder.path.clone(), folder.home.clone());
-                let order = LoadRequest { policy_dir, home, seed, core: Some(core), allowance, patience };
+                let (core, replan_steps) = (Some(core), self.replan_steps());
+                let order = LoadRequest { policy_dir, home, seed, core, allowance, replan_steps, patience };
                 pool.prepare(order).map(PendingPolicy::Jailed).map_err(SessionError::of)
             }
             Self::Server { server, .. } => Ok(PendingPolicy::Server(server.clone())),

@@ -142,6 +142,7 @@ fn empty(scenario: &Scenario, episode: u32, seeds: EpisodeSeeds, error: EpisodeE
         policy_latency_ms: None,
         deadline_misses: 0,
         clipped_actions: 0,
+        chunk: None,
         video_path: None,
         log_path: None,
         log_type: None,

@@ -99,6 +99,7 @@ fn prepare(arguments: &VerifyArgs, engine: &Engine, work: &Path, is_judged: bool
     if matches!(policy.source, PolicySource::Folder(_)) {
         engine.runs_policies().or_internal()?;
         header.warnings.extend(engine.isolation_warning());
+        header.warnings.extend(policy.warnings);
     }
     let share = assay_model::episode_share(arguments.evidence.max_evidence_bytes(), header.plan.episodes);
     let job = Job {

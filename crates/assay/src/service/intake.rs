@@ -7,7 +7,7 @@ use std::sync::Arc;
 use assay_api::{CheckedPolicy, CheckedServer, IntakeFailure, PolicyIntake};
 use assay_model::{PackedRuntime, RuntimeCard, Sha256Digest};
 use assay_policy::remote::ServerEndpoint;
-use assay_policy::{IntakeLimits, check_archive};
+use assay_policy::{IntakeLimits, check_archive, left_out_warning};
 use assay_store::ModelFiles;
 use assay_worker::Engine;
 
@@ -41,7 +41,8 @@ impl PolicyIntake for EngineIntake {
         let taken = check_archive(zip, &self.limits).map_err(refused)?;
         let runtime = runtime(&self.engine, &taken.declaration)?;
         models_can_run(&self.engine, &self.models, &taken.models)?;
-        let warnings = self.engine.isolation_warning().into_iter().collect();
+        let left_out = left_out_warning(&taken.left_out);
+        let warnings = self.engine.isolation_warning().into_iter().chain(left_out).collect();
         Ok(CheckedPolicy { sha256: taken.sha256, runtime, models: taken.models, warnings })
     }
 

@@ -61,7 +61,8 @@ impl Bench {
             memory_bytes: limits.address_space_bytes,
         };
         let home = PolicyHome::default();
-        LoadRequest { policy_dir: policy_dir.to_owned(), home, seed, core: None, allowance, patience: None }
+        let policy_dir = policy_dir.to_owned();
+        LoadRequest { policy_dir, home, seed, core: None, allowance, replan_steps: None, patience: None }
     }
 
     /// Creates a policy of several files.
