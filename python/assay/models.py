@@ -930,6 +930,10 @@ class EpisodeResult:
     """Violations ordered by start; at most 20 per clause, always including its most severe one."""
     wall_time_s: float
     """Wall-clock time in seconds, from the first observation to the end."""
+    chunk: int | None
+    """Number of actions in an answer of the policy, executed one per control step; in the longest, if they
+    differ. Left out without an answer, and in results of earlier versions.
+    """
     unconfirmed: list[str] | None
     """Statements about this episode that only one worker on another host vouches for, and that no trace shows.
     Left out if there are none.
@@ -968,6 +972,7 @@ class EpisodeResult:
             video_url=data.get("video_url"),
             violations=_list(Violation, data.get("violations")),
             wall_time_s=data.get("wall_time_s"),
+            chunk=data.get("chunk"),
             unconfirmed=data.get("unconfirmed"),
             raw=data,
         )

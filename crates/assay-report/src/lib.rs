@@ -38,4 +38,4 @@ mod words;
 pub use clauses::{ClauseSummary, WorstMargin};
 pub use remedy::remedy;
 pub use replay::ReplayReport;
-pub use run_again::RunAgain;
+pub use run_again::{RunAgain, shell_words};

@@ -17,7 +17,8 @@ const SERVER: &str = "the policy server ";
 /// Returns advice for `error`.
 #[must_use]
 pub fn remedy(error: &EpisodeError) -> String {
-    by_cause(&error.code, &error.message, &error.log_tail).unwrap_or_else(|| by_code(&error.code).to_owned())
+    by_cause(&error.code, &error.message, &error.log_tail)
+        .unwrap_or_else(|| by_code(&error.code, names_a_line(&error.log_tail)).to_owned())
 }
 
 /// Returns advice for an error whose cause is known more precisely than its code tells; `None` if the message and the
@@ -41,8 +42,19 @@ pub(crate) fn by_cause(code: &PolicyErrorCode, message: &str, log_tail: &str) ->
     }
 }
 
-fn by_code(code: &PolicyErrorCode) -> &'static str {
+/// Returns whether a log ends with a traceback that names a line of the author's.
+fn names_a_line(log: &str) -> bool {
+    log.contains("File \"") && log.contains(", line ")
+}
+
+fn by_code(code: &PolicyErrorCode, names_a_line: bool) -> &'static str {
     match code {
+        PolicyErrorCode::ImportError if !names_a_line => {
+            "importing policy.py raised this error; no line of it was reached: the message says what is wrong"
+        }
+        PolicyErrorCode::Exception if !names_a_line => {
+            "the error was raised outside of your files: the message says what the policy was called with or lacks"
+        }
         PolicyErrorCode::ImportError => {
             "importing policy.py raised this error: the end of the log below names your line"
         }
@@ -82,6 +94,7 @@ mod tests {
     #[test]
     fn the_message_is_more_specific_than_the_code() {
         use PolicyErrorCode::{Exception, ImportError, ImportTimeout, ServerError, Timeout};
+        const LINE: &str = "Traceback (most recent call last):\n  File \"policy.py\", line 3, in act\nValueError";
         let torch = "ModuleNotFoundError: No module named 'torch'";
         for (code, message, log, part) in [
             (ImportError, torch, "", "export the network to ONNX"),
@@ -91,8 +104,10 @@ mod tests {
                 "OSError: libGL.so.1: cannot open shared object file: No such file",
                 "libGL.so.1 is",
             ),
-            (ImportError, "KeyError: 'x'", "", "the end of the log below names your line"),
-            (Exception, "ValueError", "", "read the end of the log"),
+            (ImportError, "KeyError: 'x'", LINE, "the end of the log below names your line"),
+            (Exception, "ValueError", LINE, "read the end of the log below: it names your line"),
+            (ImportError, "KeyError: 'x'", "", "no line of it was reached"),
+            (Exception, "TypeError: Policy() takes no arguments", "", "raised outside of your files"),
             // ONNX Runtime with more threads than processors spins for seconds in its constructor.
             (ImportTimeout, "importing policy.py took more than 10 s", "", "`intra_op_num_threads = 1`"),
             (Timeout, "no answer within 20 s", "", "`torch.set_num_threads(1)`"),

@@ -33,20 +33,28 @@ pub(crate) fn reproduce(report: &JobReport) -> String {
 
 /// Returns the command that repeats the same episodes, from any folder.
 pub(crate) fn command(report: &JobReport, again: &RunAgain) -> String {
-    // Text that a terminal does not show verbatim cannot be copied from it, and quoting would not protect against it.
-    let shown = |text: &str| sanitise(text, usize::MAX) == text && !text.contains(['\n', '\t']);
-    let quoted = |text: &str| match shlex::try_quote(text) {
-        Ok(word) if shown(text) => word.into_owned(),
-        _ => "'(a name that cannot be shown)'".to_owned(),
-    };
-    let words = |texts: &[String]| texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(" ");
     let policy = again.policy.as_deref().map_or_else(|| policy_word(report), quoted);
-    let mut command = verify(report, &words(&again.program), &policy, &quoted(&again.scenario));
+    let mut command = verify(report, &shell_words(&again.program), &policy, &quoted(&again.scenario));
     if !again.options.is_empty() {
         command.push(' ');
-        command.push_str(&words(&again.options));
+        command.push_str(&shell_words(&again.options));
     }
     command
+}
+
+/// Returns words as a shell command that can be copied from a terminal.
+#[must_use]
+pub fn shell_words(words: &[String]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+fn quoted(text: &str) -> String {
+    // Text that a terminal does not show verbatim cannot be copied from it, and quoting would not protect against it.
+    let is_shown = sanitise(text, usize::MAX) == text && !text.contains(['\n', '\t']);
+    match shlex::try_quote(text) {
+        Ok(word) if is_shown => word.into_owned(),
+        _ => "'(a name that cannot be shown)'".to_owned(),
+    }
 }
 
 fn verify(report: &JobReport, program: &str, policy: &str, scenario: &str) -> String {

@@ -20,7 +20,7 @@ impl Formula {
         f.write_str(if wrapped { "(" } else { "" })?;
         match &self.nodes[id] {
             Node::Number(value) => write!(f, "{value:?}")?,
-            Node::Signal(index) => f.write_str(&self.signals[*index])?,
+            Node::Signal(index) => show_name(f, &self.signals[*index])?,
             Node::Minus(operand) => self.prefix(f, "-", *operand, precedence::MINUS)?,
             Node::Abs(operand) => self.prefix(f, "abs", *operand, u8::MAX)?,
             Node::Arithmetic(op @ (Arithmetic::Min | Arithmetic::Max), a, b) => {
@@ -91,6 +91,13 @@ impl Formula {
             Node::Pair(op, ..) => precedence::pair(*op),
         }
     }
+}
+
+/// Writes the name of a signal, in quotation marks unless it is read as one without them.
+fn show_name(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
+    let alone = Formula::parse(&format!("{name} > 0"), &[]);
+    let is_plain = alone.is_ok_and(|formula| formula.nodes.len() == 3 && formula.signals == [name]);
+    if is_plain { f.write_str(name) } else { write!(f, "\"{name}\"") }
 }
 
 fn show_interval(f: &mut fmt::Formatter<'_>, interval: Interval) -> fmt::Result {

@@ -8,6 +8,8 @@ pub(crate) enum TokenKind<'a> {
     Number(f64),
     /// A name or a keyword.
     Word(&'a str),
+    /// A name in quotation marks, which is no keyword.
+    Name(&'a str),
     /// An operator or a bracket.
     Symbol(&'static str),
     /// The end of the text.
@@ -51,6 +53,8 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Token<'_>>, ParseError> {
         let (kind, length) = if first.is_ascii_alphabetic() || first == '_' {
             let length = word_length(rest);
             (TokenKind::Word(&rest[..length]), length)
+        } else if first == '"' {
+            quoted(rest, column)?
         } else if first.is_ascii_digit() || first == '.' {
             number(rest, column)?
         } else if let Some(symbol) = SYMBOLS.iter().find(|s| rest.starts_with(**s)) {
@@ -60,13 +64,26 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Token<'_>>, ParseError> {
             return Err(ParseError { column, expected, found: format!("`{}`", first.escape_debug()) });
         };
         out.push(Token { kind, column, text: &rest[..length] });
+        column += rest[..length].chars().count();
         rest = &rest[length..];
-        column += length;
     }
 }
 
 fn word_length(rest: &str) -> usize {
     rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.')).unwrap_or(rest.len())
+}
+
+/// Parses a name in quotation marks.
+fn quoted(rest: &str, column: usize) -> Result<(TokenKind<'_>, usize), ParseError> {
+    match rest[1..].split_once('"') {
+        Some((name, _)) if !name.is_empty() && !name.contains(char::is_control) => {
+            Ok((TokenKind::Name(name), name.len() + 2))
+        }
+        _ => {
+            let expected = "a name in quotation marks, such as \"/arm/force\"".to_owned();
+            Err(ParseError { column, expected, found: "`\"`".to_owned() })
+        }
+    }
 }
 
 fn digits(text: &str) -> usize {
@@ -111,5 +128,10 @@ mod tests {
         assert_eq!(tokens("a > é").unwrap_err().column, 5);
         assert_eq!(tokens("a > 1e999").unwrap_err().expected, "a finite number");
         assert_eq!(tokens(".").unwrap_err().column, 1);
+        for open in ["\"a", "\"\"", "\"a\nb\""] {
+            assert_eq!(tokens(open).unwrap_err().found, "`\"`", "{open}");
+        }
+        let found: Vec<_> = tokens("\"/größe\" > 1").unwrap().iter().map(|t| t.column).collect();
+        assert_eq!(found, [1, 10, 12, 13]);
     }
 }

@@ -15,6 +15,7 @@ mod migration;
 mod options;
 mod output;
 mod printing;
+mod program_name;
 mod progress;
 mod results_folder;
 mod screen;

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::declaration::{AdapterInput, InputSource, NamedArray, PolicyAdapter};
 use super::error::{AdapterError, shown};
-use super::files::{PolicyFiles, ReadStart, missing};
+use super::files::{PolicyFiles, ReadStart, missing, without_mark};
 use super::limits::{MAX_CHUNK, MAX_FEATURES, MAX_JSON_BYTES};
 use super::processors::{self, InWords};
 use super::safetensors;
@@ -80,7 +80,7 @@ impl Checkpoint {
     /// Reads `config.json`, whose path is `file`.
     pub(super) fn parse(file: &str, text: &[u8]) -> Result<Self, AdapterError> {
         let wrong = |why: String| AdapterError::file(file, why);
-        let config: Self = serde_json::from_slice(text).map_err(|error| {
+        let config: Self = serde_json::from_slice(without_mark(text)).map_err(|error| {
             wrong(format!("is not the configuration of a LeRobot policy ({})", error.classify_in_words()))
         })?;
         if !KINDS.contains(&config.r#type.as_str()) {

@@ -44,3 +44,8 @@ impl PolicyFiles<'_> {
 pub(super) fn missing(path: &str) -> AdapterError {
     AdapterError::file(path, "is not in the policy's folder or archive; add it, or correct its path in policy.toml")
 }
+
+/// Returns a text without the byte order mark that editors of Windows write.
+pub(super) fn without_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
+}

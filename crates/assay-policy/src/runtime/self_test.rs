@@ -49,7 +49,8 @@ pub enum SelfTestError {
     Io(#[from] io::Error),
 }
 
-/// Imports every public top-level module of the runtime's packages in `jail`. Takes up to a minute for large runtimes.
+/// Imports every public top-level module of the runtime's packages in `jail`, and the packages inside those of the shipped
+/// runtimes. Takes up to a minute for large runtimes.
 ///
 /// # Errors
 /// [`SelfTestError`] if the jail does not work; modules that cannot be imported are part of the outcome.
@@ -111,11 +112,18 @@ fn failure(module: &str, error: &str) -> ImportFailure {
 }
 
 /// Parts of errors that people meet, and what to do about each.
-const ADVICE: [(&str, &str); 6] = [
+const ADVICE: [(&str, &str); 10] = [
     ("cannot open shared object file", "install the library on this machine, then add the runtime again"),
     ("libcu", "install a build of the package for CPUs: jails have no GPU"),
     ("No module named", "install the package in the environment, then add the runtime again"),
     ("/proc", "jails have no /proc; policies that do not need this module are not affected"),
+    ("home directory", "the module looks for a home: before the import, `os.environ.setdefault(\"HOME\", \"/\")`"),
+    ("HOME", "the module looks for a home: before the import, `os.environ.setdefault(\"HOME\", \"/\")`"),
+    (
+        "Function not implemented",
+        "the module starts a process, or opens a socket, when it is imported; policies cannot use it",
+    ),
+    ("temporary director", "the module writes a file when it is imported; policies can't write files"),
     ("Read-only file system", "the jail's files are read-only; set the package's cache folder to one that exists"),
     ("signal 31", "the module makes a system call that the jail refuses; policies cannot use it"),
 ];
@@ -134,5 +142,15 @@ mod tests {
         assert!(outcome.failures[0].advice.is_some_and(|advice| advice.contains("install the library")));
         assert_eq!(outcome.read("> e\n! OSError: other\n.\n"), (Some("e".to_owned()), true));
         assert_eq!((outcome.tried, outcome.failures[1].advice), (5, None));
+        for (error, part) in [
+            ("OSError: [Errno 38] Function not implemented", "starts a process"),
+            ("RuntimeError: Could not determine home directory.", "looks for a home"),
+            ("KeyError: 'HOME'", "looks for a home"),
+            ("FileNotFoundError: [Errno 2] No usable temporary directory found in ['/tmp']", "writes a file"),
+            ("OSError: [Errno 30] Read-only file system: '/x'", "read-only"),
+            ("ModuleNotFoundError: No module named 'numpy.f2py'", "install the package"),
+        ] {
+            assert!(failure("m", error).advice.is_some_and(|advice| advice.contains(part)), "{error}");
+        }
     }
 }

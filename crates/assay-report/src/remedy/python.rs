@@ -34,6 +34,9 @@ const NO_FILE: [(&str, &str); 3] = [
     ("NO_SUCHFILE : Load model from ", " failed:"),
 ];
 
+/// Parts of tracebacks in which a file is opened for writing.
+const WRITERS: [&str; 7] = ["FileHandler", ", \"w\")", ", 'w')", ", \"a\")", ", 'a')", "in basicConfig", ", \"wb\")"];
+
 /// Parts of other messages, and the advice for each. The first that occurs counts.
 const OTHERS: [(&[&str], &str); 10] = [
     (
@@ -132,6 +135,13 @@ fn library(text: &str) -> Option<String> {
 
 /// Returns advice for a missing file.
 fn file(text: &str) -> Option<String> {
+    if WRITERS.iter().any(|writer| text.contains(writer)) && text.contains("No such file or directory") {
+        return Some(
+            "the file was opened for writing, and a policy can't write files: print instead, which the report keeps, or \
+             remove the log file"
+                .to_owned(),
+        );
+    }
     let file = NO_FILE.iter().find_map(|(begin, end)| quoted(text, begin, end))?;
     let name = file.rsplit('/').next().unwrap_or(file);
     Some(if let Some(inside) = file.strip_prefix(FOLDER) {
@@ -194,6 +204,10 @@ mod tests {
             (
                 "No such file or directory: \"model.safetensors\"",
                 "open `Path(__file__).parent / \"model.safetensors\"`",
+            ),
+            (
+                "  open(path, \"w\")\nFileNotFoundError: [Errno 2] No such file or directory: '/policy/out/x.log'",
+                "was opened for writing",
             ),
             ("No such file or directory: '/policy/data/w.npz'", "data/w.npz is not in the archive"),
             ("No such file or directory: '/home/me/w.npz'", "open `Path(__file__).parent / \"w.npz\"`"),

@@ -166,6 +166,11 @@ impl<'a> Parser<'a> {
                 Ok((self.add(Node::Not(operand))?, OperandType::Truth))
             }
             TokenKind::Word(word) => self.word(word),
+            TokenKind::Name(name) => {
+                self.take();
+                let node = Node::Signal(self.signal(name));
+                Ok((self.add(node)?, OperandType::Number))
+            }
             _ => Err(self.unexpected(OPERAND)),
         }
     }

@@ -1,16 +1,18 @@
 //! `assay check`: tries a policy on a scenario for a few seconds, before an evaluation.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use assay_model::{ActionTerm, Finding, FindingLevel, LatencyMs, ObservedTerm, Preflight};
+use assay_report::shell_words;
 use assay_worker::{PolicySource, PreflightJob, preflight};
 use clap::Args;
 
 use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 use crate::options::{AdapterArgs, IsolationArgs, ModelArgs, PolicyServerArgs};
+use crate::program_name::program_name;
 use crate::screen;
 use crate::source::{self, PolicyArgs};
 
@@ -65,6 +67,7 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<ExitStatus, Failure> {
     if matches!(policy.source, PolicySource::Folder(_)) {
         engine.runs_policies().or_internal()?;
     }
+    let warnings = policy.warnings;
     let job = PreflightJob {
         scenario: Arc::new(scenario),
         policy: policy.source,
@@ -75,12 +78,31 @@ pub(crate) fn run(arguments: &CheckArgs) -> Result<ExitStatus, Failure> {
     if arguments.json {
         super::stdout::print(&serde_json::to_string_pretty(&found).or_internal()?);
     } else {
-        super::stdout::print(&text(&found, &arguments.policy.display().to_string()));
+        let mut text = text(&found, &warnings);
+        if found.holds {
+            let _ = writeln!(text, "Next: {}", next(arguments));
+        }
+        super::stdout::print(&text);
     }
     Ok(if found.holds { ExitStatus::Success } else { ExitStatus::Unsafe })
 }
 
-fn text(found: &Preflight, given: &str) -> String {
+/// Returns the command that evaluates the policy that was checked.
+fn next(arguments: &CheckArgs) -> String {
+    let path = |path: &Path| path.display().to_string();
+    let mut words = vec![program_name(), "verify".to_owned(), path(&arguments.policy)];
+    words.extend(["--scenario".to_owned(), arguments.scenario.clone()]);
+    words.extend(arguments.adapter.words(&path));
+    words.extend(arguments.models.words(&path));
+    words.extend(arguments.policy_server.words(&path));
+    if let Some(steps) = arguments.policy_server.replan_steps {
+        words.extend(["--replan-steps".to_owned(), steps.to_string()]);
+    }
+    words.extend(arguments.isolation.words());
+    shell_words(&words)
+}
+
+fn text(found: &Preflight, warnings: &[String]) -> String {
     let mut text = format!("{} on {} {}\n", found.policy_name, found.scenario, found.scenario_version);
     if let Some(speaks) = &found.speaks {
         let _ = writeln!(text, "protocol: {speaks}");
@@ -90,6 +112,9 @@ fn text(found: &Preflight, given: &str) -> String {
     write_measurements(&mut text, found);
     for finding in &found.findings {
         write_finding(&mut text, finding);
+    }
+    for warning in warnings {
+        let _ = writeln!(text, "\n{}", assay_model::sanitise(warning, usize::MAX));
     }
     if let Some(error) = &found.error
         && !error.log_tail.trim().is_empty()
@@ -104,9 +129,6 @@ fn text(found: &Preflight, given: &str) -> String {
     let (problems, warnings) = (count(FindingLevel::Problem), count(FindingLevel::Warning));
     let took = found.wall_time_s;
     let _ = writeln!(text, "\n{}, {} ({took:.1} s)", plural(problems, "problem"), plural(warnings, "warning"));
-    if found.holds {
-        let _ = writeln!(text, "Next: assay verify {given} --scenario {}", found.scenario);
-    }
     text
 }
 
@@ -177,6 +199,9 @@ fn write_measurements(text: &mut String, found: &Preflight) {
     match found.deterministic {
         Some(true) => row("repetition", "the same observations led to the same actions".to_owned()),
         Some(false) => row("repetition", "the same observations led to different actions".to_owned()),
+        None if found.holds => {
+            row("repetition", "left out: whether the policy is deterministic is not known".to_owned());
+        }
         None => {}
     }
     text.push_str(&screen::layout().facts(&rows, 2));

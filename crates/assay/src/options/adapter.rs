@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::PathWord;
+
 /// Options for a checkpoint.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options for a checkpoint")]
@@ -24,6 +26,13 @@ pub(crate) enum AdapterName {
 }
 
 impl AdapterArgs {
+    /// Returns the words of a command with the same options.
+    pub(crate) fn words(&self, path: PathWord<'_>) -> Vec<String> {
+        let Some((adapter, map)) = self.adapter.zip(self.map.as_ref()) else { return Vec::new() };
+        let name = adapter.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+        vec!["--adapter".to_owned(), name, "--map".to_owned(), path(map)]
+    }
+
     /// Returns the map of a checkpoint, if the policy is one.
     pub(crate) fn map(&self) -> Option<&PathBuf> {
         self.adapter.and(self.map.as_ref())

@@ -1,7 +1,7 @@
 //! Options for the isolation that a command accepts.
 
 use assay_model::Isolation;
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::settings::{WeakerIsolation, accepted_isolation};
 
@@ -20,6 +20,18 @@ pub(crate) struct IsolationArgs {
 }
 
 impl IsolationArgs {
+    /// Returns the words of a command with the same options.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let weaker = self.accept_weaker_isolation.and_then(|tier| tier.to_possible_value());
+        let named = weaker.map(|tier| vec!["--accept-weaker-isolation".to_owned(), tier.get_name().to_owned()]);
+        let without = self.run_untrusted_code_without_isolation;
+        named
+            .into_iter()
+            .flatten()
+            .chain(without.then(|| "--run-untrusted-code-without-isolation".to_owned()))
+            .collect()
+    }
+
     /// Returns the weakest tier in which policies may run.
     pub(crate) fn accepted(&self) -> Isolation {
         accepted_isolation(self.accept_weaker_isolation, self.run_untrusted_code_without_isolation)

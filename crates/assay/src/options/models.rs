@@ -11,6 +11,7 @@ use assay_policy::{PolicyHome, PolicyModel};
 use assay_worker::sha256_of;
 use clap::Args;
 
+use super::PathWord;
 use crate::exit::{Failure, OrFail};
 
 /// Mode of a folder that jails can enter, and of a file that they can read.
@@ -24,6 +25,11 @@ pub(crate) struct ModelArgs {
 }
 
 impl ModelArgs {
+    /// Returns the words of a command with the same options.
+    pub(crate) fn words(&self, path: PathWord<'_>) -> Vec<String> {
+        self.files.iter().flat_map(|file| ["--model".to_owned(), path(file)]).collect()
+    }
+
     /// Returns the home of a policy that declares `models` besides those in its folder. Copies that jails can read are
     /// placed into `folder`, where needed.
     pub(crate) fn home(&self, models: &[DeclaredModel], folder: &Path) -> Result<PolicyHome, Failure> {

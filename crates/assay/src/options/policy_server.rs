@@ -6,7 +6,7 @@ use assay_model::{MAX_CONCURRENCY, MAX_REPLAN_STEPS};
 use assay_policy::remote::AddressGuard;
 use clap::Args;
 
-use super::network;
+use super::{PathWord, network};
 use crate::settings::Network;
 
 /// Options for a policy server.
@@ -33,6 +33,23 @@ pub(crate) struct PolicyServerArgs {
 }
 
 impl PolicyServerArgs {
+    /// Returns the words of a command with the same options, except the number of executed actions, which a report has
+    /// itself, and a key, which is not shown: a command that needs one takes it from the environment.
+    pub(crate) fn words(&self, path: PathWord<'_>) -> Vec<String> {
+        let mut words = Vec::new();
+        if let Some(file) = &self.policy_api_key_file {
+            words.extend(["--policy-api-key-file".to_owned(), path(file)]);
+        }
+        if self.policy_concurrency > 1 {
+            words.extend(["--policy-concurrency".to_owned(), self.policy_concurrency.to_string()]);
+        }
+        if !self.policy_networks.is_empty() {
+            let networks: Vec<String> = self.policy_networks.iter().map(|network| network.0.to_string()).collect();
+            words.extend(["--policy-networks".to_owned(), networks.join(",")]);
+        }
+        words
+    }
+
     /// Returns the guard for the server's address. Every address is allowed unless networks are given: the user of the
     /// command line is the operator.
     pub(crate) fn guard(&self) -> AddressGuard {

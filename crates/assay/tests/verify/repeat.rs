@@ -1,8 +1,10 @@
 //! The same archive, scenario and seed give the same traces, regardless of all other conditions.
 
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use assay_testkit::{Assay, example, zip_folder};
+use assay_model::Sha256Digest;
+use assay_testkit::{Assay, example, home, zip_folder};
 
 use crate::verify::{CARTPOLE, assay, hashes, report, verify};
 
@@ -59,4 +61,42 @@ fn a_prefix_of_the_episodes_is_the_same() {
     let four = traces(&assay, &folder, &[]);
     let run = verify(&assay, &folder, &["--episodes", "2", "--json"]);
     assert_eq!(hashes(&report(&run)), four[..2]);
+}
+
+#[test]
+fn printed_commands_can_be_run() {
+    let assay = assay();
+    let model = b"0.5";
+    let code = "import pathlib\nFORCE = float((pathlib.Path(__file__).parent / 'w.txt').read_text())\ndef policy(observation):\n    \
+                return [[FORCE]] * 3\n";
+    assay.write("my policy's/policy.py", code);
+    let declared = format!("[[models]]\npath = \"w.txt\"\nsha256 = \"{}\"\n", Sha256Digest::of(model));
+    assay.write("my policy's/policy.toml", format!("\u{feff}{declared}[tool.assay]\nreplan_steps = 2\n"));
+    assay.write("my policy's/.env", "secret");
+    assay.write("the model.txt", model);
+    let given = ["my policy's", "--scenario", CARTPOLE, "--model", "the model.txt"];
+    let shell = |line: &str| {
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).current_dir(assay.path("")).env("ASSAY_HOME", home());
+        let output = command.env("TMPDIR", assay.path("tmp")).output().unwrap();
+        let report = assay_report_of(&output.stdout);
+        report.unwrap_or_else(|error| panic!("{line}: {error}: {}", String::from_utf8_lossy(&output.stderr)))
+    };
+    let checked = assay.run(&[&["check"], given.as_slice()].concat());
+    let next = checked.stdout.lines().find_map(|line| line.strip_prefix("Next: "));
+    let next = next.unwrap_or_else(|| panic!("{}{}", checked.stdout, checked.stderr));
+    assert!(checked.stdout.contains("left out of the policy: .env"), "{}", checked.stdout);
+    let report = shell(&format!("{next} --episodes 1 --seed 3 --json"));
+    assert_eq!(report.episode_details[0].chunk, Some(3), "actions of an answer");
+    assert_eq!(report.warnings, ["left out of the policy: .env"]);
+
+    let verified = assay.run(&[&["verify"], given.as_slice(), &["--episodes", "1", "--seed", "3"]].concat());
+    let again =
+        verified.stdout.lines().map(str::trim).find(|line| line.contains(" verify ") && line.contains("--seed 3"));
+    let again = again.unwrap_or_else(|| panic!("{}{}", verified.stdout, verified.stderr));
+    assert_eq!(hashes(&shell(&format!("{again} --json"))), hashes(&report), "{again}");
+}
+
+fn assay_report_of(stdout: &[u8]) -> serde_json::Result<assay_model::JobReport> {
+    serde_json::from_slice(stdout)
 }

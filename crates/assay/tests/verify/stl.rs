@@ -86,3 +86,58 @@ fn the_position_of_a_syntax_error_is_shown() {
     let marked = assay.run(&["stl", "--formula", "always (speed <=)", "--trace", path.to_str().unwrap()]);
     assert!(marked.stderr.contains("\n  always (speed <=)\n                  ^"), "{}", marked.stderr);
 }
+
+#[test]
+fn traces_of_other_programs_are_read() {
+    let assay = assay();
+    let rows = |head: &str, row: &dyn Fn(u32) -> String, count: u32| -> String {
+        (0..count).fold(format!("{head}\n"), |text, i| text + &row(i) + "\n")
+    };
+    let at = |hz: f64, digits: usize| move |i: u32| format!("{:.digits$},1", f64::from(i) / hz);
+    let jittery = |i: u32| format!("{:.6},1", f64::from(i) / 100.0 + 0.0005 * f64::from(i * 7 % 10) / 10.0);
+    let quoted = r#"always ("/arm/tool-force" >= 1)"#;
+    let table: Vec<(&str, String, &str, &[&str], i32)> = vec![
+        ("30-31", rows("time,x", &at(30.0, 4), 31), "always[0:1] (x > 0)", &[], 0),
+        ("30-32", rows("time,x", &at(30.0, 4), 32), "always[0:1] (x > 0)", &[], 0),
+        ("30-2", rows("time,x", &at(30.0, 4), 2), "always[0:1] (x > 0)", &[], 3),
+        ("60-601", rows("time,x", &at(60.0, 3), 601), "always[0:1] (x > 0)", &[], 0),
+        ("jitter", rows("time,x", &jittery, 500), "always[0:1] (x > 0)", &[], 2),
+        ("jitter", rows("time,x", &jittery, 500), "always[0:1] (x > 0)", &["--rate", "100"], 0),
+        ("rate", rows("time,x", &at(30.0, 4), 31), "always[0:1] (x > 0)", &["--rate", "0"], 2),
+        ("names", rows("time,/arm/tool-force", &at(30.0, 4), 31), quoted, &[], 0),
+        ("words", rows("time,phase,x,", &|i| format!("{i},approach,-1,"), 5), "-x <= 1", &[], 0),
+        ("words", rows("time,phase,x,", &|i| format!("{i},approach,1,"), 5), "phase > 1", &[], 2),
+    ];
+    for (name, csv, formula, more, code) in table {
+        let path = assay.write(&format!("{name}.csv"), csv);
+        let run = assay.run(&[&["stl", "--formula", formula, "--trace", path.to_str().unwrap()], more].concat());
+        assert_eq!(run.code, code, "{name} {formula} {more:?}: {}{}", run.stdout, run.stderr);
+    }
+    // The trace of an episode.
+    let policy = assay_testkit::example(crate::verify::CARTPOLE, "reference");
+    let out = assay.path("out");
+    let run = crate::verify::verify(
+        &assay,
+        &policy,
+        &["--episodes", "1", "--record", "none", "--out", out.to_str().unwrap()],
+    );
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let mut open = vec![out];
+    let mut found = None;
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.file_name().is_some_and(|name| name == "trace.parquet") {
+                found = Some(path);
+            }
+        }
+    }
+    let trace = found.expect("a trace");
+    let run =
+        assay.run(&["stl", "--formula", "always[0:0.1] (time_s >= 0)", "--trace", trace.to_str().unwrap(), "--json"]);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    let run = assay.run(&["stl", "--formula", "always (trace_hash >= 0)", "--trace", trace.to_str().unwrap()]);
+    assert!(run.code == 2 && run.stderr.contains("column \"trace_hash\" has no numbers"), "{}", run.stderr);
+}

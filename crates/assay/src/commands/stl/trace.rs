@@ -1,106 +1,52 @@
-//! Traces in CSV: a header, the column `time` in s, then a column for each signal.
+//! A recorded trace: evenly spaced rows of numbers.
 
+use std::fs::File;
+use std::io::{Read, Seek};
 use std::path::Path;
 
-use anyhow::{Context, anyhow, bail, ensure};
+use anyhow::Context;
 
-/// Maximum number of values in a trace: 1 GiB.
-const MAX_VALUES: usize = 1 << 27;
-/// Maximum number of columns.
-const MAX_COLUMNS: usize = 4096;
-/// Maximum deviation of a row's time from even spacing, as a share of the period: times are written with few digits.
-const JITTER: f64 = 0.01;
-/// Maximum relative change of the period by rounding.
-const MAX_ROUNDING: f64 = 1e-6;
-/// The period of a trace with a single row, which has no effect: every window contains just that row.
-const SINGLE_PERIOD_S: f64 = 0.001;
+use super::columns::Columns;
+use super::{csv_file, grid, parquet_file};
 
 /// A recorded trace, evenly spaced.
-pub(super) struct CsvTrace {
-    /// Names of the columns: `time`, then the signals.
-    pub(super) names: Vec<String>,
-    /// One column for each name, all of the same length.
-    pub(super) columns: Vec<Vec<f64>>,
-    /// Seconds between two rows.
-    pub(super) period_s: f64,
+#[derive(Debug)]
+pub(super) struct RecordedTrace {
+    /// Its columns; that with the times is the signal `time`.
+    pub(super) columns: Columns,
+    /// Seconds between two rows: what fits the times, the most likely first.
+    pub(super) periods_s: Vec<f64>,
 }
 
-impl CsvTrace {
-    /// Reads a trace from a file. Errors name line and column.
-    pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
-        let file = std::fs::File::open(path).with_context(|| format!("can't read the trace {}", path.display()))?;
-        Self::parse(file).with_context(|| format!("the trace {}", path.display()))
+impl RecordedTrace {
+    /// Reads a trace from a file, whose rows have the rate `rate_hz`, if it is given. Errors name line and column.
+    pub(super) fn read(path: &Path, rate_hz: Option<f64>) -> anyhow::Result<Self> {
+        let open = || {
+            let mut file = File::open(path)?;
+            let mut magic = Vec::new();
+            file.by_ref().take(parquet_file::MAGIC.len() as u64).read_to_end(&mut magic)?;
+            file.rewind()?;
+            Ok::<_, std::io::Error>((file, magic))
+        };
+        let (file, magic) = open().with_context(|| format!("can't read the trace {}", path.display()))?;
+        let columns = if magic == parquet_file::MAGIC { parquet_file::read(file) } else { csv_file::read(file) };
+        columns.and_then(|columns| Self::of(columns, rate_hz)).with_context(|| format!("the trace {}", path.display()))
     }
 
-    pub(super) fn parse(file: impl std::io::Read) -> anyhow::Result<Self> {
-        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(file);
-        let names = header(reader.headers()?)?;
-        let mut columns = vec![Vec::new(); names.len()];
-        let mut record = csv::StringRecord::new();
-        while reader.read_record(&mut record)? {
-            let line = record.position().map_or(0, csv::Position::line);
-            ensure!(
-                columns[0].len() < MAX_VALUES / names.len(),
-                "line {line}: more than {MAX_VALUES} numbers; shorten the trace"
-            );
-            for ((column, field), name) in columns.iter_mut().zip(&record).zip(&names) {
-                let number =
-                    field.parse().map_err(|_| anyhow!("line {line}, column {name:?}: {field:?} is not a number"))?;
-                column.push(number);
-            }
-            let now = columns[0].last().copied().unwrap_or(f64::NAN);
-            ensure!(now.is_finite(), "line {line}: a time must be a finite number of seconds");
-        }
-        let period_s = period(&columns[0])?;
-        Ok(Self { names, columns, period_s })
+    /// Reads a trace in CSV.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(super) fn parse(csv: &[u8]) -> anyhow::Result<Self> {
+        Self::of(csv_file::read(csv)?, None)
+    }
+
+    fn of(columns: Columns, rate_hz: Option<f64>) -> anyhow::Result<Self> {
+        let periods_s = grid::periods(&columns.values[columns.time_at], columns.rounding_s, rate_hz)?;
+        Ok(Self { columns, periods_s })
     }
 
     pub(super) fn rows(&self) -> usize {
-        self.columns[0].len()
+        self.columns.values[self.columns.time_at].len()
     }
-}
-
-fn header(header: &csv::StringRecord) -> anyhow::Result<Vec<String>> {
-    let names: Vec<String> = header.iter().map(str::to_owned).collect();
-    let first = names.first().map_or("", String::as_str);
-    ensure!(first == "time", "the first column must be \"time\" (s), not {first:?}: the first line names the columns");
-    ensure!(names.len() <= MAX_COLUMNS, "more than {MAX_COLUMNS} columns");
-    for (i, name) in names.iter().enumerate() {
-        ensure!(!names[..i].contains(name), "two columns are called {name:?}; rename one");
-    }
-    Ok(names)
-}
-
-/// Returns the period of evenly spaced `times`.
-fn period(times: &[f64]) -> anyhow::Result<f64> {
-    let [first, .., last] = times else {
-        ensure!(!times.is_empty(), "no rows below the header");
-        return Ok(SINGLE_PERIOD_S);
-    };
-    #[expect(clippy::cast_precision_loss, reason = "MAX_VALUES is exact")]
-    let period_s = (last - first) / (times.len() - 1) as f64;
-    let steps = || times.windows(2).map(|pair| pair[1] - pair[0]).enumerate();
-    if let Some((i, _)) = steps().find(|(_, step)| *step <= 0.0) {
-        bail!("row {}: time {} does not come after {}", i + 2, times[i + 1], times[i]);
-    }
-    #[expect(clippy::cast_precision_loss, reason = "MAX_VALUES is exact")]
-    let place = |i: usize| first + i as f64 * period_s;
-    if let Some((i, time)) = times.iter().enumerate().find(|(i, time)| (*time - place(*i)).abs() > JITTER * period_s) {
-        bail!(
-            "row {}: time {time}, but with evenly spaced rows ({period_s} s) it would be {}; resample the trace",
-            i + 1,
-            place(i)
-        );
-    }
-    Ok(round_period(period_s))
-}
-
-/// Returns the shortest decimal near the mean period, which undoes rounding errors such as 0.00200000001 for 0.002.
-fn round_period(period_s: f64) -> f64 {
-    (1..15)
-        .map(|digits| format!("{period_s:.digits$e}").parse().unwrap_or(period_s))
-        .find(|short: &f64| ((short - period_s) / period_s).abs() < MAX_ROUNDING)
-        .unwrap_or(period_s)
 }
 
 #[cfg(test)]
@@ -110,37 +56,57 @@ mod tests {
 
     #[track_caller]
     fn assert_refused(csv: &str, why: &str) {
-        let error = CsvTrace::parse(csv.as_bytes()).err().map(|e| format!("{e:#}")).unwrap_or_default();
+        let error = RecordedTrace::parse(csv.as_bytes()).err().map(|e| format!("{e:#}")).unwrap_or_default();
         assert!(error.contains(why), "{csv:?}: {error:?} does not contain {why:?}");
     }
 
     #[test]
     fn reads_columns_and_period() {
-        let trace =
-            CsvTrace::parse("time, x, y\n# a comment\n0.0, 1, -2e-3\n0.002,NaN,inf\n0.004,3,4\n".as_bytes()).unwrap();
-        assert_eq!(trace.names, ["time", "x", "y"]);
-        assert_eq!((trace.period_s, trace.rows()), (0.002, 3));
-        assert!(trace.columns[1][1].is_nan() && trace.columns[2][1].is_infinite());
+        let csv = "time, x, y\n# a comment\n0.0, 1, -2e-3\n0.002,NaN,inf\n0.004,3,4\n";
+        let trace = RecordedTrace::parse(csv.as_bytes()).unwrap();
+        assert_eq!(trace.columns.names, ["time", "x", "y"]);
+        assert_eq!((trace.periods_s[0], trace.rows()), (0.002, 3));
+        assert!(trace.columns.values[1][1].is_nan() && trace.columns.values[2][1].is_infinite());
         let thirds: String = (0..400).map(|i| format!("{:.6},0\n", f64::from(i) / 300.0)).collect();
-        let period_s = CsvTrace::parse(format!("time,x\n{thirds}").as_bytes()).unwrap().period_s;
+        let period_s = RecordedTrace::parse(format!("time,x\n{thirds}").as_bytes()).unwrap().periods_s[0];
         assert!((period_s * 300.0 - 1.0).abs() < 1e-5, "{period_s}");
+        // Columns of pandas and of this project, in any order.
+        for csv in ["x,time\n1,0\n2,0.1\n", ",time,x\n0,0,1\n1,0.1,2\n", "\u{feff}time_s,x,\n0,1,\n0.1,2,\n"] {
+            let trace = RecordedTrace::parse(csv.as_bytes()).unwrap();
+            assert_eq!((trace.periods_s[0], trace.rows()), (0.1, 2), "{csv}");
+            trace.columns.check(&["x".to_owned()]).unwrap();
+        }
     }
 
     #[test]
     fn errors_name_the_problem_and_its_position() {
-        assert_refused("", "first column must be \"time\"");
-        assert_refused("x,time\n1,2\n", "not \"x\"");
+        assert_refused("", "no column is called \"time\" (in s)");
+        assert_refused("__time,x\n1,2\n", "rename the one with the times; the columns are \"__time\", \"x\"");
         assert_refused("time,x\n", "no rows");
-        assert_refused("time,x,x\n0,1,2\n", "two columns are called \"x\"");
-        assert_refused("time,x\n0,1\n0.1,abc\n", "line 3, column \"x\": \"abc\" is not a number");
+        assert_refused("time,x\n0,1\nlater,1\n", "line 3, column \"time\": \"later\" is not a number");
         assert_refused("time,x\n0,1\n0.1\n", "line: 3");
         assert_refused("time,x\n0,1\nnan,1\n", "line 3: a time must be a finite");
         assert_refused("time,x\n0,1\n0.1,1\n0.1,1\n", "row 3: time 0.1 does not come after 0.1");
-        assert_refused("time,x\n0,1\n0.1,1\n0.3,1\n", "row 2: time 0.1, but with evenly spaced rows");
+        assert_refused("time,x\n0,1\n0.1,1\n0.3,1\n", "row 3: time 0.3 is 0.2 s after the row before it");
         // Each step is within 5 % of the mean, and yet the rows drift apart from an even grid.
         let slow_then_fast: String = (0..200)
             .map(|i| format!("{},0\n", f64::from(i.min(100)) * 0.105 + f64::from((i - 100).max(0)) * 0.095))
             .collect();
         assert_refused(&format!("time,x\n{slow_then_fast}"), "resample");
+    }
+
+    #[test]
+    fn only_columns_that_are_used_must_have_numbers() {
+        let csv = "time,x,phase,x2,x2,gap\n0,1,approach,1,1,\n0.1,2,grasp,1,1,3\n";
+        let columns = RecordedTrace::parse(csv.as_bytes()).unwrap().columns;
+        let check = |name: &str| columns.check(&[name.to_owned()]).map_err(|error| error.to_string());
+        assert_eq!((check("x"), check("time")), (Ok(()), Ok(())));
+        for (name, why) in [
+            ("phase", "line 2, column \"phase\": \"approach\" is not a number"),
+            ("gap", "line 2, column \"gap\": \"\" is not a number"),
+            ("x2", "two columns are called \"x2\"; rename one"),
+        ] {
+            assert_eq!(check(name), Err(why.to_owned()));
+        }
     }
 }

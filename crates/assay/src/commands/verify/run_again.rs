@@ -8,6 +8,7 @@ use assay_scenario::Scenario;
 use assay_worker::Installation;
 
 use super::arguments::VerifyArgs;
+use crate::program_name::program_name;
 
 /// Returns the command that repeats a verification with these arguments on `scenario`.
 pub(super) fn command(arguments: &VerifyArgs, installation: &Installation, scenario: &Scenario) -> RunAgain {
@@ -21,10 +22,10 @@ pub(super) fn command(arguments: &VerifyArgs, installation: &Installation, scena
         program.extend(["env".to_owned(), format!("ASSAY_HOME={}", whole(&installation.home))]);
     }
     program.push(program_name());
-    let mut options = Vec::new();
-    if let Some(map) = arguments.adapter.map() {
-        options.extend(["--adapter".to_owned(), "lerobot".to_owned(), "--map".to_owned(), whole(map)]);
-    }
+    let mut options = arguments.adapter.words(&whole);
+    options.extend(arguments.models.words(&whole));
+    options.extend(arguments.policy_server.words(&whole));
+    options.extend(arguments.isolation.words());
     if let Some(seconds) = arguments.wall_budget {
         options.extend(["--wall-budget".to_owned(), seconds.to_string()]);
     }
@@ -34,20 +35,5 @@ pub(super) fn command(arguments: &VerifyArgs, installation: &Installation, scena
         policy: (!is_server).then(|| whole(policy)),
         scenario: if by_id { named.to_owned() } else { whole(Path::new(named)) },
         options,
-    }
-}
-
-/// Returns `assay` if that name finds this program in `PATH`, or the script of the Python package that started it; else
-/// the path of the one or the other.
-fn program_name() -> String {
-    const NAME: &str = "assay";
-    const LAUNCHER: &str = "ASSAY_LAUNCHER";
-    let program = std::env::var_os(LAUNCHER).map_or_else(std::env::current_exe, |launcher| Ok(launcher.into()));
-    let Ok(program) = program.and_then(|path| path.canonicalize()) else { return NAME.to_owned() };
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let first = std::env::split_paths(&path).map(|folder| folder.join(NAME)).find(|path| path.is_file());
-    match first.and_then(|first| first.canonicalize().ok()) {
-        Some(found) if found == program => NAME.to_owned(),
-        _ => program.display().to_string(),
     }
 }
