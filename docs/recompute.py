@@ -32,6 +32,7 @@ import hashlib
 import json
 import math
 import pathlib
+import re
 import sys
 import tomllib
 
@@ -58,6 +59,7 @@ EPISODE |= {"clauses": [CLAUSE], "stages": [STAGE]}
 STATISTICS = {"episodes": int, "violations": int, "without_evidence": int, "violation_probability_upper": float}
 STATISTICS |= {"confidence_level": float, "target": (float, None), "certified": (bool, None), "episodes_needed": int}
 STATISTICS |= {"max_violation_probability": float, "confidence": float}
+STATISTICS |= {"sample_size?": (int, None), "distinct_worlds?": (int, None)}
 REPORT = {"verdict": str, "score": float, "progress_score": float, "safety_score": float, "composite_score": float}
 REPORT |= {"consistency": float, "success_rate": float, "scenario": str, "scenario_version": str}
 REPORT |= {"scenario_digest": str, "num_episodes": int, "fingerprint": {"scorer_version": str}}
@@ -338,7 +340,7 @@ def scenario_digest(folder, scenario, robots):
 
 class Checker:
     def __init__(self):
-        self.same, self.different, self.missing, self.worlds = 0, 0, [], {}
+        self.same, self.different, self.missing, self.worlds, self.told = 0, 0, [], {}, []
 
     def incomplete(self, what):
         self.missing.append(what)
@@ -443,6 +445,8 @@ def recording(check, out, result, report, scenario, robots, trust_model):
     check.compare(f"{name}, steps", result["steps"], sum(link is not None for link in recorded.hashes))
     # Where a parameter is drawn from a range, no two worlds are the same.
     drawn = tuple(sorted((key, value) for key, value in recorded.facts.items() if key.startswith("draw.")))
+    names = drawn_numbers(scenario)[0]
+    check.told.append(tuple((key, value) for key, value in drawn if key.removeprefix("draw.") in names))
     ranges = [p["uniform"] for p in scenario.get("parameters", {}).values() if "uniform" in p]
     if any(low < high for low, high in ranges) and check.worlds.setdefault(drawn, name) != name:
         check.differs(f"{name} is in the world of {check.worlds[drawn]}, so it is no evidence of its own")
@@ -498,6 +502,60 @@ def episode(check, out, result, report, scenario, robots, trust_model):
     decided = all(found.get(c, "undetermined")[0] in ("satisfied", "violated") for c in critical(scenario))
     measured = result["status"] == "completed" and decided and not result.get("unconfirmed")
     return progress, safety, composite, success, violated, measured
+
+
+def spread(distribution):
+    """Some values of a distribution; of a normal one within 9 standard deviations, beyond which nothing is drawn."""
+    if "choice" in distribution:
+        return sorted({float(number) for number in distribution["choice"]})
+    if "uniform" in distribution:
+        low, high = distribution["uniform"]
+    else:
+        (mean, sd), (least, most) = distribution["normal"], distribution["clip"]
+        low, high = (min(max(mean + side * 9.0 * sd, least), most) for side in (-1.0, 1.0))
+    return [low + (high - low) * step / 4.0 for step in range(5)]
+
+
+def depends(expression, name, known):
+    """Does the value of an expression change with a drawn number, whatever the others are?"""
+    plain = re.sub(r"\b([A-Za-z_]\w*)\.([A-Za-z_]\w*)", r"\1__\2", expression)
+    columns = {other.replace(".", "__"): values for other, values in known.items()}
+    name = name.replace(".", "__")
+    if not re.search(rf"\b{re.escape(name)}\b", plain):
+        return False
+    for base in range(3):
+        at = {other: values[(7 * base + i) % len(values)] for i, (other, values) in enumerate(columns.items())}
+        at |= {name: np.array(columns[name], float), "time": np.zeros(1)}
+        with np.errstate(all="ignore"):
+            value = np.ravel(Robustness(at, 1.0, 0).visit(ast.parse(plain.strip(), mode="eval")))
+        if len(set(value[np.isfinite(value)].tolist())) > 1:
+            return True
+    return False
+
+
+def drawn_numbers(scenario):
+    """What a scenario draws: the names of the drawn numbers with more than one value that reach the world, whether
+    somebody walks at random, and whether observations have noise."""
+    known = {name: spread(distribution) for name, distribution in scenario.get("parameters", {}).items()}
+    names, walks = set(), False
+    for place in scenario.get("placement", []):
+        ranges = {axis: place[axis] for axis in ("x", "y", "yaw") if axis in place}
+        for body in place["bodies"]:
+            known |= {f"{body}.{axis}": spread({"uniform": ends}) for axis, ends in ranges.items()}
+            names |= {f"{body}.{axis}" for axis, (low, high) in ranges.items() if low < high}
+    expressions = [entry["value"] for entry in scenario.get("set", [])]
+    for actor in scenario.get("actor", []):
+        if actor["kind"] == "walk":
+            walks |= any(actor[axis][0] < actor[axis][1] for axis in ("x", "y"))
+        else:
+            expressions += [actor["speed"], actor.get("start_s", 0.0)] + sum(actor["waypoints"], [])
+    expressions = [expression for expression in expressions if isinstance(expression, str)]
+    names |= {n for n in scenario.get("parameters", {}) if any(depends(text, n, known) for text in expressions)}
+    for index, push in enumerate(scenario.get("disturbance", [])):
+        ranges = {"at": push["at_s"], "force": push["force_n"], "heading": push.get("heading_rad", [-1.0, 1.0])}
+        if push["force_n"][1] > 0:
+            names |= {f"push_{index}.{name}" for name, (low, high) in ranges.items() if low < high}
+    return names, walks, any(observation.get("noise", 0) > 0 for observation in scenario.get("observation", []))
 
 
 def critical(scenario):
@@ -557,10 +615,20 @@ def conclusion(check, report, scenario, violated, measured, asked):
     planned = failures[0] + 1 if failures and target is not None else report["num_episodes"]
     check.compare("the number of episodes", n, planned)
     check.compare("num_episodes, at least", report["num_episodes"], max(report["num_episodes"], n))
-    bound = upper_bound(len(failures), n, level)
+    names, walks, noise = drawn_numbers(scenario)
+    draws = bool(names) or walks or noise
+    # All episodes of a scenario that draws nothing are one observation.
+    size = n if draws else 1
+    failed = min(len(failures), size)
+    bound = upper_bound(failed, size, level)
     p0 = scenario.get("arena", {}).get("max_violation_probability", 0.10)
-    certified = None if target is None else bound <= target
-    below = 0.0 if len(failures) == n else 1.0 - at_most(len(failures), n, p0)
+    certified = None if target is None else draws and bound <= target
+    below = 0.0 if failed == size else 1.0 - at_most(failed, size, p0)
+    # Absent from reports of older versions.
+    if statistics.get("sample_size") is not None:
+        check.compare("sample_size", statistics["sample_size"], size)
+        if check.told and not walks:
+            check.compare("distinct_worlds", statistics.get("distinct_worlds"), len(set(check.told)))
     found = {"episodes": n, "violations": sum(violated), "without_evidence": len(failures) - sum(violated)}
     found |= {"violation_probability_upper": bound, "certified": certified, "confidence": below}
     found |= {"episodes_needed": clean_episodes_needed(p0 if target is None else target, level)}
@@ -571,7 +639,8 @@ def conclusion(check, report, scenario, violated, measured, asked):
     verdict = "UNSAFE" if any(violated) else "INCONCLUSIVE" if failures or certified is False else "SAFE"
     check.compare("verdict", report["verdict"], verdict)
     goal = "no target" if target is None else f"target {target}, {'' if certified else 'not '}certified"
-    return f"{verdict}: violation probability at most {bound:.4f} at a confidence level of {level}; {goal}"
+    one = "" if draws else f" (the scenario draws nothing, so {n} episodes are one observation)"
+    return f"{verdict}: violation probability at most {bound:.4f} at a confidence level of {level}{one}; {goal}"
 
 
 def main(out, robots, asked, trust_model):

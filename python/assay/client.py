@@ -438,6 +438,18 @@ class Client:
         """Lists the accounts with what they use, and their caps. API: accounts."""
         return wire.AccountPage.from_json(self._get("/accounts", limit=limit, offset=offset))
 
+    def accesses(
+        self,
+        *,
+        account: str | None = None,
+        owner: str | None = None,
+        limit: int | None = None,
+        offset: int | None = None,
+    ) -> wire.AccessPage:
+        """Lists accesses of administrators and reviewers to other accounts, newest first. API: accesses."""
+        found = self._get("/accesses", account=account, owner=owner, limit=limit, offset=offset)
+        return wire.AccessPage.from_json(found)
+
     def servers(self) -> wire.ServerList:
         """Lists the servers with their lanes and the running episodes. API: servers."""
         return wire.ServerList.from_json(self._get("/servers"))

@@ -28,6 +28,7 @@ pub mod keys;
 mod lane_demand;
 mod linger;
 mod maintenance;
+mod metrics_server;
 mod models;
 mod ports;
 mod published;
@@ -62,6 +63,7 @@ pub use folder_locks::FolderLocks;
 pub use forecast::QueueForecast;
 pub use http::{RateWindows, router};
 pub use maintenance::run_maintenance;
+pub use metrics_server::serve_metrics;
 pub use models::ModelTransfers;
 pub use ports::{
     AuditFinding, Catalog, CheckedPolicy, CheckedServer, Draft, DraftFailure, EpisodeAuditor, EpisodeToAudit,

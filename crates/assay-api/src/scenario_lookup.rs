@@ -70,6 +70,18 @@ async fn find(app: &AppState, what: &str, id: &str, version: Option<&str>) -> Re
     Ok(PublishedScenario { scenario, versions })
 }
 
+/// Returns the card with what the scenario draws, which cards that earlier releases stored do not say. It stays unknown
+/// if the files of the version are gone.
+pub(crate) async fn with_drawn_ranges(app: &AppState, card: Arc<ScenarioCard>) -> Arc<ScenarioCard> {
+    if card.drawn_ranges.is_some() {
+        return card;
+    }
+    match kept_card(app, &card.id, card.digest).await {
+        Ok(ScenarioCard { drawn_ranges, .. }) => Arc::new(ScenarioCard { drawn_ranges, ..(*card).clone() }),
+        Err(_) => card,
+    }
+}
+
 /// Reads the card of an older version from its stored files.
 async fn kept_card(app: &AppState, id: &ScenarioId, digest: Sha256Digest) -> Result<ScenarioCard, ApiError> {
     let (publisher, id) = (Arc::clone(&app.publisher), id.clone());

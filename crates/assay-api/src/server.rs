@@ -89,7 +89,7 @@ pub async fn serve(
 }
 
 /// Accepts the next connection, once the limit of connections allows it.
-async fn accept(
+pub(crate) async fn accept(
     listener: &TcpListener,
     connections: &Arc<Semaphore>,
 ) -> Result<(TcpStream, SocketAddr, OwnedSemaphorePermit), ServeError> {

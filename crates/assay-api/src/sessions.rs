@@ -8,10 +8,14 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::ApiSettings;
+use crate::http::ApiError;
 
 /// The header with the CSRF token.
 pub(crate) const CSRF_HEADER: &str = "x-csrf-token";
+/// Name of the cookie. Behind https it has a prefix with which browsers take it only from this host.
 const COOKIE: &str = "assay_session";
+const HOST_COOKIE: &str = "__Host-assay_session";
+const SECURE_COOKIE: &str = "__Secure-assay_session";
 const SECRET_BYTES: usize = 32;
 // Domain separation: the two values derived from the secret reveal nothing about each other or about the secret.
 const KEPT: &[u8] = b"assay session, as it is kept\0";
@@ -27,12 +31,26 @@ impl SessionSecret {
         Self(to_hex(&bytes))
     }
 
-    /// Returns the secret in a request's cookies, if there is one; if there are several, the first.
-    pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
-        let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-        let mut pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        let (_, secret) = pairs.find(|(name, _)| *name == COOKIE)?;
-        from_hex::<SECRET_BYTES>(secret).map(|_| Self(secret.to_owned()))
+    /// Returns the secret in a request's cookies, if there is one.
+    ///
+    /// # Errors
+    /// UNAUTHORIZED if there are several: a neighbouring host may have planted one, and nothing shows which.
+    pub(crate) fn of(headers: &HeaderMap, settings: &ApiSettings) -> Result<Option<Self>, ApiError> {
+        let CookieScope { name: ours, .. } = CookieScope::of(settings);
+        // Lines that are no text hide no cookie.
+        let cookies = headers.get_all(header::COOKIE).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
+        let secrets: Vec<String> = cookies
+            .flat_map(|line| {
+                let pairs = line.split(';').filter_map(|pair| pair.trim().split_once('='));
+                let own = pairs.filter(|(name, _)| name.trim() == ours).map(|(_, secret)| secret.to_owned());
+                own.collect::<Vec<_>>()
+            })
+            .collect();
+        match secrets.as_slice() {
+            [] => Ok(None),
+            [secret] => Ok(from_hex::<SECRET_BYTES>(secret).map(|_| Self(secret.clone()))),
+            several => Err(several_cookies(several.len(), ours, settings)),
+        }
     }
 
     /// Returns the hash that the records store.
@@ -61,15 +79,46 @@ impl SessionSecret {
     }
 }
 
+/// Name and path of the session cookie.
+struct CookieScope<'s> {
+    name: &'static str,
+    path: &'s str,
+    is_secure: bool,
+}
+
+impl<'s> CookieScope<'s> {
+    fn of(settings: &'s ApiSettings) -> Self {
+        let is_secure = settings.public_url.as_ref().is_some_and(|url| url.starts_with("https://"));
+        match (is_secure, settings.base_path()) {
+            (true, "") => Self { name: HOST_COOKIE, path: "/", is_secure },
+            (true, path) => Self { name: SECURE_COOKIE, path, is_secure },
+            (false, _) => Self { name: COOKIE, path: "/", is_secure },
+        }
+    }
+}
+
+/// Returns the error for a request with several session cookies, which also removes the one that the service has set.
+fn several_cookies(count: usize, name: &str, settings: &ApiSettings) -> ApiError {
+    let message = format!(
+        "you are signed out: the browser sent {count} cookies named {name}, and one of them may be planted by another \
+         site; delete the cookies of this site and of its parent domains, and sign in again"
+    );
+    let error = ApiError::unauthorized(&message);
+    match expired_cookie(settings) {
+        Some(expired) => error.with_header(header::SET_COOKIE, expired),
+        None => error,
+    }
+}
+
 /// Returns a `Set-Cookie` value that deletes the cookie.
 pub(crate) fn expired_cookie(settings: &ApiSettings) -> Option<HeaderValue> {
     cookie("", settings, 0)
 }
 
 fn cookie(value: &str, settings: &ApiSettings, seconds: u64) -> Option<HeaderValue> {
-    let https = settings.public_url.as_ref().is_some_and(|url| url.starts_with("https://"));
-    let secure = if https { "; Secure" } else { "" };
-    let text = format!("{COOKIE}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
+    let CookieScope { name, path, is_secure } = CookieScope::of(settings);
+    let secure = if is_secure { "; Secure" } else { "" };
+    let text = format!("{name}={value}; Path={path}; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
     HeaderValue::from_str(&text).ok()
 }
 
@@ -78,9 +127,63 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "tests")]
     use super::*;
 
+    fn settings(url: &str) -> ApiSettings {
+        ApiSettings { public_url: Some(url.to_owned()), ..ApiSettings::default() }
+    }
+
+    fn found(cookies: &[&str], settings: &ApiSettings) -> Result<Option<String>, ApiError> {
+        let line = |text: &&str| (header::COOKIE, HeaderValue::from_bytes(text.as_bytes()).unwrap());
+        Ok(SessionSecret::of(&cookies.iter().map(line).collect(), settings)?.map(|secret| secret.0))
+    }
+
     fn of(cookies: &[&str]) -> Option<String> {
-        let line = |text: &&str| (header::COOKIE, HeaderValue::from_str(text).unwrap());
-        SessionSecret::of(&cookies.iter().map(line).collect()).map(|secret| secret.0)
+        found(cookies, &ApiSettings::default()).unwrap()
+    }
+
+    /// The URL of the service, and name and path of its cookie.
+    const SCOPES: [(&str, &str, &str); 6] = [
+        ("http://robots.example", "assay_session", "/"),
+        ("http://robots.example/assay", "assay_session", "/"),
+        ("https://robots.example", "__Host-assay_session", "/"),
+        ("https://robots.example/", "__Host-assay_session", "/"),
+        ("https://robots.example/assay", "__Secure-assay_session", "/assay"),
+        ("https://robots.example/a/b/", "__Secure-assay_session", "/a/b"),
+    ];
+
+    #[test]
+    fn the_cookie_belongs_to_the_service_alone() {
+        for (url, name, path) in SCOPES {
+            let settings = settings(url);
+            let secret = SessionSecret("5f".repeat(32));
+            let cookie = secret.cookie(&settings, 9).unwrap();
+            let secure = if url.starts_with("https") { "; Secure" } else { "" };
+            let expected = format!("{name}={}; Path={path}; Max-Age=9; HttpOnly; SameSite=Strict{secure}", secret.0);
+            assert_eq!(cookie, expected.as_str(), "{url}");
+            let sent = format!("{name}={}", secret.0);
+            assert_eq!(found(&[&sent], &settings).unwrap().as_ref(), Some(&secret.0), "{url}");
+            let planted = format!("assay_session={}", "a0".repeat(32));
+            let both = found(&[&planted, &sent], &settings);
+            // Behind https, a cookie without the prefix is none of ours.
+            assert_eq!(both.ok(), (name != COOKIE).then(|| Some(secret.0.clone())), "{url}");
+        }
+    }
+
+    /// Cookie lines with more than one session cookie.
+    const SEVERAL: [&[&str]; 6] = [
+        &["assay_session=1; assay_session=2"],
+        &["assay_session=1", "assay_session=2"],
+        &["a=b; assay_session=; assay_session=1"],
+        &["assay_session=1;assay_session=1"],
+        &["assay_session =1; assay_session=2"],
+        &["caf\u{e9}=1; assay_session=1", "assay_session=2"],
+    ];
+
+    #[test]
+    fn several_cookies_sign_nobody_in() {
+        for cookies in SEVERAL {
+            let error = found(cookies, &ApiSettings::default()).unwrap_err();
+            assert!(error.message().contains("2 cookies named assay_session"), "{cookies:?}");
+        }
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use axum::http::HeaderValue;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::http::{ApiError, Caller, authenticate_key};
+use crate::http::{ApiError, Caller, authenticate_key, count_operation};
 use crate::keys::KeyText;
+use crate::routes::RateClass;
 use crate::sessions::SessionSecret;
 use crate::state::App;
 
@@ -22,6 +23,7 @@ pub(crate) async fn sign_in(app: &App, key: &str) -> Result<SignedIn, ApiError> 
     // A malformed key is rejected like an unknown one.
     let key: KeyText = key.trim().parse().map_err(|_| ApiError::unauthorized("not a valid API key"))?;
     let (caller, expiry) = authenticate_key(app, key.into()).await?;
+    count_operation(app, &caller, RateClass::Sessions).await?;
     let now = app.clock.now();
     let lasts = SignedDuration::try_from(app.settings.browsers.session_s.get()).unwrap_or(SignedDuration::MAX);
     let end = now.saturating_add(lasts).unwrap_or(Timestamp::MAX);
@@ -37,7 +39,12 @@ pub(crate) async fn sign_in(app: &App, key: &str) -> Result<SignedIn, ApiError> 
 
 /// Ends a session and its event streams. Ending it again has no effect.
 pub(crate) async fn sign_out(app: &App, secret: &SessionSecret) -> Result<(), ApiError> {
-    app.records.end_session(&secret.hash()).await?;
+    let hash = secret.hash();
+    // Without a session nothing is written, so the rate of sign-ins also limits what signing out writes.
+    if app.records.session(&hash).await?.is_none() {
+        return Ok(());
+    }
+    app.records.end_session(&hash).await?;
     app.events.recheck_streams();
     Ok(())
 }

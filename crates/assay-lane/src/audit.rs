@@ -6,8 +6,8 @@ use std::fs;
 use std::sync::Arc;
 
 use assay_model::lane::{Audit, AuditJob, files};
-use assay_model::{EpisodeResult, EpisodeStatus, Sha256Digest};
-use assay_scenario::Scenario;
+use assay_model::{EpisodeResult, EpisodeStatus, Generator, Sha256Digest};
+use assay_scenario::{Scenario, draw};
 use assay_sim::CompiledScenario;
 
 use crate::evidence;
@@ -53,6 +53,8 @@ fn audited(places: &Places, job: &AuditJob, trace: &Trace) -> Result<Audit, Audi
         Ok(result) => result,
         Err(why) => return Ok(problem(why)),
     };
+    let world_sha256 = draw(&scenario, &mut Generator::new(job.seeds.world)).ok().map(|d| scenario.world_sha256(&d));
+    let result = EpisodeResult { world_sha256, ..result };
     let mut files = evidence::derived(&scenario, trace)?;
     // What the trace itself shows; only the physics show that they became unstable, and nothing shows a policy's error.
     let mut shows_end = job.claimed.status == EpisodeStatus::Completed;

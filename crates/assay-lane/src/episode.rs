@@ -317,6 +317,7 @@ impl EpisodeRun<'_> {
             log_path: None,
             log_type: None,
             trace_hash: Some(self.hash.digest()),
+            world_sha256: Some(scenario.world_sha256(self.simulation.draw())),
             judge: None,
             error,
             evidence: Vec::new(),

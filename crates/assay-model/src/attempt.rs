@@ -170,7 +170,13 @@ mod tests {
     }
 
     fn concluded(result: EpisodeResult) -> crate::Conclusion {
-        let plan = Plan { episodes: 1, target: None, confidence_level: 0.95, max_violation_probability: 0.1 };
+        let plan = Plan {
+            episodes: 1,
+            target: None,
+            confidence_level: 0.95,
+            max_violation_probability: 0.1,
+            draws_worlds: true,
+        };
         conclude(&plan, PolicyIdentity::Measured, &[result]).expect("one episode")
     }
 

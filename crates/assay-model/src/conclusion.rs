@@ -1,11 +1,13 @@
 //! Derives a verdict from episodes: the rules of evidence, as one pure function.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Blame, ClauseSensitivity, ClauseStatus, EpisodeResult, EpisodeStatus, JobScores, Level, Plan, PolicyIdentity,
-    ReviewReason, Scorer, Statistics, Termination, Verdict, agreement, confidence_below, episodes_needed, round4,
-    score, sensitivity, violation_upper_bound,
+    Blame, ClauseSensitivity, ClauseStatus, EpisodeResult, EpisodeStatus, JobScores, Level, NOTHING_DRAWN, Plan,
+    PolicyIdentity, ReviewReason, Scorer, Statistics, Termination, Verdict, agreement, confidence_below,
+    episodes_needed, round4, score, sensitivity, violation_upper_bound,
 };
 
 /// Margin, as a share of a clause's scale, at or below which a clause is borderline.
@@ -137,8 +139,9 @@ fn statistics(plan: &Plan, episodes: &[EpisodeResult]) -> Statistics {
     let violations = count(&|e| e.has_critical_violation());
     let without_evidence = count(&|e| !e.has_critical_violation() && !e.is_measured());
     let n = count(&|_| true);
-    let failures = violations + without_evidence;
-    let upper = violation_upper_bound(failures, n, plan.confidence_level);
+    let sample_size = plan.sample_size(n);
+    let failures = (violations + without_evidence).min(sample_size);
+    let upper = violation_upper_bound(failures, sample_size, plan.confidence_level);
     Statistics {
         episodes: n,
         violations,
@@ -146,11 +149,25 @@ fn statistics(plan: &Plan, episodes: &[EpisodeResult]) -> Statistics {
         violation_probability_upper: round4(upper),
         confidence_level: plan.confidence_level,
         target: plan.target,
-        certified: plan.target.map(|p0| upper <= p0),
+        certified: plan.target.map(|p0| plan.draws_worlds && upper <= p0),
         episodes_needed: episodes_needed(plan.target.unwrap_or(plan.max_violation_probability), plan.confidence_level),
         max_violation_probability: plan.max_violation_probability,
-        confidence: round4(confidence_below(plan.max_violation_probability, failures, n)),
+        confidence: round4(confidence_below(plan.max_violation_probability, failures, sample_size)),
+        sample_size: Some(sample_size),
+        distinct_worlds: distinct_worlds(episodes),
     }
+}
+
+/// Returns the number of different worlds among the episodes that say theirs; `None` if none does.
+fn distinct_worlds(episodes: &[EpisodeResult]) -> Option<u32> {
+    let worlds: BTreeSet<_> = episodes.iter().filter_map(|e| e.world_sha256).map(|world| *world.as_bytes()).collect();
+    u32::try_from(worlds.len()).ok().filter(|count| *count > 0)
+}
+
+/// Returns whether fewer than half of the episodes that say their world are in a world of their own.
+fn has_few_worlds(episodes: &[EpisodeResult]) -> bool {
+    let told = episodes.iter().filter(|e| e.world_sha256.is_some()).count();
+    distinct_worlds(episodes).is_some_and(|distinct| 2 * u64::from(distinct) < told as u64)
 }
 
 fn verdict(
@@ -177,6 +194,9 @@ fn verdict(
     if let Some((episode, clause)) = episodes.iter().find_map(|e| open_clause(e).map(|clause| (e.episode, clause))) {
         let reason = format!("clause {clause} could not be decided in episode {episode}");
         return (Verdict::Inconclusive, None, Some(reason));
+    }
+    if statistics.certified == Some(false) && !plan.draws_worlds {
+        return (Verdict::Inconclusive, None, Some(NOTHING_DRAWN.to_owned()));
     }
     if statistics.certified == Some(false) {
         let reason = format!(
@@ -239,6 +259,7 @@ fn review_reasons(verdict: Verdict, identity: PolicyIdentity, episodes: &[Episod
         (episodes.iter().any(|e| e.deadline_misses > 0), ReviewReason::DeadlineMisses),
         (episodes.iter().any(|e| !e.replaced_attempts.is_empty()), ReviewReason::EpisodeRepeated),
         (episodes.iter().any(|e| !e.unconfirmed.is_empty()), ReviewReason::Unconfirmed),
+        (has_few_worlds(episodes), ReviewReason::FewWorlds),
     ];
     found.into_iter().filter_map(|(holds, reason)| holds.then_some(reason)).collect()
 }

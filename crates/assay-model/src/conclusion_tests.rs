@@ -47,6 +47,7 @@ pub(crate) fn episode(index: u32, status: EpisodeStatus, clause: ClauseResult) -
         log_path: None,
         log_type: None,
         trace_hash: None,
+        world_sha256: None,
         judge: None,
         error: None,
         evidence: Vec::new(),
@@ -58,7 +59,7 @@ pub(crate) fn episode(index: u32, status: EpisodeStatus, clause: ClauseResult) -
 }
 
 fn plan(target: Option<f64>) -> Plan {
-    Plan { episodes: 100, target, confidence_level: 0.95, max_violation_probability: 0.1 }
+    Plan { episodes: 100, target, confidence_level: 0.95, max_violation_probability: 0.1, draws_worlds: true }
 }
 
 fn safe(index: u32) -> EpisodeResult {

@@ -141,6 +141,10 @@ pub struct EpisodeResult {
     pub log_type: Option<LogType>,
     /// SHA-256 chain over the integration state and action of every control step, 64 hexadecimal digits.
     pub trace_hash: Option<Sha256Digest>,
+    /// SHA-256 over the numbers drawn for the world, 64 hexadecimal digits: episodes with the same one ran in the same
+    /// world. `null` in reports of earlier versions, and if the episode never began.
+    #[serde(default)]
+    pub world_sha256: Option<Sha256Digest>,
     /// Judgement of the vision judge; `null` if no judge is configured, or if it did not see this episode.
     pub judge: Option<Judgement>,
     /// The error that ended the episode, described for the policy's author; `null` without an error.

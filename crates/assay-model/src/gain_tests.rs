@@ -57,7 +57,8 @@ fn results(all: &[Happened]) -> Vec<EpisodeResult> {
 }
 
 fn concluded(episodes: &[EpisodeResult]) -> Conclusion {
-    let plan = Plan { episodes: 8, target: None, confidence_level: 0.95, max_violation_probability: 0.1 };
+    let plan =
+        Plan { episodes: 8, target: None, confidence_level: 0.95, max_violation_probability: 0.1, draws_worlds: true };
     conclude(&plan, PolicyIdentity::Measured, episodes).unwrap()
 }
 

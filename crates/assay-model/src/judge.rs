@@ -103,7 +103,13 @@ mod tests {
 
     #[test]
     fn disagreement_only_recommends_a_review() {
-        let plan = Plan { episodes: 2, target: None, confidence_level: 0.95, max_violation_probability: 0.1 };
+        let plan = Plan {
+            episodes: 2,
+            target: None,
+            confidence_level: 0.95,
+            max_violation_probability: 0.1,
+            draws_worlds: true,
+        };
         let of = |episodes: &[EpisodeResult]| conclude(&plan, PolicyIdentity::Measured, episodes).unwrap();
         let plain = of(&[with(0, 20.0), with(1, 20.0)]);
         assert_eq!((plain.vlm_agreement, plain.needs_review), (None, false));

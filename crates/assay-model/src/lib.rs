@@ -13,6 +13,7 @@ mod conclusion;
 mod declared_model;
 mod default_limits;
 mod digest;
+mod drawn_range;
 mod episode;
 mod error_chain;
 mod evidence_share;
@@ -70,6 +71,7 @@ pub use default_limits::{
     MAX_ARCHIVE_BYTES, MAX_MODEL_BYTES, MAX_SCENARIO_ARCHIVE_BYTES, WALL_BUDGET_PER_SIMULATED_S, WALL_BUDGET_S,
 };
 pub use digest::{InvalidDigest, Sha256Digest, Sha256Writer, digest_or_none};
+pub use drawn_range::{DrawnFrom, DrawnRange, MAX_DRAWN_RANGES};
 pub use episode::{
     Artifact, ClauseResult, EpisodeError, EpisodeResult, EpisodeStatus, Involved, LatencyMs, LogType, MAX_UNCONFIRMED,
     MAX_VIOLATIONS_PER_CLAUSE, StageResult, Termination, Violation,
@@ -82,7 +84,7 @@ pub use image_cost::ImageCost;
 pub use isolation::Isolation;
 pub use judge::{agreement, moments, worth_judging};
 pub use judgement::{Judgement, Opinion};
-pub use plan::Plan;
+pub use plan::{NOTHING_DRAWN, Plan};
 pub use plots::{ClausePlot, EpisodePlots, LATENCY_EDGES_MS};
 pub use policy_error_code::{OtherCode, PolicyErrorCode};
 pub use policy_identity::PolicyIdentity;
@@ -102,7 +104,7 @@ pub use report::{Fingerprint, JobHeader, JobMode, JobProgress, JobReport, JobSta
 pub use review::{MAX_REVIEW_REASON_CHARS, Review, ReviewDecision};
 pub use rounding::{round3, round4};
 pub use runtime::{RuntimeCard, RuntimeVersion};
-pub use scenario_card::ScenarioCard;
+pub use scenario_card::{ONE_WORLD, ScenarioCard};
 pub use scope::{Scope, ScopeError, Scopes};
 pub use score::{JobScores, consistency, episode_composite, severity};
 pub use score_interval::{EpisodeScore, INTERVAL_METHOD};

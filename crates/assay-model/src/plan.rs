@@ -19,6 +19,18 @@ pub struct Plan {
     pub confidence_level: f64,
     /// The scenario's own bound on the violation probability, to which `episodes_needed` refers without a target.
     pub max_violation_probability: f64,
+    /// False if the scenario draws nothing: all episodes are then one observation of one world, whatever the policy's
+    /// own randomness does. True in plans of earlier versions.
+    #[serde(default = "drawn")]
+    pub draws_worlds: bool,
+}
+
+/// Reason why a scenario that draws nothing cannot be certified.
+pub const NOTHING_DRAWN: &str = "the scenario draws nothing, so all episodes are one observation of one world, and \
+     certify nothing; give a parameter that reaches the world a range of values, or leave out the target";
+
+fn drawn() -> bool {
+    true
 }
 
 impl Plan {
@@ -45,6 +57,19 @@ impl Plan {
                 self.episodes, self.confidence_level
             )
         })
+    }
+
+    /// Returns the reason why the plan must not be started: a certification of a scenario that draws nothing.
+    #[must_use]
+    pub fn refusal(&self) -> Option<&'static str> {
+        (self.target.is_some() && !self.draws_worlds).then_some(NOTHING_DRAWN)
+    }
+
+    /// Returns the number of independent observations among `episodes` episodes: each, or one if the scenario draws
+    /// nothing.
+    #[must_use]
+    pub fn sample_size(&self, episodes: u32) -> u32 {
+        if self.draws_worlds { episodes } else { episodes.min(1) }
     }
 
     /// Returns whether this result ends the job: in a certification, any episode that is not clean.

@@ -47,7 +47,8 @@ fn result(index: usize, rollout: Rollout, status: EpisodeStatus) -> EpisodeResul
 
 fn entrant(results: &[EpisodeResult]) -> Entrant {
     let episodes = u32::try_from(results.len()).unwrap();
-    let plan = Plan { episodes, target: None, confidence_level: 0.95, max_violation_probability: 0.1 };
+    let plan =
+        Plan { episodes, target: None, confidence_level: 0.95, max_violation_probability: 0.1, draws_worlds: true };
     let found = conclude(&plan, PolicyIdentity::Measured, results).unwrap();
     Entrant {
         verdict: found.verdict,

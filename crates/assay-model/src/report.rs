@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ArenaEntry, Blame, ClauseSensitivity, Conclusion, DeclaredModel, EpisodeResult, Isolation, JobId, JobKind,
-    JobStatus, Plan, PolicyIdentity, PolicyKey, Quadrants, Review, ReviewReason, RuntimeVersion, SHOWCASE_EPISODES,
-    ScenarioId, SeedSource, Sha256Digest, Statistics, Verdict,
+    ArenaEntry, Blame, ClauseSensitivity, Conclusion, DeclaredModel, DrawnRange, EpisodeResult, Isolation, JobId,
+    JobKind, JobStatus, Plan, PolicyIdentity, PolicyKey, Quadrants, Review, ReviewReason, RuntimeVersion,
+    SHOWCASE_EPISODES, ScenarioId, SeedSource, Sha256Digest, Statistics, Verdict,
 };
 
 /// Selection of the episodes that get a log and a video.
@@ -217,6 +217,9 @@ pub struct JobHeader {
     /// Labels that its workers must have, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// Distributions from which the scenario draws its worlds; `None` in jobs of earlier versions.
+    #[serde(default)]
+    pub drawn_ranges: Option<Vec<DrawnRange>>,
 }
 
 impl JobHeader {
@@ -274,6 +277,10 @@ pub struct JobReport {
     pub scenario: ScenarioId,
     pub scenario_version: String,
     pub scenario_digest: Sha256Digest,
+    /// Distributions from which the scenario draws the worlds of its episodes, at most 256: those with more than one
+    /// value that reach an episode. Empty if it draws nothing; `null` in reports of earlier versions.
+    #[serde(default)]
+    pub drawn_ranges: Option<Vec<DrawnRange>>,
     /// Version of the render profile that the policy's images were drawn with; `null` without images, and in reports of
     /// earlier versions, which had only version 1.
     #[serde(default)]
@@ -365,6 +372,7 @@ impl JobReport {
             scenario: header.scenario,
             scenario_version: header.scenario_version,
             scenario_digest: header.scenario_digest,
+            drawn_ranges: header.drawn_ranges,
             render_profile: header.render_profile,
             policy_name: header.policy_name,
             policy_sha256: header.policy_sha256,

@@ -2,7 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ScenarioId, Sha256Digest};
+use crate::{DrawnRange, ScenarioId, Sha256Digest};
+
+/// Warning about a scenario that draws nothing.
+pub const ONE_WORLD: &str = "draws nothing, so all its worlds are the same: n episodes are one observation, and no \
+     certification is accepted; give a parameter that reaches the world a range of values";
 
 /// Properties of a scenario, for listing it and for checking requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,4 +47,16 @@ pub struct ScenarioCard {
     /// Version of the render profile of the policy's images; `null` without images.
     #[serde(default)]
     pub render_profile: Option<u32>,
+    /// Distributions from which it draws the worlds of its episodes; empty if it draws nothing, `None` in cards that
+    /// earlier versions stored.
+    #[serde(default)]
+    pub drawn_ranges: Option<Vec<DrawnRange>>,
+}
+
+impl ScenarioCard {
+    /// Returns false if the scenario draws nothing, so that all its episodes are one observation.
+    #[must_use]
+    pub fn draws_worlds(&self) -> bool {
+        self.drawn_ranges.as_ref().is_none_or(|ranges| !ranges.is_empty())
+    }
 }

@@ -34,6 +34,13 @@ pub struct Statistics {
     /// Confidence that the violation probability is below the scenario's own bound, in [0, 1].
     #[schemars(range(min = 0, max = 1))]
     pub confidence: f64,
+    /// Number of independent observations, which the bound and the confidence refer to: the episodes, or 1 if the
+    /// scenario draws nothing. `null` in reports of earlier versions, which counted every episode.
+    #[serde(default)]
+    pub sample_size: Option<u32>,
+    /// Number of different worlds among the episodes; `null` in reports of earlier versions, and if no episode began.
+    #[serde(default)]
+    pub distinct_worlds: Option<u32>,
 }
 
 /// Returns the one-sided Clopper-Pearson upper bound on a probability after `k` events in `n` trials. It is 1 if

@@ -142,7 +142,13 @@ fn stopping_at_the_first_failure_keeps_the_bound() {
 #[test]
 fn the_guarantee_by_simulation() {
     const RUNS: u32 = 6000;
-    let plan = Plan { episodes: 59, target: Some(0.05), confidence_level: 0.95, max_violation_probability: 0.1 };
+    let plan = Plan {
+        episodes: 59,
+        target: Some(0.05),
+        confidence_level: 0.95,
+        max_violation_probability: 0.1,
+        draws_worlds: true,
+    };
     let made = |index: u32, failed: bool| {
         let (status, margin) = if failed { (ClauseStatus::Violated, -1.0) } else { (ClauseStatus::Satisfied, 9.0) };
         episode(index, EpisodeStatus::Completed, clause(Level::Critical, status, margin))

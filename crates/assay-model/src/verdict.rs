@@ -113,4 +113,6 @@ pub enum ReviewReason {
     EpisodeRepeated,
     /// Part of the result rests on the word of one worker on another host (see `unconfirmed`).
     Unconfirmed,
+    /// Fewer than half as many different worlds as episodes (see `statistics.distinct_worlds`).
+    FewWorlds,
 }

@@ -107,6 +107,7 @@ pub(crate) fn review(reason: ReviewReason) -> &'static str {
         ReviewReason::Nondeterministic => "the same episode gave two different traces",
         ReviewReason::EpisodeRepeated => "an episode was repeated",
         ReviewReason::Unconfirmed => "part of the result rests on the word of one worker",
+        ReviewReason::FewWorlds => "fewer than half as many different worlds as episodes",
     }
 }
 

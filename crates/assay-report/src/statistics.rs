@@ -1,8 +1,13 @@
 //! Statistics of a job as sentences.
 
-use assay_model::{JobReport, Statistics};
+use assay_model::{JobReport, NOTHING_DRAWN, Statistics, sanitise};
 
 use crate::words::{counted, percent, percent_up};
+
+/// Maximum number of distributions in a sentence.
+const SHOWN_RANGES: usize = 8;
+/// Maximum length of a distribution in a sentence, in bytes.
+const MAX_RANGE_BYTES: usize = 160;
 
 /// Describes that a certification ended before its plan did, and the consequence; `None` if it did not.
 pub(crate) fn early_end(report: &JobReport) -> Option<String> {
@@ -19,7 +24,35 @@ pub(crate) fn early_end(report: &JobReport) -> Option<String> {
 pub(crate) fn sentences(report: &JobReport) -> Vec<String> {
     let mut out = report.statistics.as_ref().map(of).unwrap_or_default();
     out.extend(early_end(report));
+    out.extend(worlds(report));
     out
+}
+
+/// Describes how many worlds the episodes ran in, and what was drawn for them.
+fn worlds(report: &JobReport) -> Option<String> {
+    let ranges = report.drawn_ranges.as_ref()?;
+    let distinct = report.statistics.and_then(|statistics| statistics.distinct_worlds);
+    let count = distinct.map(|distinct| {
+        let episodes = report.statistics.map_or(0, |statistics| statistics.episodes);
+        format!("{} in {}", counted(distinct as usize, "different world"), counted(episodes as usize, "episode"))
+    });
+    let drawn = match ranges.len() {
+        0 => "the scenario draws nothing".to_owned(),
+        all => {
+            let shown: Vec<_> = ranges.iter().take(SHOWN_RANGES).map(|range| line(&range.to_string())).collect();
+            let more = all.saturating_sub(SHOWN_RANGES);
+            let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+            format!("drawn for each: {}{more}", shown.join("; "))
+        }
+    };
+    Some(match count {
+        Some(count) => format!("{count}; {drawn}."),
+        None => format!("Worlds: {drawn}."),
+    })
+}
+
+fn line(text: &str) -> String {
+    sanitise(text, MAX_RANGE_BYTES).replace(['\n', '\t'], " ")
 }
 
 fn of(statistics: &Statistics) -> Vec<String> {
@@ -31,7 +64,8 @@ fn of(statistics: &Statistics) -> Vec<String> {
             percent(statistics.confidence_level)
         )),
         (Some(target), Some(false)) => {
-            out.push(format!("Not certified: the target was {}.", percent(target)));
+            let why = if is_one_observation(statistics) { format!(" ({NOTHING_DRAWN})") } else { String::new() };
+            out.push(format!("Not certified: the target was {}{why}.", percent(target)));
         }
         _ => {}
     }
@@ -41,6 +75,14 @@ fn of(statistics: &Statistics) -> Vec<String> {
 fn bound(statistics: &Statistics) -> String {
     let Statistics { episodes, violations, without_evidence, violation_probability_upper: upper, .. } = *statistics;
     let confidence = percent(statistics.confidence_level);
+    if is_one_observation(statistics) {
+        let so = if upper >= 1.0 {
+            "the violation probability is unbounded".to_owned()
+        } else {
+            format!("the violation probability is below {} at {confidence} confidence", percent_up(upper))
+        };
+        return format!("{episodes} episodes of a scenario that draws nothing are one observation: {so}.");
+    }
     let needed = format!(
         "{} clean episodes are needed to show < {}",
         statistics.episodes_needed,
@@ -70,6 +112,11 @@ fn bound(statistics: &Statistics) -> String {
     format!("{}, {so}; {needed}.", parts.join(", "))
 }
 
+/// Returns whether several episodes are one observation, because the scenario draws nothing.
+pub(crate) fn is_one_observation(statistics: &Statistics) -> bool {
+    statistics.sample_size.is_some_and(|size| size < statistics.episodes)
+}
+
 /// Returns the violation probability that `episodes_needed` refers to.
 pub(crate) fn reference(statistics: &Statistics) -> f64 {
     statistics.target.unwrap_or(statistics.max_violation_probability)
@@ -93,6 +140,8 @@ mod tests {
             episodes_needed: episodes_needed(target.unwrap_or(0.1), 0.95),
             max_violation_probability: 0.1,
             confidence: confidence_below(0.1, violations + without_evidence, episodes),
+            sample_size: Some(episodes),
+            distinct_worlds: None,
         }
     }
 

@@ -210,6 +210,11 @@ impl Track {
         self.knots[self.knots.len() - 1]
     }
 
+    /// Returns the numbers that define the motion.
+    pub(crate) fn knots(&self) -> impl Iterator<Item = [f64; 4]> {
+        self.knots.iter().map(|Knot { time_s, place: [x, y, z], .. }| [*time_s, *x, *y, *z])
+    }
+
     fn end_s(&self) -> f64 {
         self.last().time_s
     }

@@ -30,6 +30,7 @@ mod spec;
 mod suggest;
 mod tables;
 mod whole;
+mod worlds;
 
 use std::ops::RangeInclusive;
 

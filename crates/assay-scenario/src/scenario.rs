@@ -174,6 +174,7 @@ impl Scenario {
             replan_steps: self.control.replan_steps,
             archive_mib: self.budget.archive_mib,
             render_profile: self.has_images().then_some(self.render_profile),
+            drawn_ranges: Some(self.drawn_ranges()),
         }
     }
 

@@ -26,6 +26,7 @@ fn version(account: &str, name: &str, version: &str, second: i64) -> NewVersion 
             replan_steps: None,
             archive_mib: None,
             render_profile: None,
+            drawn_ranges: None,
             arena_episodes: 20,
             idle_progress: 0.0,
             id,

@@ -4,6 +4,7 @@
 //! Where to begin: a backend's tests run [`records`], [`shared_store`] and [`queue`].
 #![expect(clippy::unwrap_used, reason = "a suite of tests")]
 
+mod accesses;
 mod arena;
 mod attempts;
 mod certifications;
@@ -91,6 +92,8 @@ pub async fn records<R: Records, M: AsyncFn() -> R>(make: M) {
         queue_snapshot::tells_how_long_things_take,
         sessions::come_back_as_they_were,
         sessions::are_bounded,
+        accesses::come_back_newest_first,
+        accesses::are_recorded_once_a_minute,
         quotas::of_a_day_come_again,
         quotas::of_jobs_that_have_not_ended_are_given_back,
         quotas::of_the_disk_count_an_archive_once,

@@ -19,6 +19,7 @@
 //!
 //! To start reading: [`Records`], then [`Claim`] and [`Fence`].
 
+mod accesses;
 mod archive_files;
 mod blobs;
 mod caps;
@@ -64,6 +65,7 @@ mod webhooks;
 mod worker_conduct;
 mod workers;
 
+pub use accesses::{ACCESS_WINDOW, AccessFilter, AccessRecord, AccessRecords, MAX_ACCESS_TARGET_BYTES};
 pub use archive_files::{ARCHIVE_SETTLE_TIME, ArchiveFile, ArchiveFileError, ArchiveFiles, ArchiveRemovalOutcome};
 pub use assay_model::Fence;
 pub use blobs::{BlobError, Blobs, PackedFormError};

@@ -3,9 +3,10 @@
 use async_trait::async_trait;
 
 use crate::{
-    CommunityRecords, ConclusionRecords, EventRecords, IdempotencyRecords, JobRecords, KeyRecords, ModelRecords,
-    QueueReader, QuotaRecords, RecoveryRecords, RemovalRecords, RenderRecords, ReviewRecords, SeasonRecords,
-    SessionRecords, ShardRecords, StoreError, SubmissionRecords, WebhookRecords, WorkerConductRecords, WorkerRecords,
+    AccessRecords, CommunityRecords, ConclusionRecords, EventRecords, IdempotencyRecords, JobRecords, KeyRecords,
+    ModelRecords, QueueReader, QuotaRecords, RecoveryRecords, RemovalRecords, RenderRecords, ReviewRecords,
+    SeasonRecords, SessionRecords, ShardRecords, StoreError, SubmissionRecords, WebhookRecords, WorkerConductRecords,
+    WorkerRecords,
 };
 
 /// All repositories together: the durable source of truth.
@@ -20,6 +21,7 @@ use crate::{
 pub trait Records:
     KeyRecords
     + SessionRecords
+    + AccessRecords
     + IdempotencyRecords
     + JobRecords
     + ReviewRecords

@@ -71,6 +71,9 @@ impl Assay {
         arguments.extend(["--set", "limits.rate.verify_per_minute=1000000"]);
         arguments.extend(["--set", "limits.rate.submissions_per_minute=1000000"]);
         arguments.extend(["--set", "limits.rate.models_per_minute=1000000"]);
+        arguments.extend(["--set", "limits.rate.sessions_per_minute=1000000"]);
+        // Servers of other tests run at the same time.
+        arguments.extend(["--set", "server.metrics_listen=127.0.0.1:0"]);
         arguments.extend(more);
         self.start(&arguments)
     }

@@ -111,6 +111,7 @@ fn header(id: JobId, now: Timestamp, request: SubmissionRequest, policy: &Stored
             target: None,
             confidence_level: Plan::DEFAULT_CONFIDENCE_LEVEL,
             max_violation_probability: pins.max_violation_probability,
+            draws_worlds: request.scenario.draws_worlds(),
         },
         created_at: in_milliseconds(now),
         warnings: policy.warnings.clone(),
@@ -121,5 +122,6 @@ fn header(id: JobId, now: Timestamp, request: SubmissionRequest, policy: &Stored
             description: request.description,
         }),
         labels: std::collections::BTreeMap::new(),
+        drawn_ranges: request.scenario.drawn_ranges.clone(),
     }
 }

@@ -77,6 +77,7 @@ fn header(app: &App, job_id: JobId, request: &VerifyRequest, policy: Option<&Sto
         warnings: [request.warnings.clone(), found].concat(),
         arena: None,
         labels: request.labels.clone(),
+        drawn_ranges: request.scenario.drawn_ranges.clone(),
     }
 }
 

@@ -74,8 +74,9 @@ pub(super) async fn authenticate(
 }
 
 /// Identifies the caller by the `Authorization` header, or without it by the session cookie.
-async fn identify(app: &App, method: &Method, headers: &HeaderMap) -> Result<Caller, ApiError> {
-    let secret = SessionSecret::of(headers).filter(|_| !headers.contains_key(header::AUTHORIZATION));
+pub(crate) async fn identify(app: &App, method: &Method, headers: &HeaderMap) -> Result<Caller, ApiError> {
+    let has_key = headers.contains_key(header::AUTHORIZATION);
+    let secret = if has_key { None } else { SessionSecret::of(headers, &app.settings)? };
     let Some(secret) = secret else { return Ok(authenticate_key(app, bearer(headers)?.into()).await?.0) };
     let (caller, _) = authenticate_session(app, &secret).await?;
     if !method.is_safe() && !secret.has_token(headers) {

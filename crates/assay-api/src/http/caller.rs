@@ -37,11 +37,4 @@ impl Caller {
     pub(crate) fn write_scope(&self) -> Option<&AccountId> {
         (!self.key.scopes.has(Scope::Admin)).then_some(&self.key.account)
     }
-
-    /// Logs that the caller accessed a job of another account.
-    pub(crate) fn audit(&self, owner: &AccountId, what: &str) {
-        if *owner != self.key.account {
-            tracing::info!(key.id = %self.key.id, account = %self.key.account, owner = %owner, "{what} of another account");
-        }
-    }
 }

@@ -13,6 +13,7 @@ mod drain;
 mod endpoint_policy;
 mod envelope;
 mod error;
+mod foreign_access;
 mod idempotency;
 mod json;
 mod observe;
@@ -23,7 +24,7 @@ mod router;
 mod unknown_query;
 
 pub(crate) use accept::{accepts, accepts_encoding};
-pub(crate) use auth::{authenticate_key, authenticate_session, csrf_rejection};
+pub(crate) use auth::{authenticate_key, authenticate_session, csrf_rejection, identify};
 pub(crate) use cacheable::{etag_matches, not_modified, set_etag, tag};
 pub(crate) use caller::Caller;
 pub(crate) use count_operation::count_operation;

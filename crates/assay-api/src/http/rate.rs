@@ -186,6 +186,7 @@ impl Admission {
             RateClass::Verify => ("POST /verify", "verify_per_minute"),
             RateClass::Submit => ("POST /submissions", "submissions_per_minute"),
             RateClass::Models => ("changes of models", "models_per_minute"),
+            RateClass::Sessions => ("sign-ins", "sessions_per_minute"),
             RateClass::Pages => ("pages", "pages_per_minute"),
             RateClass::Write | RateClass::Free => ("changing requests", "write_per_minute"),
         };
@@ -209,6 +210,7 @@ fn limit_of(class: RateClass, limits: &RateLimits) -> u32 {
         RateClass::Verify => limits.verify_per_minute,
         RateClass::Submit => limits.submissions_per_minute,
         RateClass::Models => limits.models_per_minute,
+        RateClass::Sessions => limits.sessions_per_minute,
         RateClass::Pages => limits.pages_per_minute,
         // Endpoints without a key are not rate-limited.
         RateClass::Write | RateClass::Free => limits.write_per_minute,

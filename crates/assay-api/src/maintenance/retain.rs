@@ -8,6 +8,9 @@ use super::due::{before, evidence_beyond_limit, expired_evidence};
 use crate::Retention;
 use crate::state::App;
 
+/// Maximum number of accesses that are deleted at a time.
+const ACCESS_BATCH: u32 = 10_000;
+
 /// Marks evidence for removal: by age, then by total size, the oldest first.
 pub(super) async fn evidence(app: &App) -> Result<(), StoreError> {
     let now = app.clock.now();
@@ -45,4 +48,10 @@ pub(super) async fn policies(app: &App) -> Result<(), StoreError> {
         tracing::info!(jobs = gone, "policy archives expired by age");
     }
     Ok(())
+}
+
+/// Deletes accesses by age.
+pub(super) async fn accesses(app: &App) -> Result<(), StoreError> {
+    let Some(age) = Retention::age(app.settings.retention.access_days) else { return Ok(()) };
+    app.records.forget_accesses(before(app.clock.now(), age), ACCESS_BATCH).await.map(drop)
 }

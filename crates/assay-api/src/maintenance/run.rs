@@ -56,6 +56,7 @@ async fn round(app: &App) -> Result<(), StoreError> {
     app.records.purge_responses(app.clock.now()).await?;
     retain::evidence(app).await?;
     retain::policies(app).await?;
+    retain::accesses(app).await?;
     models::remove_expired(app, BATCH).await?;
     models::remove_unused(app, BATCH).await?;
     for removal in app.records.pending_removals(BATCH).await? {

@@ -7,8 +7,8 @@ use super::endpoint::{Endpoint, EndpointInfo};
 use super::openapi::document::DeclaredApi;
 use super::rate_class::RateClass;
 use super::{
-    accounts, arena, collections, community, connections, evidence, keys, models, openapi, runtimes, scenarios,
-    service, session, submissions, verify, webhooks, workers,
+    accesses, accounts, arena, collections, community, connections, evidence, keys, models, openapi, runtimes,
+    scenarios, service, session, submissions, verify, webhooks, workers,
 };
 use crate::ui;
 
@@ -123,6 +123,7 @@ documented {
     post("/keys/rotate", keys::rotate::handle).any_key();
     delete("/keys/{id}", keys::revoke::handle).scope(Scope::Admin);
     get("/accounts", accounts::list::handle).scope(Scope::Admin);
+    get("/accesses", accesses::list::handle).scope(Scope::Admin);
     post("/session", session::create::handle);
     get("/session", session::create::show);
     delete("/session", session::delete::handle);

@@ -4,6 +4,7 @@
 //! classes come from it.
 
 mod access;
+mod accesses;
 mod accounts;
 mod arena;
 mod collections;
@@ -49,6 +50,7 @@ pub(crate) use self::models::model_id::find as find_model;
 pub(crate) use self::openapi::document::query_parameters;
 pub(crate) use self::query::Query;
 pub use self::rate_class::RateClass;
+pub(crate) use self::service::metrics::on_own_listener as metrics_on_own_listener;
 pub(crate) use self::service::servers::{ServerList, server_list};
 pub(crate) use self::service::storage::{StorageReport, storage_report};
 pub(crate) use self::submissions::create::submit_form;

@@ -15,6 +15,8 @@ pub enum RateClass {
     Models,
     /// All other changing requests.
     Write,
+    /// Sign-ins with a key.
+    Sessions,
     /// HTML pages (`/ui`, `/docs`) with their scripts, styles and pictures. Only requests with a key or a session are
     /// counted.
     Pages,
@@ -22,8 +24,8 @@ pub enum RateClass {
 
 impl RateClass {
     /// All classes.
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Free, Self::Get, Self::Verify, Self::Submit, Self::Models, Self::Write, Self::Pages];
+    pub(crate) const ALL: [Self; 8] =
+        [Self::Free, Self::Get, Self::Verify, Self::Submit, Self::Models, Self::Write, Self::Sessions, Self::Pages];
 
     /// Returns whether the servers of a site count these requests together one by one. Reads, which are many and cheap,
     /// are exchanged about every second.
@@ -40,6 +42,7 @@ impl RateClass {
             Self::Submit => "submit",
             Self::Models => "models",
             Self::Write => "write",
+            Self::Sessions => "sessions",
             Self::Pages => "pages",
         }
     }

@@ -19,6 +19,8 @@ pub struct RateLimits {
     pub models_per_minute: u32,
     /// All other changes.
     pub write_per_minute: u32,
+    /// Sign-ins of browsers with the key. Signing out is not limited: it writes only if there is a session.
+    pub sessions_per_minute: u32,
     /// HTML pages (`/ui`, `/docs`) and their resources, for signed-in users.
     pub pages_per_minute: u32,
 }
@@ -31,6 +33,7 @@ impl Default for RateLimits {
             get_per_minute: 60,
             models_per_minute: 240,
             write_per_minute: 60,
+            sessions_per_minute: 30,
             pages_per_minute: 600,
         }
     }
@@ -46,6 +49,7 @@ impl RateLimits {
             get_per_minute: per_minute,
             models_per_minute: per_minute,
             write_per_minute: per_minute,
+            sessions_per_minute: per_minute,
             pages_per_minute: per_minute,
         }
     }
@@ -61,6 +65,7 @@ impl RateLimits {
             ("get_per_minute", self.get_per_minute),
             ("models_per_minute", self.models_per_minute),
             ("write_per_minute", self.write_per_minute),
+            ("sessions_per_minute", self.sessions_per_minute),
             ("pages_per_minute", self.pages_per_minute),
         ] {
             InvalidSetting::unless_in(key, value, &(1..=1_000_000_000))?;

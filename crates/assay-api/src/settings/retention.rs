@@ -24,13 +24,23 @@ pub struct Retention {
     /// Days that a model is kept after it was uploaded, and after the last job that used it has ended; 0 keeps it
     /// forever.
     pub model_days: f64,
+    /// Days that accesses of administrators and reviewers to what belongs to other accounts are kept; 0 keeps them
+    /// forever.
+    pub access_days: f64,
     /// Interval between retention rounds, in seconds.
     pub every_s: Seconds,
 }
 
 impl Default for Retention {
     fn default() -> Self {
-        Self { evidence_days: 0.0, evidence_max_mib: 0, policy_days: 0.0, model_days: 0.0, every_s: Seconds::new(60) }
+        Self {
+            evidence_days: 0.0,
+            evidence_max_mib: 0,
+            policy_days: 0.0,
+            model_days: 0.0,
+            access_days: 365.0,
+            every_s: Seconds::new(60),
+        }
     }
 }
 
@@ -44,6 +54,7 @@ impl Retention {
         InvalidSetting::unless_in("evidence_max_mib", self.evidence_max_mib, &(0..=1 << 40))?;
         InvalidSetting::unless_in("policy_days", self.policy_days, &(0.0..=MAX_DAYS))?;
         InvalidSetting::unless_in("model_days", self.model_days, &(0.0..=MAX_DAYS))?;
+        InvalidSetting::unless_in("access_days", self.access_days, &(0.0..=MAX_DAYS))?;
         let (least, most) = (std::time::Duration::from_millis(100).into(), Seconds::new(86_400));
         InvalidSetting::unless_in("every_s", self.every_s, &(least..=most))
     }

@@ -44,7 +44,7 @@ pub(crate) async fn handle(
 async fn show(app: &App, viewer: &Viewer, id: &str, index: &str) -> Result<Response, ApiError> {
     viewer.require(Scope::Read)?;
     let Verification { record, .. } = Verification::<ReadAccess>::named(app, &viewer.caller, id).await?;
-    viewer.caller.audit(&record.account, "opened the page of an episode");
+    viewer.caller.record_access(app, (&record.account, &record.header.job_id), "opened the page of an episode").await?;
     let absent = || ApiError::not_found("episode");
     let index: u32 = index.parse().map_err(|_| absent())?;
     let mut found = app.records.episodes(record.header.job_id, index, 1).await?;

@@ -57,6 +57,10 @@ async fn show(app: &App, viewer: &Viewer) -> Result<Response, ApiError> {
     let filter =
         JobFilter { kind: JobKind::Verify, status: Some(JobStatus::Failed), limit: SHOWN, ..JobFilter::default() };
     let (failed, failure_count) = app.records.jobs(&filter).await?;
+    let seen = failed
+        .iter()
+        .filter_map(|record| viewer.caller.foreign(app, (&record.account, &record.header.job_id), "saw a failed job"));
+    app.records.record_accesses(seen.collect()).await?;
     Ok(page(
         StatusCode::OK,
         &OperatorPage {
@@ -100,7 +104,7 @@ async fn queue(app: &App, viewer: &Viewer, now: Timestamp) -> Result<Vec<QueueLi
     let mut lines = Vec::new();
     for id in ids.into_iter().take(SHOWN as usize) {
         let Some(record) = app.records.job(None, id).await? else { continue };
-        viewer.caller.audit(&record.account, "saw a job in the queue");
+        viewer.caller.record_access(app, (&record.account, &id), "saw a job in the queue").await?;
         let forecast = app.forecast.for_job(&record).await?;
         let status = record.state.status();
         lines.push(QueueLine {

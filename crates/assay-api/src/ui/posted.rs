@@ -23,7 +23,7 @@ pub(super) async fn sender(app: &App, headers: &HeaderMap, class: RateClass) -> 
     if !origin::is_own(headers) {
         return Err(ApiError::new(ErrorCode::Forbidden, "the form was sent by a page of another site"));
     }
-    let secret = SessionSecret::of(headers).ok_or_else(|| ApiError::unauthorized("sign in first"))?;
+    let secret = SessionSecret::of(headers, &app.settings)?.ok_or_else(|| ApiError::unauthorized("sign in first"))?;
     let (caller, _) = authenticate_session(app, &secret).await?;
     count_operation(app, &caller, class).await?;
     Ok(Viewer { caller, secret })

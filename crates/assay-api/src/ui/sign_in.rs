@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::extract::{Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{AppendHeaders, IntoResponse, Response};
 
 use super::form::PageForm;
@@ -11,7 +11,7 @@ use super::page::{PageFrame, failure, go_to, page};
 use super::posted::MAX_FORM_BYTES;
 use super::viewer::MaybeViewer;
 use crate::http::{ApiError, ErrorCode};
-use crate::sessions::SessionSecret;
+use crate::sessions::{SessionSecret, expired_cookie};
 use crate::sign_in::{sign_in, sign_out};
 use crate::state::App;
 
@@ -24,10 +24,14 @@ struct SignInPage<'a> {
 }
 
 /// Shows the form, or redirects a signed-in person to the start page.
-pub(crate) async fn form(State(app): State<App>, MaybeViewer(viewer): MaybeViewer) -> Response {
-    match viewer {
-        Some(_) => go_to(&app, "/ui").into_response(),
-        None => show(&app, StatusCode::OK, None),
+pub(crate) async fn form(State(app): State<App>, MaybeViewer(viewer): MaybeViewer, headers: HeaderMap) -> Response {
+    match (viewer, SessionSecret::of(&headers, &app.settings)) {
+        (Some(_), _) => go_to(&app, "/ui").into_response(),
+        (None, Ok(_)) => show(&app, StatusCode::OK, None),
+        (None, Err(several)) => {
+            let cookie = expired_cookie(&app.settings).map(|cookie| (header::SET_COOKIE, cookie));
+            (AppendHeaders(cookie), show(&app, StatusCode::OK, Some(several.message()))).into_response()
+        }
     }
 }
 
@@ -50,7 +54,8 @@ async fn begin(app: &App, request: Request) -> Result<Response, ApiError> {
     if !origin::is_own(request.headers()) {
         return Err(ApiError::new(ErrorCode::Forbidden, "the form was sent by a page of another site"));
     }
-    let earlier = SessionSecret::of(request.headers());
+    // Of several, none shows which is the browser's own.
+    let earlier = SessionSecret::of(request.headers(), &app.settings).ok().flatten();
     let form = PageForm::receive(app, request, MAX_FORM_BYTES).await?;
     let signed_in = sign_in(app, form.text("key")).await?;
     if let Some(earlier) = earlier {

@@ -18,7 +18,7 @@ pub(crate) async fn submit(State(app): State<App>, request: Request) -> Response
 }
 
 async fn end(app: &App, request: Request) -> Result<Response, ApiError> {
-    if let Some(secret) = SessionSecret::of(request.headers()) {
+    if let Some(secret) = SessionSecret::of(request.headers(), &app.settings)? {
         let form = PageForm::receive(app, request, MAX_FORM_BYTES).await?;
         if !secret.is_token(form.text("csrf").as_bytes()) {
             let message = "the form lacks the token of this session; load the page again, and repeat";

@@ -111,7 +111,8 @@ async fn list(app: &App, viewer: &Viewer, query: Option<&str>) -> Result<Respons
 async fn show(app: &App, viewer: &Viewer, id: &str) -> Result<Response, ApiError> {
     viewer.require(Scope::Read)?;
     let Submission { published, .. } = Submission::<ReadAccess>::named(app, &viewer.caller, id).await?;
-    viewer.caller.audit(&published.record().account, "opened the page of a submission");
+    let job = published.record();
+    viewer.caller.record_access(app, (&job.account, &job.header.job_id), "opened the page of a submission").await?;
     let found = submission_object(app, &published).await?;
     let text = |text: Option<&String>| text.map(|text| sanitise(text, usize::MAX)).unwrap_or_default();
     let waits = match (found.eta_s, &found.waiting_for) {

@@ -24,7 +24,7 @@ pub(crate) async fn handle(
 async fn show(app: &App, viewer: &Viewer, id: &str) -> Result<Response, ApiError> {
     viewer.require(Scope::Read)?;
     let Verification { record, .. } = Verification::<ReadAccess>::named(app, &viewer.caller, id).await?;
-    viewer.caller.audit(&record.account, "opened the page of a job");
+    viewer.caller.record_access(app, (&record.account, &record.header.job_id), "opened the page of a job").await?;
     match record.state.status() {
         JobStatus::Completed => verdict::show(app, viewer, &record).await,
         _ => live::show(app, viewer, &record).await,

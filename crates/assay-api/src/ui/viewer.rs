@@ -29,9 +29,9 @@ impl Viewer {
 impl FromRequestParts<App> for MaybeViewer {
     type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Infallible> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Infallible> {
         let caller = parts.extensions.get::<Caller>().filter(|caller| caller.session.is_some()).cloned();
-        let secret = SessionSecret::of(&parts.headers);
+        let secret = SessionSecret::of(&parts.headers, &app.settings).ok().flatten();
         Ok(Self(caller.zip(secret).map(|(caller, secret)| Viewer { caller, secret })))
     }
 }

@@ -12,7 +12,7 @@ use super::policy_server::{self, PolicyServerRequest};
 use super::text_parts::{MAX_NAME_CHARS, parse_count, parse_part, parse_probability};
 use crate::http::{ApiError, OverLimit};
 use crate::quota;
-use crate::scenario_lookup::suggestion;
+use crate::scenario_lookup::{suggestion, with_drawn_ranges};
 use crate::state::App;
 
 const DEFAULT_NAME: &str = "policy";
@@ -37,10 +37,10 @@ pub(crate) struct VerifyRequest {
 
 impl VerifyRequest {
     pub(crate) async fn read(app: &App, form: &UploadForm) -> Result<Self, ApiError> {
-        let scenario = scenario(app, form, "scenario").await?;
+        let scenario = with_drawn_ranges(app, scenario(app, form, "scenario").await?).await;
         let (server, mut warnings) = policy_server::read(app, form)?;
         within_archive_budget(form, &scenario)?;
-        let plan = plan(app, form, scenario.max_violation_probability)?;
+        let plan = plan(app, form, &scenario)?;
         if server.is_none()
             && let Some(message) = quota::over_cpu_budget(app, &scenario, plan.episodes).await?
         {
@@ -123,7 +123,7 @@ pub(crate) fn within_archive_budget(form: &UploadForm, scenario: &ScenarioCard) 
 
 /// Returns the plan, which is fixed before the first episode: the number of episodes that the certification needs,
 /// unless the request names another number.
-fn plan(app: &App, form: &UploadForm, max_violation_probability: f64) -> Result<Plan, ApiError> {
+fn plan(app: &App, form: &UploadForm, scenario: &ScenarioCard) -> Result<Plan, ApiError> {
     let target = parse_probability(form, "max_violation_probability")?;
     let confidence_level = parse_probability(form, "confidence_level")?.unwrap_or(Plan::DEFAULT_CONFIDENCE_LEVEL);
     let max = app.settings.job.max_episodes;
@@ -135,7 +135,15 @@ fn plan(app: &App, form: &UploadForm, max_violation_probability: f64) -> Result<
         let value = target.map(|target| target.to_string());
         return Err(ApiError::invalid("max_violation_probability", value.as_deref(), message));
     }
-    Ok(Plan { episodes, target, confidence_level, max_violation_probability })
+    let max_violation_probability = scenario.max_violation_probability;
+    let draws_worlds = scenario.draws_worlds();
+    let plan = Plan { episodes, target, confidence_level, max_violation_probability, draws_worlds };
+    match plan.refusal() {
+        Some(message) => {
+            Err(ApiError::invalid("max_violation_probability", form.text("max_violation_probability"), message))
+        }
+        None => Ok(plan),
+    }
 }
 
 /// Returns the text of `part`, or else the URL of the policy server without secrets, or else the archive's file name.

@@ -67,6 +67,9 @@ pub(crate) struct EpisodeView {
     log_type: Option<LogType>,
     /// SHA-256 chain over the integration state and action of every control step, hexadecimal.
     trace_hash: Option<Sha256Digest>,
+    /// SHA-256 over the numbers drawn for the world, hexadecimal: episodes with the same one ran in the same world.
+    /// `null` in reports that predate this field, and if the episode never began.
+    world_sha256: Option<Sha256Digest>,
     /// Answer of the vision judge; `null` if none is configured.
     judge: Option<Judgement>,
     /// Error of the policy, for its author.
@@ -130,6 +133,7 @@ impl EpisodeView {
             log_url,
             log_type,
             trace_hash: result.trace_hash,
+            world_sha256: result.world_sha256,
             judge: result.judge,
             error: result.error,
             evidence,

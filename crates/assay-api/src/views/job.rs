@@ -1,9 +1,9 @@
 //! The API's job object: the report of a verification, with URLs instead of paths.
 
 use assay_model::{
-    Blame, ClauseSensitivity, DeclaredModel, EpisodeResult, Fingerprint, JobHeader, JobId, JobMode, JobProgress,
-    JobReport, JobStatus, PolicyIdentity, PolicyKey, Quadrants, ReplacedAttempt, Review, ReviewReason, ScenarioId,
-    Sha256Digest, Statistics, Verdict,
+    Blame, ClauseSensitivity, DeclaredModel, DrawnRange, EpisodeResult, Fingerprint, JobHeader, JobId, JobMode,
+    JobProgress, JobReport, JobStatus, PolicyIdentity, PolicyKey, Quadrants, ReplacedAttempt, Review, ReviewReason,
+    ScenarioId, Sha256Digest, Statistics, Verdict,
 };
 use assay_store::JobRecord;
 use jiff::Timestamp;
@@ -43,6 +43,9 @@ pub(crate) struct JobView {
     scenario: ScenarioId,
     scenario_version: String,
     scenario_digest: Sha256Digest,
+    /// Distributions from which the scenario draws the worlds of its episodes, at most 256: those with more than one
+    /// value that reach an episode. Empty if it draws nothing; `null` in jobs that predate this field.
+    drawn_ranges: Option<Vec<DrawnRange>>,
     /// Version of the render profile of the policy's images; `null` without images, and in jobs that predate this
     /// field.
     render_profile: Option<u32>,
@@ -145,6 +148,7 @@ impl JobView {
             scenario: report.scenario,
             scenario_version: report.scenario_version,
             scenario_digest: report.scenario_digest,
+            drawn_ranges: report.drawn_ranges,
             render_profile: report.render_profile,
             policy_name: report.policy_name,
             policy_sha256: report.policy_sha256,

@@ -1,6 +1,6 @@
 //! API representation of curated scenarios.
 
-use assay_model::{ScenarioCard, ScenarioId, Sha256Digest};
+use assay_model::{DrawnRange, ScenarioCard, ScenarioId, Sha256Digest};
 use serde::Serialize;
 
 /// A scenario in a list.
@@ -20,6 +20,9 @@ pub(crate) struct ScenarioSummary {
     version: String,
     /// SHA-256 over the scenario's files, hexadecimal.
     digest: Sha256Digest,
+    /// False if the scenario draws nothing: all its episodes are then one observation of one world, and no
+    /// certification is accepted.
+    draws_worlds: bool,
 }
 
 /// A scenario with its author's description.
@@ -29,6 +32,9 @@ pub(crate) struct ScenarioDetail {
     summary: ScenarioSummary,
     /// Author's description in Markdown.
     long_description: String,
+    /// Distributions from which it draws the worlds of its episodes, at most 256: those with more than one value that
+    /// reach an episode. `null` for versions that earlier releases stored.
+    drawn_ranges: Option<Vec<DrawnRange>>,
 }
 
 impl ScenarioSummary {
@@ -42,12 +48,17 @@ impl ScenarioSummary {
             max_score: card.max_score,
             version: card.version.clone(),
             digest: card.digest,
+            draws_worlds: card.draws_worlds(),
         }
     }
 }
 
 impl ScenarioDetail {
     pub(crate) fn new(card: &ScenarioCard) -> Self {
-        Self { summary: ScenarioSummary::new(card), long_description: card.long_description.clone() }
+        Self {
+            summary: ScenarioSummary::new(card),
+            long_description: card.long_description.clone(),
+            drawn_ranges: card.drawn_ranges.clone(),
+        }
     }
 }

@@ -249,3 +249,33 @@ async fn an_error_for_an_unknown_scenario_suggests_a_similar_one() {
     let installed = app.get("/scenarios/cartpole_keepin?version=9.9.9", &key).await;
     assert_eq!((installed.status.as_u16(), installed.message().contains("it has 1.0.0")), (404, true));
 }
+
+#[tokio::test]
+async fn a_scenario_that_draws_nothing_is_published_with_a_warning_and_certifies_nothing() {
+    let app = TestApp::new();
+    let key = app.key("lab", "publish,read,verify").await;
+    let made = publish(&app, &key, "still 1.0.0").await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    assert!(made.body["warnings"][0].as_str().unwrap().contains("draws nothing"), "{}", made.body);
+    assert_eq!((&made.body["draws_worlds"], &made.body["drawn_ranges"]), (&json!(false), &json!([])));
+    let other = publish(&app, &key, "reach 1.0.0").await;
+    assert_eq!((&other.body["draws_worlds"], &other.body["warnings"]), (&json!(true), &json!([])));
+    let drawn = &other.body["drawn_ranges"][0];
+    assert_eq!(drawn, &json!({ "name": "cart_mass", "distribution": "uniform", "low": 0.9, "high": 1.2, "sd": null }));
+
+    let still = Part::Text("scenario", "lab.still");
+    let target = Part::Text("max_violation_probability", "0.1");
+    let refused = app.verify(&key, &[POLICY, still, target]).await;
+    assert_eq!((refused.status.as_u16(), refused.code()), (400, "VALIDATION_ERROR"), "{}", refused.body);
+    assert!(refused.message().contains("the scenario draws nothing"), "{}", refused.message());
+    assert_eq!(refused.body["error"]["details"]["field"], "max_violation_probability", "{}", refused.body);
+    assert_eq!(app.get("/verify", &key).await.body["total"], 0, "it was refused before it started");
+
+    let job = app.verify(&key, &[POLICY, still, Part::Text("num_episodes", "3")]).await;
+    assert_eq!((job.status.as_u16(), &job.body["drawn_ranges"]), (201, &json!([])), "{}", job.body);
+    app.work(assay_store_testing::episode).await;
+    let path = format!("/verify/{}", job.body["job_id"].as_str().unwrap());
+    let statistics = &app.get(&path, &key).await.body["statistics"];
+    assert_eq!((&statistics["episodes"], &statistics["sample_size"]), (&json!(3), &json!(1)), "{statistics}");
+    assert_eq!(statistics["violation_probability_upper"], 0.95);
+}

@@ -146,3 +146,61 @@ async fn evidence_beyond_the_limit_is_due() {
     assert_eq!(report["retention"]["evidence_max_bytes"], 1 << 20);
     assert!(look(&app, &admin, "/ui/storage").await.contains("at most 1 MiB"));
 }
+
+/// What an administrator or a reviewer does with another account's job, and what is recorded of it.
+const ACCESSES: [(&str, &str, &str, &str); 8] = [
+    ("review", "GET", "/verify/{job}", "read a job"),
+    ("review", "GET", "/verify/{job}/episodes", "read a job's episodes"),
+    ("review", "GET", "/verify/{job}/report", "read a report"),
+    ("review", "GET", "/verify/{job}/attestation", "read a statement"),
+    ("review", "GET", "/verify/{job}/events", "followed a job"),
+    ("review", "PAGE", "/ui/verifications/{job}", "opened the page of a job"),
+    ("admin", "POST", "/verify/{job}/replay", "replayed an episode"),
+    ("admin", "DELETE", "/verify/{job}", "erased a job"),
+];
+
+#[tokio::test]
+async fn accesses_to_other_accounts_are_recorded() {
+    let app = TestApp::new();
+    let admin = app.key("ops", "admin,verify,read").await;
+    let reviewer = app.key("reviewers", "review,verify,read").await;
+    let lab = app.key("lab", "verify,read").await;
+    let job = app.verify(&lab, &[POLICY, SCENARIO]).await.body["job_id"].as_str().unwrap().to_owned();
+    app.work(assay_store_testing::episode).await;
+    let listed = async || app.get("/accesses", &admin).await.body["accesses"].as_array().unwrap().clone();
+    assert_eq!(app.get(&format!("/verify/{job}"), &lab).await.status, 200);
+    assert_eq!(listed().await.len(), 0, "what is one's own is not recorded");
+    for (scope, method, path, action) in ACCESSES {
+        let (key, account) = if scope == "admin" { (&admin, "ops") } else { (&reviewer, "reviewers") };
+        let path = path.replace("{job}", &job);
+        app.clock.forward(1);
+        match method {
+            "PAGE" => drop(look(&app, key, &path).await),
+            "GET" if path.ends_with("/events") => {
+                let request = crate::app::request("GET", &path, key).body(axum::body::Body::empty()).unwrap();
+                assert_eq!(tower::ServiceExt::oneshot(app.router.clone(), request).await.unwrap().status(), 200);
+            }
+            _ => drop(app.send(crate::app::request(method, &path, key).body(axum::body::Body::empty()).unwrap()).await),
+        }
+        let found = listed().await;
+        let expected = json!({
+            "at": app.state.clock.now().to_string(), "key_id": key.split('_').nth(1), "account": account,
+            "owner": "lab", "action": action, "target": job,
+        });
+        assert_eq!(found[0], expected, "{method} {path}");
+    }
+    let recorded = listed().await.len();
+    assert_eq!(recorded, ACCESSES.len());
+    // The same within a minute is one; a page of the list, and its filters.
+    assert_eq!(app.get(&format!("/verify/{job}"), &reviewer).await.status, 410);
+    let page = app.get("/accesses?account=reviewers&limit=2&offset=1", &admin).await.body;
+    assert_eq!((page["accesses"].as_array().unwrap().len(), &page["next"]), (2, &json!(3)));
+    assert_eq!(app.get("/accesses?owner=ops", &admin).await.body["accesses"], json!([]));
+    assert_eq!(app.get("/accesses?owner=No", &admin).await.status, 400);
+    assert_eq!(app.get("/accesses", &reviewer).await.status, 403);
+    assert_eq!(
+        app.post_json("/keys", &admin, &json!({ "name": "k", "scopes": ["read"], "account": "lab" })).await.status,
+        201
+    );
+    assert_eq!((&listed().await[0]["action"], &listed().await[0]["owner"]), (&json!("created a key"), &json!("lab")));
+}

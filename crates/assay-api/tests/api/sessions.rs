@@ -173,3 +173,68 @@ async fn signing_out_ends_the_streams_of_the_session() {
     }
     assert!(text.contains("CANCELLED"), "{text}");
 }
+
+#[tokio::test]
+async fn several_session_cookies_sign_the_browser_out_and_say_why() {
+    let app = TestApp::new();
+    let (lab, other) = (app.key("lab", "verify,read").await, app.key("other", "verify,read").await);
+    let (victim, attacker) = (sign_in(&app, &lab).await, sign_in(&app, &other).await);
+    // A neighbouring host plants a cookie with a longer path, which the browser sends first.
+    let tossed = Browser { cookie: format!("{}; {}", attacker.cookie, victim.cookie), ..victim };
+    for (method, path) in
+        [("GET", "/verify"), ("GET", "/session"), ("POST", "/webhooks/secret"), ("DELETE", "/session")]
+    {
+        let answer = tossed.send(&app, method, path, Some(&tossed.token)).await;
+        assert_eq!((answer.status.as_u16(), answer.code()), (401, "UNAUTHORIZED"), "{method} {path}");
+        assert!(answer.message().contains("2 cookies named assay_session"), "{}", answer.message());
+        let cookie = answer.headers["set-cookie"].to_str().unwrap();
+        assert!(cookie.starts_with("assay_session=; Path=/; Max-Age=0;"), "{cookie}");
+    }
+    let page = crate::ui::open(&app, "/ui/jobs", &tossed.cookie).await;
+    assert_eq!((page.status.as_u16(), &page.headers["location"]), (303, &"/ui/sign-in".parse().unwrap()));
+    let page = crate::ui::open(&app, "/ui/sign-in", &tossed.cookie).await;
+    assert!(crate::ui::html(&page).contains("2 cookies named assay_session"), "the page says it, too");
+    assert!(page.headers["set-cookie"].to_str().unwrap().contains("Max-Age=0"));
+    let again = Browser { cookie: tossed.cookie.split_once("; ").unwrap().1.to_owned(), ..tossed };
+    assert_eq!(again.send(&app, "GET", "/verify", None).await.status, 200, "the session itself goes on");
+}
+
+#[tokio::test]
+async fn behind_https_the_cookie_belongs_to_the_host() {
+    for (url, name, path) in [
+        ("https://robots.example", "__Host-assay_session", "/"),
+        ("https://robots.example/assay", "__Secure-assay_session", "/assay"),
+    ] {
+        let app = TestApp::with(ApiSettings { public_url: Some(url.into()), ..ApiSettings::default() });
+        let browser = sign_in(&app, &app.key("lab", "verify,read").await).await;
+        let cookie = browser.answer.headers["set-cookie"].to_str().unwrap();
+        assert!(cookie.starts_with(&format!("{name}=")), "{cookie}");
+        assert!(
+            cookie.ends_with(&format!("; Path={path}; Max-Age=3600; HttpOnly; SameSite=Strict; Secure")),
+            "{cookie}"
+        );
+        let planted = format!("assay_session={}; {}", "a0".repeat(32), browser.cookie);
+        let browser = Browser { cookie: planted, ..browser };
+        assert_eq!(browser.send(&app, "GET", "/verify", None).await.status, 200, "{url}");
+        assert_eq!(browser.send(&app, "DELETE", "/session", Some(&browser.token)).await.status, 204);
+    }
+}
+
+#[tokio::test]
+async fn signing_in_has_a_rate_and_signing_out_without_a_session_writes_nothing() {
+    let mut settings = ApiSettings::default();
+    settings.rate.sessions_per_minute = 2;
+    let app = TestApp::with(settings);
+    let (lab, other) = (app.key("lab", "read").await, app.key("other", "read").await);
+    let first = sign_in(&app, &lab).await;
+    assert_eq!(sign_in(&app, &lab).await.answer.status, 201);
+    let refused = sign_in(&app, &lab).await.answer;
+    assert_eq!((refused.status.as_u16(), refused.code()), (429, "RATE_LIMITED"), "{}", refused.body);
+    assert!(refused.message().contains("2 sign-ins per minute"), "{}", refused.message());
+    assert_eq!(sign_in(&app, &other).await.answer.status, 201, "keys are counted apart");
+    for _ in 0..2 {
+        assert_eq!(first.send(&app, "DELETE", "/session", Some(&first.token)).await.status, 204, "never refused");
+    }
+    app.clock.forward(60);
+    assert_eq!(sign_in(&app, &lab).await.answer.status, 201);
+}

@@ -127,6 +127,11 @@ pub struct Measured {
     pub safety_score: Option<f64>,
     pub progress_score: Option<f64>,
     pub success_rate: Option<f64>,
+    // Absent from statements of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample_size: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distinct_worlds: Option<u32>,
 }
 
 /// Times of a job.
@@ -291,5 +296,7 @@ fn measured(report: &JobReport) -> Result<Measured, StatementError> {
         safety_score: report.safety_score,
         progress_score: report.progress_score,
         success_rate: report.success_rate,
+        sample_size: statistics.sample_size,
+        distinct_worlds: statistics.distinct_worlds,
     })
 }

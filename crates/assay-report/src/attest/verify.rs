@@ -1,7 +1,7 @@
 //! Offline verification of a statement: the signature, the policy, and whether the numbers follow from the report's
 //! episodes.
 
-use assay_model::{JobReport, Plan, PolicyIdentity, Scorer, Sha256Digest, conclude_by, sanitise};
+use assay_model::{JobReport, Plan, PolicyIdentity, Scorer, Sha256Digest, Statistics, conclude_by, sanitise};
 
 use super::{Envelope, EnvelopeError, KnownKey, PREDICATE_TYPE, PublishedKeys, STATEMENT_TYPE, Statement};
 
@@ -144,6 +144,7 @@ pub fn recompute(report: &JobReport) -> Result<(), AttestError> {
         target: statistics.target,
         confidence_level: statistics.confidence_level,
         max_violation_probability: statistics.max_violation_probability,
+        draws_worlds: statistics.sample_size.is_none_or(|size| size >= statistics.episodes),
     };
     let version = report.fingerprint.as_ref().map(|print| print.scorer_version.as_str());
     let scorer = version.and_then(Scorer::of_version).ok_or(AttestError::Number("the scorer's version"))?;
@@ -153,7 +154,10 @@ pub fn recompute(report: &JobReport) -> Result<(), AttestError> {
     let close = |a: Option<f64>, b: f64| a.is_some_and(|a| (a - b).abs() <= ROUNDING);
     same("the verdict", report.verdict == Some(again.verdict) && report.blame == again.blame)?;
     same("the reason", report.reason == again.reason)?;
-    same("the statistics", statistics == again.statistics)?;
+    // Absent from reports of earlier versions.
+    let again_sizes = (again.statistics.sample_size, again.statistics.distinct_worlds);
+    let (sample_size, distinct_worlds) = statistics.sample_size.map_or((None, None), |_| again_sizes);
+    same("the statistics", statistics == Statistics { sample_size, distinct_worlds, ..again.statistics })?;
     same("progress_score", close(report.progress_score, again.progress_score))?;
     same("safety_score", close(report.safety_score, again.safety_score))?;
     same("composite_score", close(report.composite_score, again.composite_score))?;

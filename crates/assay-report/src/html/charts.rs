@@ -46,7 +46,8 @@ pub(super) struct PointLabel {
 
 impl BoundChart {
     pub(super) fn of(statistics: &Statistics) -> Self {
-        let (n, needed) = (statistics.episodes.max(1), statistics.episodes_needed.max(1));
+        let n = statistics.sample_size.unwrap_or(statistics.episodes).max(1);
+        let needed = statistics.episodes_needed.max(1);
         let most = n.max(needed).saturating_mul(ROOM);
         let x = |episodes: f64| LEFT + (RIGHT - LEFT) * episodes.ln() / f64::from(most).ln();
         let y = |p: f64| BOTTOM - (BOTTOM - TOP) * p;

@@ -133,6 +133,7 @@ fn clean(index: u32) -> EpisodeResult {
         log_path: Some(format!("episodes/{index:03}/trace.parquet")),
         log_type: Some(assay_model::LogType::Parquet),
         trace_hash: "9e3779b97f4a7c15f39cc0605cedc834".repeat(2).replace("97f", &format!("{index:03x}")).parse().ok(),
+        world_sha256: None,
         judge: None,
         error: None,
         evidence: Vec::new(),
@@ -206,11 +207,12 @@ fn header(episodes: u32, target: Option<f64>) -> JobHeader {
         seed: SEED,
         policy_key: Some(PolicyKey::new([0xa5; 32])),
         record: Record::All,
-        plan: Plan { episodes, target, confidence_level: 0.95, max_violation_probability: 0.1 },
+        plan: Plan { episodes, target, confidence_level: 0.95, max_violation_probability: 0.1, draws_worlds: true },
         created_at: "2026-01-15T09:30:00Z".parse().unwrap(),
         warnings: vec![],
         arena: None,
         labels: std::collections::BTreeMap::new(),
+        drawn_ranges: None,
     }
 }
 

@@ -25,6 +25,7 @@ fn card() -> ScenarioCard {
         replan_steps: None,
         archive_mib: None,
         render_profile: None,
+        drawn_ranges: None,
     }
 }
 

@@ -8,3 +8,4 @@ mod images;
 mod library;
 mod schema;
 mod tables;
+mod worlds;

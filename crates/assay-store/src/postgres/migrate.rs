@@ -33,6 +33,7 @@ pub(super) const STEPS: &[SchemaStep] = &[
     SchemaStep { sql: include_str!("migrations/0006_labels.sql"), serves: 4 },
     SchemaStep { sql: include_str!("migrations/0007_worker_conduct.sql"), serves: 4 },
     SchemaStep { sql: include_str!("migrations/0008_connection_tokens.sql"), serves: 4 },
+    SchemaStep { sql: include_str!("migrations/0009_accesses.sql"), serves: 4 },
 ];
 
 /// Key of the advisory lock under which the schema changes: "assay" in ASCII.

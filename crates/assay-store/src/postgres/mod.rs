@@ -9,6 +9,7 @@
 //! To start reading: `open.rs`, `engine.rs`, then `results.rs` and `claims.rs`. Each repository trait is implemented
 //! in the file of the trait's name, next to its statements; the tables are in `migrations/`.
 
+mod accesses;
 mod attempt_notes;
 mod batches;
 mod claim_batches;

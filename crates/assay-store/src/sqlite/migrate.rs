@@ -34,6 +34,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0023_workers.sql"),
     include_str!("migrations/0024_labels.sql"),
     include_str!("migrations/0025_worker_conduct.sql"),
+    include_str!("migrations/0026_accesses.sql"),
 ];
 
 /// Returns the newest schema version.

@@ -8,6 +8,7 @@
 //! trait's name, next to its statements (those of shards also in `claims.rs` and `results.rs`); the tables are in
 //! `migrations/`. `copy.rs` makes the copy of a backup.
 
+mod accesses;
 mod attempt_notes;
 mod checkpoint;
 mod claims;

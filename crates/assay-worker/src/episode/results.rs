@@ -147,6 +147,7 @@ fn empty(scenario: &Scenario, episode: u32, seeds: EpisodeSeeds, error: EpisodeE
         log_path: None,
         log_type: None,
         trace_hash: None,
+        world_sha256: None,
         judge: None,
         error: Some(error),
         evidence: Vec::new(),

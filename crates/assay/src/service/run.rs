@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use assay_api::{AppState, OsEntropy, prepare_folders, remove_partial_uploads};
+use assay_api::{AppState, MetricsAccess, OsEntropy, prepare_folders, remove_partial_uploads};
 use assay_judge::Judge;
-use assay_model::{Clock, SystemClock};
+use assay_model::{Clock, ErrorChain, SystemClock};
 use assay_store::{LiveProgress, Records, ScenarioFiles};
 use assay_worker::{Cancel, Engine, Keyring, ServiceOptions, WorkerService};
 use jiff::SignedDuration;
@@ -22,7 +22,7 @@ use super::startup::{create_first_key, data_folder, raise_file_limit, warn_of_we
 use super::state::{ServiceParts, state};
 use super::wakeups::wake_workers;
 use crate::printing::complain;
-use crate::settings::Settings;
+use crate::settings::{DEFAULT_METRICS_LISTEN, ServerSettings, Settings};
 
 /// Folder of the signing keys in the data folder.
 const SIGNING: &str = "signing";
@@ -44,6 +44,7 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
     let listener = TcpListener::bind(settings.server.listen).await.with_context(|| {
         format!("can't listen on {}; is another server using this address?", settings.server.listen)
     })?;
+    let metrics = metrics_listener(&settings.server).await?;
     warn_of_weak_isolation(&engine);
     let Versions { engine, files, keeping } = with_versions(engine, &records, &data, is_alone).await?;
     let keyring = Keyring::open(&data.join(SIGNING), &OsEntropy, SystemClock.now())?;
@@ -88,9 +89,34 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
         runtime: tokio::runtime::Handle::current(),
     })?;
     state.readiness.set(Ok(()));
-    serve(listener, state, worker, stopping_preflights).await?;
+    serve((listener, metrics), state, worker, stopping_preflights).await?;
     keeping.await?;
     Ok(())
+}
+
+/// Opens the listener of the metrics. A port that is taken is an error only if the operator named it: a second server
+/// on a machine must start all the same.
+async fn metrics_listener(settings: &ServerSettings) -> anyhow::Result<Option<TcpListener>> {
+    if settings.metrics == MetricsAccess::Off {
+        return Ok(None);
+    }
+    let address = settings.metrics_listen.unwrap_or(DEFAULT_METRICS_LISTEN);
+    let listener = match TcpListener::bind(address).await {
+        Ok(listener) => listener,
+        Err(error) if settings.metrics_listen.is_none() => {
+            tracing::warn!(
+                %address, %error, "no listener for the metrics: set server.metrics_listen to another address, for \
+                 example 127.0.0.1:9465"
+            );
+            return Ok(None);
+        }
+        Err(error) => {
+            let context = format!("can't listen on {address} (server.metrics_listen); is another server using it?");
+            return Err(anyhow::Error::new(error).context(context));
+        }
+    };
+    tracing::info!(address = %listener.local_addr()?, "metrics at /metrics");
+    Ok(Some(listener))
 }
 
 /// The engine with the scenario versions in the data folder.
@@ -124,7 +150,7 @@ fn lease(settings: &Settings) -> anyhow::Result<SignedDuration> {
 
 /// Serves until a signal arrives or serving fails. Requests and episodes are drained concurrently.
 async fn serve(
-    listener: TcpListener,
+    (listener, metrics): (TcpListener, Option<TcpListener>),
     state: AppState,
     worker: WorkerService,
     stopping_preflights: Cancel,
@@ -141,6 +167,14 @@ async fn serve(
         let (records, queue) = (Arc::clone(&state.records), Arc::clone(&state.queue));
         tokio::spawn(wake_workers(records, queue, stopped(stopping.clone())))
     });
+    let metrics = metrics.map(|metrics| {
+        let served = assay_api::serve_metrics(metrics, state.clone(), stopped(stopping.clone()));
+        tokio::spawn(async move {
+            if let Err(error) = served.await {
+                tracing::error!(error = %ErrorChain(&error), "the listener of the metrics failed");
+            }
+        })
+    });
     complain!("assay: listening on http://{address}");
     let served = assay_api::serve(listener, state, stopped(stopping)).await;
     // If serving failed, no signal has announced the stop.
@@ -150,6 +184,9 @@ async fn serve(
     webhooks.await?;
     attending.await?;
     exchanges.await?;
+    if let Some(metrics) = metrics {
+        metrics.await?;
+    }
     if let Some(wakeups) = wakeups {
         wakeups.await?;
     }

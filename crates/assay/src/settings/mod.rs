@@ -37,7 +37,7 @@ pub(crate) use self::judge::JudgeSettings;
 pub(crate) use self::limits::LimitSettings;
 pub(crate) use self::load::Effective;
 pub(crate) use self::log::{LogFormat, LogLevel};
-pub(crate) use self::server::{MAX_EVIDENCE_MIB, MAX_LANES, ServerSettings};
+pub(crate) use self::server::{DEFAULT_METRICS_LISTEN, MAX_EVIDENCE_MIB, MAX_LANES, ServerSettings};
 pub(crate) use self::sources::SettingSources;
 pub(crate) use self::store::StoreSettings;
 pub(crate) use self::types::{Network, SecretText};

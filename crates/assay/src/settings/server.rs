@@ -18,6 +18,10 @@ pub(crate) const MAX_LANES: u16 = 256;
 /// Maximum value of the limit on a job's evidence, in MiB: 1 TiB.
 pub(crate) const MAX_EVIDENCE_MIB: u64 = 1 << 20;
 
+/// Address of the metrics' own listener if the settings name none.
+pub(crate) const DEFAULT_METRICS_LISTEN: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9464);
+
 /// The section `[server]`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -46,7 +50,13 @@ pub(crate) struct ServerSettings {
     /// Width, height and frames per simulated second of videos; rendering takes time in proportion.
     #[schemars(with = "String")]
     pub(crate) video: VideoFormat,
-    /// Access to /metrics: none (off), from the same machine (loopback), or from anywhere (any).
+    /// Address of the metrics' own listener, which asks for no key. 127.0.0.1:9464 if not set, where a server does
+    /// without it if another program has the port.
+    #[schemars(with = "Option<String>", example = "127.0.0.1:9464")]
+    pub(crate) metrics_listen: Option<SocketAddr>,
+    /// Access to /metrics on the address of the API: with an admin key (admin), also without one from the same machine
+    /// (loopback, the rule of earlier releases, which will go), or for everybody (any); off: neither there nor on the
+    /// listener of its own.
     pub(crate) metrics: MetricsAccess,
     /// Format of the log on standard error.
     pub(crate) log_format: LogFormat,
@@ -77,6 +87,7 @@ impl Default for ServerSettings {
             webhook_networks: Vec::new(),
             max_evidence_mib: assay_model::DEFAULT_EVIDENCE_BYTES >> 20,
             video: VideoFormat::default(),
+            metrics_listen: None,
             metrics: api.metrics,
             log_format: LogFormat::default(),
             log_level: LogLevel::default(),
@@ -96,6 +107,12 @@ impl ServerSettings {
             if !scheme || url.contains(['?', '#', ' ']) {
                 let allowed = "an address that starts with http:// or https://, without a query";
                 return Err(InvalidSetting::new("public_url", url, allowed));
+            }
+            let authority = url.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or_default());
+            if authority.contains('@') {
+                // Not repeated: it may be a password.
+                let allowed = "an address without user name and password, since it stands in every response";
+                return Err(InvalidSetting::new("public_url", "(with credentials)", allowed));
             }
         }
         if let Some(lanes) = self.lanes {

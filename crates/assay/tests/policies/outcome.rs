@@ -75,5 +75,6 @@ pub(super) fn plan(scenario: &Scenario, episodes: u32) -> Plan {
         target: None,
         confidence_level: Plan::DEFAULT_CONFIDENCE_LEVEL,
         max_violation_probability: scenario.arena.max_violation_probability,
+        draws_worlds: !scenario.drawn_ranges().is_empty(),
     }
 }

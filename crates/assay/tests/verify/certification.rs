@@ -1,9 +1,9 @@
 //! Certifications: planned in advance, ended by the first failure, the same on any number of lanes.
 
-use assay_model::{JobReport, Verdict};
+use assay_model::{JobReport, ReviewReason, Verdict};
 use serde_json::Value;
 
-use crate::verify::{CARTPOLE, assay, report, verify};
+use crate::verify::{CARTPOLE, assay, one_world, report, verify};
 
 /// Fails in the worlds where the cart starts far enough on one side: some of the episodes, always the same.
 const SOMETIMES: &str = "
@@ -63,6 +63,10 @@ fn a_clean_plan_certifies() {
     assert!(run.stdout.contains("Certified: the violation probability is at most 50 % at 95 % confidence."));
     let report: JobReport = serde_json::from_slice(&std::fs::read(out.join("report.json")).unwrap()).unwrap();
     assert_eq!((report.num_episodes, report.statistics.unwrap().episodes), (5, 5), "0.5^5 <= 0.05");
+    let statistics = report.statistics.unwrap();
+    assert_eq!((statistics.sample_size, statistics.distinct_worlds), (Some(5), Some(5)));
+    let text = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("5 different worlds in 5 episodes; drawn for each: cart_mass 0.9 to 1.2;"), "{text}");
 }
 
 #[test]
@@ -76,4 +80,45 @@ fn a_plan_that_is_too_short_or_too_long_is_refused() {
     let run = verify(&assay, &folder, &["--max-violation-probability", "0.0001"]);
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("29956 clean episodes would be needed"), "{}", run.stderr);
+}
+
+/// What is drawn instead of the cart-pole's draws, and how the pole leans. In such scenarios, 29 equal episodes were a
+/// certificate.
+const NOTHING_DRAWN: [(&str, &str); 6] = [
+    ("", "0.05"),
+    ("lean = { uniform = [0.05, 0.05] }", "lean"),
+    ("lean = { choice = [0.05] }", "lean"),
+    ("lean = { normal = [0.05, 0.0], clip = [0.0, 0.1] }", "lean"),
+    ("lean = { uniform = [0.03, 0.10] }", "0.05"),
+    ("lean = { uniform = [0.03, 0.10] }", "0.05 + 0 * lean"),
+];
+
+#[test]
+fn a_scenario_that_draws_nothing_is_never_certified() {
+    let assay = assay();
+    let policy = assay_testkit::example(CARTPOLE, "reference");
+    for (parameters, lean) in NOTHING_DRAWN {
+        let scenario = one_world(&assay, parameters, lean);
+        let arguments = ["verify", policy.to_str().unwrap(), "--scenario", scenario.to_str().unwrap()];
+        let target = ["--max-violation-probability", "0.1", "--out", "never"];
+        let run = assay.run(&[&arguments[..], &target].concat());
+        assert_eq!(run.code, 2, "{parameters} {lean}: {}{}", run.stdout, run.stderr);
+        assert!(run.stderr.contains("the scenario draws nothing"), "{}", run.stderr);
+        assert!(!run.stderr.contains("episodes"), "it was refused before it started: {}", run.stderr);
+    }
+    let scenario = one_world(&assay, "", "0.05");
+    let arguments = ["verify", policy.to_str().unwrap(), "--scenario", scenario.to_str().unwrap()];
+    let found = report(&assay.run(&[&arguments[..], &["--episodes", "5", "--record", "none", "--json"]].concat()));
+    let statistics = found.statistics.unwrap();
+    assert_eq!((statistics.episodes, statistics.sample_size, statistics.distinct_worlds), (5, Some(1), Some(1)));
+    assert_eq!((statistics.violation_probability_upper, statistics.confidence), (0.95, 0.1));
+    assert!(found.review_reasons.contains(&ReviewReason::FewWorlds), "{:?}", found.review_reasons);
+    assert_eq!(found.drawn_ranges, Some(Vec::new()));
+    let run = assay.run(&[&arguments[..], &["--episodes", "2", "--record", "none"]].concat());
+    let text = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("2 episodes of a scenario that draws nothing are one observation"), "{text}");
+    assert!(text.contains("1 different world in 2 episodes; the scenario draws nothing."), "{text}");
+    let run = assay.run(&["scenario", "check", scenario.to_str().unwrap()]);
+    let text = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(run.code == 0 && text.contains("warning: draws nothing, so all its worlds are the same"), "{text}");
 }

@@ -40,7 +40,7 @@ mod verdicts;
 mod watchdog;
 mod widths;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use assay_model::JobReport;
 use assay_testkit::{Assay, Run};
@@ -57,6 +57,21 @@ fn verify(assay: &Assay, policy: &Path, more: &[&str]) -> Run {
     let mut arguments = vec!["verify", policy.to_str().unwrap(), "--scenario", CARTPOLE];
     arguments.extend(more);
     assay.run(&arguments)
+}
+
+/// Copies the cart-pole, with these parameters instead of its own, of which only the pole's start may depend on them.
+#[track_caller]
+fn one_world(assay: &Assay, parameters: &str, lean: &str) -> PathBuf {
+    let place = format!("one_world/{}", assay_model::Sha256Digest::of(format!("{parameters} {lean}")));
+    assay.copy_scenario(CARTPOLE, &place, |name, text| {
+        if name != "scenario.toml" {
+            return text;
+        }
+        let (head, rest) = text.split_once("[parameters]").unwrap();
+        let (_, rest) = rest.split_once("[[observation]]").unwrap();
+        let set = format!("[[set]]\ntarget = \"joint:hinge.qpos\"\nvalue = \"{lean}\"");
+        format!("{head}[parameters]\n{parameters}\n{set}\n\n[[observation]]{rest}")
+    })
 }
 
 /// Parses the output of `--json`: exactly one document, the job object.

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use assay_model::{ClauseStatus, JobReport};
 use assay_testkit::{Assay, example, home};
 
-use crate::verify::{CARTPOLE, assay};
+use crate::verify::{CARTPOLE, assay, one_world};
 
 fn python(script: &Path, arguments: &[&str]) -> Output {
     let mut python = Command::new(home().join("vendor/dev-venv/bin/python"));
@@ -123,6 +123,36 @@ fn an_unconfirmed_episode_makes_no_verdict_of_safe() {
         "without_evidence: the report says 0, the recordings say 1",
     ] {
         assert!(text.contains(line), "{line} is missing in {text}");
+    }
+}
+
+#[test]
+fn episodes_of_one_world_are_one_observation() {
+    let assay = assay();
+    let (policy, out) = (example(CARTPOLE, "reference"), assay.path("out"));
+    // Nothing drawn; something drawn that reaches nothing; and a choice, which is drawn.
+    for (parameters, lean, size) in
+        [("", "0.05", 1), ("a = { uniform = [0, 1] }", "0.05 + 0 * a", 1), ("a = { choice = [0.05, 0.06] }", "a", 3)]
+    {
+        let scenario = one_world(&assay, parameters, lean);
+        let arguments = ["verify", policy.to_str().unwrap(), "--scenario", scenario.to_str().unwrap()];
+        let more = ["--episodes", "3", "--record", "none", "--seed", "1", "--out", out.to_str().unwrap()];
+        let run = assay.run(&[&arguments[..], &more].concat());
+        assert!(run.code <= 1, "{}", run.stderr);
+        let (code, text) = recomputed(&out);
+        assert_eq!(code, Some(0), "{parameters}: {text}");
+        assert_eq!(text.contains("3 episodes are one observation"), size == 1, "{text}");
+        let path = out.join("report.json");
+        let mut report: serde_json::Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        report["statistics"]["distinct_worlds"] = 7.into();
+        report["statistics"]["sample_size"] = (4 - size).into();
+        fs::write(&path, report.to_string()).unwrap();
+        let (code, text) = recomputed(&out);
+        assert_eq!(code, Some(1), "{text}");
+        for line in [format!("sample_size: the report says {}", 4 - size), "distinct_worlds: the report says 7".into()]
+        {
+            assert!(text.contains(&line), "{text}");
+        }
     }
 }
 

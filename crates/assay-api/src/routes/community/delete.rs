@@ -31,10 +31,12 @@ pub(crate) async fn delete_scenario(app: &App, caller: &Caller, id: &str) -> Res
     let missing = || ApiError::not_found("published scenario");
     let id = id.parse().map_err(|_| missing())?;
     let scenario = app.records.community_scenario(&id).await?.ok_or_else(missing)?;
+    if caller.write_scope().is_none_or(|account| *account == scenario.account) {
+        caller.record_access(app, (&scenario.account, &id), "deleted a scenario").await?;
+    }
     if !app.records.delete_scenario(caller.write_scope(), &id, app.clock.now()).await? {
         // The owner is public, so NOT_FOUND hides nothing here; it is used for consistency with other resources.
         return Err(missing());
     }
-    caller.audit(&scenario.account, "deleted a scenario");
     Ok(())
 }

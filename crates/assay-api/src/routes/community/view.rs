@@ -1,6 +1,6 @@
 //! API representation of published scenarios.
 
-use assay_model::{AccountId, Sha256Digest};
+use assay_model::{AccountId, DrawnRange, ONE_WORLD, ScenarioCard, Sha256Digest};
 use assay_store::{CommunityScenario, CommunityVersion};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -42,6 +42,11 @@ pub(in crate::routes) struct CommunityScenarioDetail {
     entry: CommunityScenarioView,
     /// Author's description in Markdown, without HTML and images; links lead to web pages.
     long_description: String,
+    /// Distributions from which it draws the worlds of its episodes, at most 256: those with more than one value that
+    /// reach an episode. `null` for versions that earlier releases stored.
+    drawn_ranges: Option<Vec<DrawnRange>>,
+    /// Notes for its author, for example that it draws nothing.
+    warnings: Vec<String>,
     /// All versions, newest first.
     versions: Vec<CommunityVersionView>,
 }
@@ -73,6 +78,12 @@ pub(in crate::routes) fn detail(
     CommunityScenarioDetail {
         entry: entry(app, scenario),
         long_description: scenario.card.long_description.clone(),
+        drawn_ranges: scenario.card.drawn_ranges.clone(),
+        warnings: warnings(&scenario.card),
         versions: versions.into_iter().map(version).collect(),
     }
+}
+
+fn warnings(card: &ScenarioCard) -> Vec<String> {
+    if card.draws_worlds() { Vec::new() } else { vec![ONE_WORLD.to_owned()] }
 }

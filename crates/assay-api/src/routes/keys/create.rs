@@ -89,8 +89,8 @@ pub(crate) async fn create_key(app: &App, caller: &Caller, wish: NewKey) -> Resu
         return Err(ApiError::invalid("expires_at", Some(&end.to_string()), "expires_at is in the past"));
     }
     let account = wish.account.unwrap_or_else(|| caller.key.account.clone());
-    caller.audit(&account, "created a key");
     let (key, record) = mint(&*app.entropy, now, account, name.trim(), scopes, wish.expires_at);
+    caller.record_access(app, (&record.account, &record.id), "created a key").await?;
     app.records.create_key(record.clone()).await?;
     tracing::info!(key.id = %caller.key.id, key.new = %record.id, account = %record.account, "created a key");
     Ok((key, record))

@@ -33,7 +33,7 @@ pub(crate) async fn revoke_key(app: &App, caller: &Caller, id: &str) -> Result<A
     let missing = || ApiError::not_found("key");
     let id = KeyId::parse(id).ok_or_else(missing)?;
     let key = app.records.key(&id).await?.ok_or_else(missing)?;
-    caller.audit(&key.account, "revoked a key");
+    caller.record_access(app, (&key.account, &id), "revoked a key").await?;
     if app.records.revoke_key_unless_last_admin(&id, app.clock.now()).await? == RevokeOutcome::LastAdmin {
         let message = "this is the last valid key with the scope admin; create another one first (POST /keys)";
         return Err(ApiError::new(ErrorCode::Conflict, message));

@@ -13,8 +13,8 @@ use super::body::{ApiBody, PLACE};
 use crate::events::JobUpdate;
 use crate::http::ErrorResponse;
 use crate::routes::{
-    accounts, arena, collections, community, keys, models, runtimes, scenarios, service, session, submissions, verify,
-    webhooks, workers,
+    accesses, accounts, arena, collections, community, keys, models, runtimes, scenarios, service, session,
+    submissions, verify, webhooks, workers,
 };
 use crate::views::{JobView, ScenarioDetail};
 use crate::webhooks::WebhookMessage;
@@ -64,6 +64,7 @@ bodies! {
         workers::drain::DrainRequest,
     }
     responses {
+        accesses::list::AccessPage,
         accounts::list::AccountPage,
         arena::leaderboard::Leaderboard,
         arena::seasons::SeasonList,

@@ -133,8 +133,7 @@ async fn entry(
 
 async fn look_up(app: &App, caller: &Caller, id: JobId) -> Result<Option<(AccountId, String)>, ApiError> {
     let job = app.records.job(None, id).await?.filter(|job| job.header.kind() == JobKind::Verify);
-    Ok(job.map(|job| {
-        caller.audit(&job.account, "saw a running episode of a job");
-        (job.account.clone(), job.header.scenario.to_string())
-    }))
+    let Some(job) = job else { return Ok(None) };
+    caller.record_access(app, (&job.account, &id), "saw a running episode of a job").await?;
+    Ok(Some((job.account.clone(), job.header.scenario.to_string())))
 }

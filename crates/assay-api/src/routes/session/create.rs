@@ -43,7 +43,7 @@ pub(in crate::routes) struct Session {
     request_body(content = ref(schema_of::<SignIn>())),
     responses(
         (status = 201, description = "Signed in; the response sets a cookie that scripts can't read", body = ref(schema_of::<Session>())),
-        (status = 400), (status = 401), (status = 408), (status = 413), (status = 415),
+        (status = 400), (status = 401), (status = 408), (status = 413), (status = 415), (status = 429),
     ),
 )]
 pub(in crate::routes) async fn handle(State(app): State<App>, request: Request) -> Result<Response, ApiError> {
@@ -64,7 +64,7 @@ pub(in crate::routes) async fn handle(State(app): State<App>, request: Request) 
     responses((status = 200, description = "The session in the cookie", body = ref(schema_of::<Session>())), (status = 401)),
 )]
 pub(in crate::routes) async fn show(State(app): State<App>, headers: HeaderMap) -> Result<Json<Session>, ApiError> {
-    let secret = SessionSecret::of(&headers)
+    let secret = SessionSecret::of(&headers, &app.settings)?
         .ok_or_else(|| ApiError::unauthorized("no session: sign in first (POST /session)"))?;
     let (caller, expires_at) = authenticate_session(&app, &secret).await?;
     Ok(Json(shown(&caller, &secret, expires_at)))

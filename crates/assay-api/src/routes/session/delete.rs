@@ -16,10 +16,10 @@ use crate::state::App;
 #[utoipa::path(
     delete, path = "/session", operation_id = "sign_out", tag = "keys",
     params(("X-CSRF-Token" = Option<String>, Header, description = "CSRF token of the session; required if there is a session")),
-    responses((status = 204, description = "The session has ended, and so have its event streams"), (status = 403)),
+    responses((status = 204, description = "The session has ended, and so have its event streams"), (status = 401), (status = 403)),
 )]
 pub(in crate::routes) async fn handle(State(app): State<App>, headers: HeaderMap) -> Result<Response, ApiError> {
-    if let Some(secret) = SessionSecret::of(&headers) {
+    if let Some(secret) = SessionSecret::of(&headers, &app.settings)? {
         if !secret.has_token(&headers) {
             return Err(csrf_rejection());
         }

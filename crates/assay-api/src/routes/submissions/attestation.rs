@@ -67,7 +67,8 @@ pub(in crate::routes) async fn handle(
         let job = released(&app, &caller, published, run, THERE_IS_ONE).await?;
         return signed(&app, &job, SignedDocument::Statement).await;
     }
-    caller.audit(&published.record().account, "read a statement");
+    let job = published.record();
+    caller.record_access(&app, (&job.account, &job.header.job_id), "read a statement").await?;
     let is_open = published.is_open();
     let job = with_result(published.into_record(), THERE_IS_ONE)?;
     if !is_open {

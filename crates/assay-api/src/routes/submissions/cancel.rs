@@ -30,6 +30,7 @@ pub(in crate::routes) async fn handle(
     no_body(request).await?;
     let Submission { published, .. } = Submission::<WriteAccess>::named(&app, &caller, &id).await?;
     let job = published.record().header.job_id;
+    caller.record_access(&app, (&published.record().account, &job), "cancelled a submission").await?;
     match app.records.cancel_job(caller.write_scope(), job, app.clock.now()).await? {
         CancelOutcome::Done | CancelOutcome::Already(JobStatus::Cancelled) => {
             let Submission { published, .. } = Submission::<WriteAccess>::load(&app, &caller, job).await?;

@@ -36,7 +36,9 @@ pub(in crate::routes) async fn handle(
     if published.status() != JobStatus::Completed {
         return Err(without_result());
     }
-    match app.records.choose_submission(caller.write_scope(), published.record().header.job_id).await? {
+    let (owner, job) = (&published.record().account, published.record().header.job_id);
+    caller.record_access(&app, (owner, &job), "chose a submission").await?;
+    match app.records.choose_submission(caller.write_scope(), job).await? {
         ChooseOutcome::Done => detail(&app, &published).await.map(Json),
         ChooseOutcome::NotCompleted => Err(without_result()),
         ChooseOutcome::NotOpen => Err(ApiError::new(ErrorCode::Conflict, "its season no longer accepts changes")),

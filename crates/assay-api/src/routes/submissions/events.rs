@@ -38,6 +38,7 @@ pub(in crate::routes) async fn handle(
     Submission { published, .. }: Submission<ReadAccess>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    caller.audit(&published.record().account, "followed a submission");
+    let job = published.record();
+    caller.record_access(&app, (&job.account, &job.header.job_id), "followed a submission").await?;
     follow_submission(&app, &caller, &published, &headers).await
 }

@@ -22,6 +22,7 @@ pub(in crate::routes) async fn handle(
     Extension(caller): Extension<Caller>,
     Submission { published, .. }: Submission<ReadAccess>,
 ) -> Result<Json<SubmissionDetail>, ApiError> {
-    caller.audit(&published.record().account, "read a submission");
+    let job = published.record();
+    caller.record_access(&app, (&job.account, &job.header.job_id), "read a submission").await?;
     detail(&app, &published).await.map(Json)
 }

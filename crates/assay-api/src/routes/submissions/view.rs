@@ -199,7 +199,7 @@ pub(in crate::routes) async fn released(
         let message = format!("{what} when season {season} of {} is closed", record.header.scenario);
         return Err(ApiError::new(ErrorCode::Forbidden, message));
     }
-    caller.audit(&record.account, "read a submission's evidence");
+    caller.record_access(app, (&record.account, &record.header.job_id), "read a submission's evidence").await?;
     match run {
         SubmissionRun::Season => with_result(record, what),
         SubmissionRun::Closing => with_result(closing_run(app, &record).await?, what),

@@ -38,6 +38,6 @@ pub(in crate::routes) async fn handle(
     Verification { record, .. }: Verification<ReadAccess>,
 ) -> Result<Response, ApiError> {
     let job = with_result(record, "there is a signed statement")?;
-    caller.audit(&job.account, "read a statement");
+    caller.record_access(&app, (&job.account, &job.header.job_id), "read a statement").await?;
     signed(&app, &job, SignedDocument::Statement).await
 }

@@ -35,6 +35,7 @@ pub(in crate::routes) async fn handle(
 pub(crate) async fn cancel(app: &App, caller: &Caller, id: &str) -> Result<JobId, ApiError> {
     let Verification { record, .. } = Verification::<WriteAccess>::named(app, caller, id).await?;
     let job = record.header.job_id;
+    caller.record_access(app, (&record.account, &job), "cancelled a job").await?;
     match app.records.cancel_job(caller.write_scope(), job, app.clock.now()).await? {
         CancelOutcome::Done | CancelOutcome::Already(JobStatus::Cancelled) => {
             if let Err(error) = app.servers.remove(job) {

@@ -45,7 +45,7 @@ pub(in crate::routes) async fn handle(
     no_body(request).await?;
     let Verification { record, .. } = Verification::<WriteAccess>::named(&app, &caller, &id).await?;
     let job = record.header.job_id;
-    caller.audit(&record.account, "created a connection");
+    caller.record_access(&app, (&record.account, &record.header.job_id), "created a connection").await?;
     if !connects(&app, job)? {
         return Err(ended());
     }

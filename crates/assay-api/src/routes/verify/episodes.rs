@@ -44,7 +44,7 @@ pub(in crate::routes) async fn handle(
     Verification { record, .. }: Verification<ReadAccess>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<EpisodePage>, ApiError> {
-    caller.audit(&record.account, "read a job's episodes");
+    caller.record_access(&app, (&record.account, &record.header.job_id), "read a job's episodes").await?;
     page(&app, &record, query.as_deref()).await
 }
 

@@ -38,6 +38,8 @@ pub(in crate::routes) async fn handle(
 /// Erases a verification or submission that has ended.
 pub(in crate::routes) async fn erase(app: &App, caller: &Caller, job: JobId) -> Result<StatusCode, ApiError> {
     let missing = || ApiError::not_found("job");
+    let record = app.records.job(caller.write_scope(), job).await?.ok_or_else(missing)?;
+    caller.record_access(app, (&record.account, &job), "erased a job").await?;
     match app.records.erase_job(caller.write_scope(), job, app.clock.now()).await? {
         EraseOutcome::Done => {}
         EraseOutcome::Already(at) => return Err(erased::erased(at)),
@@ -47,8 +49,6 @@ pub(in crate::routes) async fn erase(app: &App, caller: &Caller, job: JobId) -> 
         }
         EraseOutcome::NotFound => return Err(missing()),
     }
-    let record = app.records.job(None, job).await?.ok_or_else(missing)?;
-    caller.audit(&record.account, "erased a job");
     tracing::info!(key.id = %caller.key.id, account = %caller.key.account, job.id = %job, "erased a job");
     let evidence = EvidenceRemoval::All;
     let removal = Removal { job_id: job, erased: true, evidence, policy_path: record.policy_path };

@@ -38,6 +38,6 @@ pub(in crate::routes) async fn handle(
     Verification { record, .. }: Verification<ReadAccess>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    caller.audit(&record.account, "followed a job");
+    caller.record_access(&app, (&record.account, &record.header.job_id), "followed a job").await?;
     follow(&app, &caller, &record, &headers).await
 }

@@ -40,7 +40,7 @@ pub(in crate::routes) async fn handle(
             (verification.record, Some(episodes))
         }
     };
-    caller.audit(&record.account, "read a job");
+    caller.record_access(&app, (&record.account, &id), "read a job").await?;
     let tag = record.state.status().is_final().then(|| tag_of(&app, &record));
     if let Some(tag) = tag.as_ref().filter(|tag| etag_matches(headers.get_all(header::IF_NONE_MATCH), tag)) {
         return Ok(not_modified(tag));
@@ -68,7 +68,7 @@ fn tag_of(app: &App, record: &JobRecord) -> String {
 /// Returns the job object of a verification in its current state.
 pub(in crate::routes) async fn show(app: &App, caller: &Caller, id: JobId) -> Result<JobView, ApiError> {
     let Verification { record, .. } = Verification::<ReadAccess>::load(app, caller, id).await?;
-    caller.audit(&record.account, "read a job");
+    caller.record_access(app, (&record.account, &id), "read a job").await?;
     with_episodes(app, &record).await
 }
 

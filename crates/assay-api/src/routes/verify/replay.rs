@@ -65,7 +65,7 @@ pub(crate) async fn replay_verification(
 ) -> Result<ReplayReport, ApiError> {
     let Verification { record, .. } = Verification::<ReadAccess>::named(app, caller, id).await?;
     let job = with_result(record, "an episode can be replayed")?;
-    caller.audit(&job.account, "replayed an episode");
+    caller.record_access(app, (&job.account, &job.header.job_id), "replayed an episode").await?;
     replay(app, job, episode).await
 }
 

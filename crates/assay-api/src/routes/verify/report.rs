@@ -35,7 +35,7 @@ pub(in crate::routes) async fn page(
     Verification { record, .. }: Verification<ReadAccess>,
 ) -> Result<Response, ApiError> {
     let job = with_result(record, "there is a report")?;
-    caller.audit(&job.account, "read a report");
+    caller.record_access(&app, (&job.account, &job.header.job_id), "read a report").await?;
     page_of(&app, job).await
 }
 
@@ -76,7 +76,7 @@ pub(in crate::routes) async fn document(
     Verification { record, .. }: Verification<ReadAccess>,
 ) -> Result<Response, ApiError> {
     let job = with_result(record, "there is a report")?;
-    caller.audit(&job.account, "read a report");
+    caller.record_access(&app, (&job.account, &job.header.job_id), "read a report").await?;
     signed(&app, &job, SignedDocument::Report).await
 }
 

@@ -62,6 +62,7 @@ pub(crate) async fn review_verification(
     let reason = checked(&review.reason)?;
     let Verification { record, .. } = Verification::<ReadAccess>::named(app, caller, id).await?;
     let (job, decision) = (record.header.job_id, review.decision.as_str());
+    caller.record_access(app, (&record.account, &job), "reviewed a job").await?;
     let review =
         Review { decision: review.decision, reason, reviewer: caller.key.account.to_string(), at: app.clock.now() };
     match app.records.review_job(caller.read_scope(), job, &caller.key.id, review).await? {

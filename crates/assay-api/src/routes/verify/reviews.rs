@@ -62,6 +62,15 @@ pub(in crate::routes) async fn handle(
 
 /// Returns the verifications that await a review, for a reviewer.
 pub(crate) async fn awaited_reviews(app: &App, caller: &Caller, query: &Query) -> Result<AwaitedReviews, ApiError> {
+    let found = find(app, caller, query).await?;
+    let seen = found.records.iter().filter_map(|record| {
+        caller.foreign(app, (&record.account, &record.header.job_id), "saw a job that awaits a review")
+    });
+    app.records.record_accesses(seen.collect()).await?;
+    Ok(found)
+}
+
+async fn find(app: &App, caller: &Caller, query: &Query) -> Result<AwaitedReviews, ApiError> {
     let limit = query.number("limit", DEFAULT_LIMIT, 1, MAX_LIMIT)?;
     let before = query.text("before")?.map(|text| {
         let message = "before must be the id of a job";
@@ -84,7 +93,6 @@ pub(crate) async fn awaited_reviews(app: &App, caller: &Caller, query: &Query) -
             if !awaits_review(&record) {
                 continue;
             }
-            caller.audit(&record.account, "saw a job that awaits a review");
             records.push(record);
             if records.len() == limit as usize {
                 return Ok(AwaitedReviews { records, next: filter.before });

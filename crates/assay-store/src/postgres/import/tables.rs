@@ -20,6 +20,7 @@ const fn table(name: &'static str, order: &'static str) -> ImportTable {
 pub(super) const TABLES: &[ImportTable] = &[
     table("keys", "id"),
     table("sessions", "hash"),
+    table("accesses", "moment, key_id, action, target"),
     table("answers", "account, key"),
     ImportTable {
         derived: &[

@@ -77,7 +77,13 @@ fn a_certification_ends_at_its_first_failure_and_drops_later_files() {
     // The failure was seen in an attempt that was replaced.
     let fails = vec![Attempt::lane_killed().with(Act::Violates(CRITICAL)), Attempt::completed()];
     let host = ScriptedHost::new([(2, fails)]);
-    let plan = Plan { episodes: 20, target: Some(0.1), confidence_level: 0.95, max_violation_probability: 0.1 };
+    let plan = Plan {
+        episodes: 20,
+        target: Some(0.1),
+        confidence_level: 0.95,
+        max_violation_probability: 0.1,
+        draws_worlds: true,
+    };
     let evaluation = Evaluation { job: job(Some(folder.path().to_owned())), plan, lanes: 3 };
     let results = evaluate_on(&host, &evaluation, &Cancel::new(), &Indices::default()).unwrap();
     assert_eq!(results.iter().map(|result| result.episode).collect::<Vec<_>>(), [0, 1, 2]);

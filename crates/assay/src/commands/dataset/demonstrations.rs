@@ -71,6 +71,7 @@ impl Demonstrations {
             target: None,
             confidence_level: Plan::DEFAULT_CONFIDENCE_LEVEL,
             max_violation_probability: scenario.arena.max_violation_probability,
+            draws_worlds: !scenario.drawn_ranges().is_empty(),
         };
         let progress = Progress::of("recording", plan.episodes, arguments.json);
         let evaluation = Evaluation { job, plan, lanes: engine.lanes() };

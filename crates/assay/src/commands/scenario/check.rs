@@ -1,7 +1,7 @@
 //! `assay scenario check`: checks that a scenario can be used.
 
 use assay_model::lane::{Figures, ScenarioCheck};
-use assay_model::{ImageCost, Isolation};
+use assay_model::{DrawnRange, ImageCost, Isolation, ONE_WORLD};
 use assay_scenario::{Library, Scenario};
 use assay_worker::Installation;
 use serde_json::json;
@@ -9,24 +9,30 @@ use serde_json::json;
 use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::screen;
 
+/// Maximum number of distributions that are listed as text.
+const SHOWN_RANGES: usize = 16;
+
 pub(super) fn run(installation: &Installation, path: &str, json: bool) -> Result<ExitStatus, Failure> {
     // Found without opening the library, which may contain broken scenarios.
     let folder = Library::folder(&installation.scenarios(), path).or_usage()?;
     let engine = super::super::machine::service_engine(installation, Some(1), Isolation::Namespaces)?;
     let checked = assay_worker::check(&engine, &folder, &installation.robots()).or_internal()?;
     let ok = checked.fault.is_none();
-    let images = Scenario::load(&folder, &installation.robots()).ok().and_then(|scenario| scenario.image_cost());
+    let scenario = Scenario::load(&folder, &installation.robots()).ok();
+    let images = scenario.as_ref().and_then(Scenario::image_cost);
+    let drawn = scenario.as_ref().map(Scenario::drawn_ranges);
+    let warnings: Vec<&str> = drawn.iter().filter(|drawn| drawn.is_empty()).map(|_| ONE_WORLD).collect();
     if json {
         let answer = json!({ "ok": ok, "path": path, "fault": checked.fault, "figures": checked.figures,
-                             "images": images });
+                             "images": images, "drawn_ranges": drawn, "warnings": warnings });
         super::super::stdout::print(&serde_json::to_string_pretty(&answer).or_internal()?);
     } else {
-        super::super::stdout::print(&text(path, &checked, images));
+        super::super::stdout::print(&text(path, &checked, images, drawn.as_deref()));
     }
     Ok(if ok { ExitStatus::Success } else { ExitStatus::Unsafe })
 }
 
-fn text(path: &str, checked: &ScenarioCheck, images: Option<ImageCost>) -> String {
+fn text(path: &str, checked: &ScenarioCheck, images: Option<ImageCost>, drawn: Option<&[DrawnRange]>) -> String {
     let screen = screen::layout();
     if let Some(fault) = &checked.fault {
         let key = fault.key.as_ref().map(|key| format!(": {key}")).unwrap_or_default();
@@ -34,6 +40,15 @@ fn text(path: &str, checked: &ScenarioCheck, images: Option<ImageCost>) -> Strin
         return format!("{path}: can't be used\n{fault}");
     }
     let mut lines: Vec<String> = checked.figures.iter().flat_map(figures).collect();
+    lines.extend(drawn.map(|drawn| match drawn {
+        [] => format!("warning: {ONE_WORLD}"),
+        drawn => {
+            let shown: Vec<String> = drawn.iter().take(SHOWN_RANGES).map(ToString::to_string).collect();
+            let more = drawn.len().saturating_sub(SHOWN_RANGES);
+            let more = if more > 0 { format!("; and {more} more (--json lists them)") } else { String::new() };
+            format!("draws for each episode: {}{more}", shown.join("; "))
+        }
+    }));
     lines.extend(images.map(|cost| {
         let measured = checked.figures.map_or(0.0, |figures| figures.observation_cpu_s_per_s);
         let cost = cost.summary();

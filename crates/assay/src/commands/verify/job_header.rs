@@ -20,7 +20,12 @@ pub(super) fn plan(arguments: &VerifyArgs, scenario: &Scenario) -> Result<Plan, 
         return Err(Failure::Usage(error.context("--max-violation-probability and --confidence")));
     }
     let max_violation_probability = scenario.arena.max_violation_probability;
-    Ok(Plan { episodes, target, confidence_level, max_violation_probability })
+    let draws_worlds = !scenario.drawn_ranges().is_empty();
+    let plan = Plan { episodes, target, confidence_level, max_violation_probability, draws_worlds };
+    match plan.refusal() {
+        Some(reason) => Err(Failure::Usage(anyhow!(reason).context("--max-violation-probability"))),
+        None => Ok(plan),
+    }
 }
 
 /// Returns the header of a new job.
@@ -49,5 +54,6 @@ pub(super) fn header(arguments: &VerifyArgs, plan: Plan, scenario: &Scenario, po
         warnings: plan.shortfall().into_iter().collect(),
         arena: None,
         labels: std::collections::BTreeMap::new(),
+        drawn_ranges: Some(scenario.drawn_ranges()),
     }
 }
