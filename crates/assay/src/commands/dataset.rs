@@ -33,6 +33,10 @@ pub(crate) fn run(arguments: &DatasetArgs) -> Result<ExitStatus, Failure> {
     let engine = super::machine::engine(&installation, arguments.lanes, arguments.isolation.accepted())?
         .guarded_by(arguments.policy_server.guard())
         .or_internal()?;
+    if let Some(name) = &arguments.scenario {
+        // Before the episodes are run.
+        check_names(arguments, &super::verify::find(&engine, name)?)?;
+    }
     let demonstrations = match &arguments.from {
         Some(folder) => Demonstrations::recorded(&engine, folder)?,
         None => Demonstrations::record(&engine, arguments, &cancel)?,
@@ -63,6 +67,22 @@ pub(crate) fn run(arguments: &DatasetArgs) -> Result<ExitStatus, Failure> {
     Ok(ExitStatus::Success)
 }
 
+/// Checks that the arrays of the state exist.
+fn check_names(arguments: &DatasetArgs, scenario: &Scenario) -> Result<(), Failure> {
+    let is_numbers =
+        |observation: &&assay_scenario::Observation| scenario.array_specs(observation).0.dtype == Dtype::F64;
+    let known: Vec<&str> = scenario.observations.iter().filter(is_numbers).map(|one| one.name.as_str()).collect();
+    let mut named = arguments.state.iter().chain(&arguments.environment).flatten();
+    match named.find(|name| !known.contains(&name.as_str())) {
+        Some(name) => Err(not_in_state(DatasetError::State { name: name.clone(), known: known.join(", ") })),
+        None => Ok(()),
+    }
+}
+
+fn not_in_state(error: DatasetError) -> Failure {
+    Failure::Usage(anyhow!(error).context("--state or --environment"))
+}
+
 /// Returns the arrays that usually form a policy's state: all numbers except last actions and those of the environment.
 fn state(scenario: &Scenario, environment: Option<&[String]>) -> Vec<String> {
     let is_state = |observation: &&assay_scenario::Observation| {
@@ -83,7 +103,7 @@ fn write(folder: &Path, job: &DatasetJob<'_>, cancel: &Cancel) -> Result<Dataset
     bar.finish_and_clear();
     summary.map_err(|error| match error {
         DatasetError::Stopped => Failure::Interrupted,
-        DatasetError::State { .. } => Failure::Usage(anyhow!(error).context("--state or --environment")),
+        error @ DatasetError::State { .. } => not_in_state(error),
         DatasetError::Recording { .. } | DatasetError::Mixed(_) => Failure::Usage(anyhow!(error)),
         error => Failure::Internal(anyhow!(error)),
     })

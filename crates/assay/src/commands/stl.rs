@@ -78,7 +78,7 @@ fn evaluate(formula: &Formula, trace: &RecordedTrace) -> anyhow::Result<(TraceEv
     let bind = |period_s: &f64| formula.bind(&columns.names, *period_s).map(|bound| (bound, *period_s));
     let mut bindings = trace.periods_s.iter().map(bind);
     let first = bindings.next().context("a trace has a period")?;
-    let later = || bindings.find(|binding| !matches!(binding, Err(BindError::NotWholePeriods { .. })));
+    let mut later = || bindings.find(|binding| !matches!(binding, Err(BindError::NotWholePeriods { .. })));
     let bound = if matches!(first, Err(BindError::NotWholePeriods { .. })) { later().unwrap_or(first) } else { first };
     let (bound, period_s) = bound.map_err(|error| explain(error, trace))?;
     let values: Vec<&[f64]> = columns.values.iter().map(Vec::as_slice).collect();

@@ -169,6 +169,9 @@ fn what_cannot_be_written_is_refused_and_nothing_is_overwritten() {
         (&["lerobot", "-o", "new", "--episodes", "0"], "--episodes"),
         (&["lerobot", "-o", "new", "--from", "out"], "cannot be used with"),
     ];
+    // Before an episode is run, or a policy is looked for.
+    let typo = [&["nowhere.zip"], &full[..], &["lerobot", "-o", "new", "--state", "joint_pos"]].concat();
+    assert!(dataset(&assay, &typo).stderr.contains("joint_pos"), "the policy does not exist");
     for (arguments, words) in cases {
         let run = dataset(&assay, &[&[policy], &full[..], arguments].concat());
         assert_eq!(run.code, 2, "{arguments:?}: {}{}", run.stdout, run.stderr);

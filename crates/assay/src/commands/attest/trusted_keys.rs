@@ -55,5 +55,6 @@ fn list(path: &Path) -> anyhow::Result<PublishedKeys> {
         return Err(anyhow!("{} is not a list of keys: it is no regular file, or too large", path.display()));
     }
     let bytes = fs::read(path).with_context(|| format!("can't read {}", path.display()))?;
-    serde_json::from_slice(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes)).with_context(|| format!("{} is not a list of keys", path.display()))
+    serde_json::from_slice(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes))
+        .with_context(|| format!("{} is not a list of keys", path.display()))
 }
