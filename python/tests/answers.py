@@ -18,6 +18,7 @@ import struct
 import sys
 import tempfile
 import textwrap
+import types
 import unittest
 import warnings
 from unittest import mock
@@ -399,6 +400,44 @@ class Chunks(unittest.TestCase):
     def test_a_bad_row_is_refused_before_the_first_is_executed(self):
         fault = Jail(lambda observation: [[0.0], [0.0], [math.nan]], 1).fault()
         self.assertEqual((fault["code"], fault["message"][:19]), ("bad_action", "actions[2][0] is na"))
+
+
+class Networks(unittest.TestCase):
+    """What an ONNX model needs that an adapter does not have."""
+
+    def value(self, name, shape, kind="tensor(float)"):
+        return types.SimpleNamespace(name=name, shape=shape, type=kind)
+
+    def test_inputs_that_no_observation_has(self):
+        remedy = runner.ADAPTED.onnx_model.remedy_for
+        outputs = [self.value("action", [1, 7]), self.value("new", [1, 1, 64])]
+        for value, part in (
+            (self.value("h_in", [1, 1, 32]), "'h_in' seems to be recurrent state"),
+            (self.value("x", [1, 1, 64]), "'x' seems to be recurrent state"),
+            (self.value("lstm.c0", ["batch", 64]), "write a policy.py that runs the model with onnxruntime"),
+            (self.value("hidden_state", [1, 8]), "recurrent state"),
+            (self.value("gru_h", [1, 8]), "recurrent state"),
+            (self.value("step", [1], "tensor(int64)"), "'step' is a tensor(int64), which no part of an observation is"),
+            (self.value("prompt", [1], "tensor(string)"), "write a policy.py"),
+            (self.value("chassis", [1, 7]), "declare the inputs of the model"),
+            (self.value("estate", [1, 3]), "declare the inputs of the model"),
+            (None, "declare the inputs of the model"),
+        ):
+            self.assertIn(part, remedy(value, outputs, "action"), value)
+
+    def test_a_fixed_batch(self):
+        table = {"name": "obs", "arrays": [{"name": "qpos", "size": 7}]}
+        for shape, part in (
+            ([32, 7], "its batch is fixed to 32, and a policy has one observation at a time"),
+            ([32, 8], "its arrays have shape [1, 7] together"),
+            ([1, 8], "its arrays have shape [1, 7] together"),
+        ):
+            with self.assertRaises(runner.ADAPTED.AdapterError) as refused:
+                runner.ADAPTED.onnx_model.observer("/", "model.onnx", table, self.value("obs", shape))
+            self.assertIn(part, str(refused.exception))
+        image = {"name": "top", "image": "images/top", "shape": [3, 8, 8]}
+        with self.assertRaisesRegex(runner.ADAPTED.AdapterError, "its batch is fixed to 4"):
+            runner.ADAPTED.onnx_model.observer("/", "model.onnx", image, self.value("top", [4, 3, 8, 8]))
 
 
 class Observations(unittest.TestCase):

@@ -17,6 +17,8 @@ TYPES = {
 }
 LFS = b"version https://git-lfs"
 MAX_DETAIL_CHARS = 300
+# Names of inputs that are usually the state of a recurrent network.
+STATE = re.compile(r"(^|[_.])(h|c|hx|cx|hidden|cell|state|states|memory|lstm|gru|rnn)([_.]?(in|0|n|t))?\d*$")
 
 
 def load(folder: str, table: dict) -> type:
@@ -32,7 +34,8 @@ def load(folder: str, table: dict) -> type:
         ([one for one in inputs if one not in declared], declared, "adapter.inputs has no input"),
     ):
         if missing:
-            raise AdapterError(f"{where} {missing[0]!r}, only {listed(known)}; declare the inputs of the model")
+            remedy = remedy_for(inputs.get(missing[0]), session.get_outputs(), action["output"])
+            raise AdapterError(f"{where} {missing[0]!r}, only {listed(known)}; {remedy}")
     observers = [(one["name"], observer(folder, name, one, inputs[one["name"]])) for one in table["inputs"]]
     outputs, output = [value.name for value in session.get_outputs()], action["output"]
     if output not in outputs:
@@ -56,6 +59,24 @@ def load(folder: str, table: dict) -> type:
         act = staticmethod(infer)
 
     return Policy
+
+
+def remedy_for(value: object, outputs: list, action: str) -> str:
+    """Return what to do about an input that is not declared, or, if there is no such input, about a declaration."""
+    if value is None:
+        return "declare the inputs of the model"
+    others = [one for one in outputs if one.name != action]
+    if any((one.type, one.shape) == (value.type, value.shape) for one in others) or STATE.search(value.name):
+        return (
+            f"{value.name!r} seems to be recurrent state, which an adapter does not keep: write a policy.py that runs the "
+            "model with onnxruntime, and returns the state to it at each step"
+        )
+    if value.type not in TYPES:
+        return (
+            f"{value.name!r} is a {value.type}, which no part of an observation is: write a policy.py that runs the model with "
+            "onnxruntime, or export it without this input"
+        )
+    return "declare the inputs of the model"
 
 
 def open_session(onnxruntime: object, folder: str, name: str) -> object:
@@ -98,12 +119,21 @@ def observer(folder: str, model: str, table: dict, value: object) -> object:
     name, dtype = table["name"], TYPES.get(value.type)
     is_image = "image" in table
     if dtype is None or (dtype == np.uint8 and not is_image):
-        raise AdapterError(f"the input {name!r} of {model} is a {value.type}; export it with float32 inputs")
+        raise AdapterError(
+            f"the input {name!r} of {model} is a {value.type}; export it with float32 inputs, or write a policy.py that runs the "
+            "model with onnxruntime"
+        )
     wanted = tuple(table["shape"]) if is_image else (observing.size_of(table),)
     shape = (1, *wanted) if len(value.shape) == len(wanted) + 1 else wanted
     if len(shape) != len(value.shape) or any(
         isinstance(size, int) and size != given for size, given in zip(value.shape, shape, strict=True)
     ):
+        batch = value.shape[0] if len(value.shape) == len(wanted) + 1 else 1
+        if isinstance(batch, int) and batch > 1 and list(value.shape[1:]) == list(wanted):
+            raise AdapterError(
+                f"the input {name!r} of {model} has shape {value.shape}: its batch is fixed to {batch}, and a policy has one "
+                "observation at a time; export the model with a batch of 1, or with a dynamic one"
+            )
         if is_image:
             given = f"an image of shape {list(shape)} (channels, height, width) is declared; correct its shape, or export"
         else:
