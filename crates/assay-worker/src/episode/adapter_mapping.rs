@@ -7,6 +7,8 @@ use assay_scenario::{Array, Scenario, Spec};
 
 /// Numbers that every observation has besides the scenario's arrays.
 const CLOCKS: [&str; 2] = ["time", "time_remaining"];
+/// Entry of an observation that is a text.
+const INSTRUCTION: &str = "instruction";
 /// Data types of arrays of numbers and of images.
 const NUMBERS: &str = "float64";
 const PIXELS: &str = "uint8";
@@ -117,6 +119,12 @@ fn find<'a>(name: &str, spec: &'a Spec) -> Option<&'a Array> {
 }
 
 fn unknown(input: &str, (kind, name): (&str, &str), spec: &Spec, dtype: &str) -> String {
+    if name == INSTRUCTION {
+        return format!(
+            "the input {input:?} takes the {kind} {name:?}, which is a text, and a network without code gets numbers only: write a \
+             policy.py that encodes it"
+        );
+    }
     let offered = spec.observation.iter().filter(|array| array.dtype == dtype);
     let offered = listed(offered.map(|array| format!("{} {:?}", array.name, array.shape)));
     let offered = if offered.is_empty() { "none".to_owned() } else { offered };
@@ -176,6 +184,7 @@ mod tests {
         assert_eq!(of(&fits), None);
         for (from, to, parts) in [
             ("tcp_position", "tool", &["\"state\"", "\"tool\"", "tcp_position [3]", "Correct the name"][..]),
+            ("tcp_position", "instruction", &["\"instruction\", which is a text", "write a policy.py"]),
             ("size = 3", "size = 4", &["\"state\"", "\"tcp_position\"", "shape [4]", "shape [3]", "correct its size"]),
             ("tcp_position", image.as_str(), &["\"state\"", "`image` of an input of its own"]),
             (image.as_str(), "tcp_position", &["\"view\"", "the image \"tcp_position\"", "[224, 224, 3]"]),
