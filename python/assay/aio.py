@@ -254,6 +254,10 @@ class AsyncClient:
         """Lists the accounts with what they use, and their caps. API: accounts."""
         return await in_thread(self._client.accounts, limit=limit, offset=offset)
 
+    async def accesses(self, *, account: str | None=None, owner: str | None=None, limit: int | None=None, offset: int | None=None) -> wire.AccessPage:
+        """Lists accesses of administrators and reviewers to other accounts, newest first. API: accesses."""
+        return await in_thread(self._client.accesses, account=account, owner=owner, limit=limit, offset=offset)
+
     async def servers(self) -> wire.ServerList:
         """Lists the servers with their lanes and the running episodes. API: servers."""
         return await in_thread(self._client.servers)

@@ -125,8 +125,8 @@ pub struct EpisodeResult {
     pub deadline_misses: u32,
     /// Number of actions with a value out of range, which was clipped.
     pub clipped_actions: u32,
-    /// Number of actions in an answer of the policy, executed one per control step; in the longest, if they differ. Left
-    /// out without an answer, and by earlier versions.
+    /// Number of actions in an answer of the policy, executed one per control step; in the longest, if they differ.
+    /// Left out without an answer, and by earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chunk: Option<u32>,
     /// Path of the video inside the evidence folder.

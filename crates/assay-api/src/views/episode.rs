@@ -55,8 +55,8 @@ pub(crate) struct EpisodeView {
     deadline_misses: u32,
     /// Number of actions with an out-of-range value, which was clipped.
     clipped_actions: u32,
-    /// Number of actions in an answer of the policy, executed one per control step; in the longest, if they differ. Left
-    /// out without an answer, and in results of earlier versions.
+    /// Number of actions in an answer of the policy, executed one per control step; in the longest, if they differ.
+    /// Left out without an answer, and in results of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     chunk: Option<u32>,
     /// URL of the video, valid for a limited time; `null` if there is no video.

@@ -40,8 +40,8 @@ impl PolicyAdapter {
 }
 
 impl PolicyDeclaration {
-    /// Returns the number of actions of an answer that the policy in `folder` (created by [`crate::intake`]) declares to
-    /// be executed before it is asked again. `None` for all of them.
+    /// Returns the number of actions of an answer that the policy in `folder` (created by [`crate::intake`]) declares
+    /// to be executed before it is asked again. `None` for all of them.
     #[must_use]
     pub fn replan_steps_of(folder: &Path) -> Option<u32> {
         let text = |name| read(&folder.join(name), MAX_DECLARATION_BYTES + 1).ok();

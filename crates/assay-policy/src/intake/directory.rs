@@ -2,8 +2,8 @@
 //! spend seconds and hundreds of megabytes on entries that do not exist.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 
+use super::bytes::{not_zip, read_at, u16_at, u32_at};
 use super::error::IntakeError;
 use super::fullest::CountedFolders;
 use super::limits::IntakeLimits;
@@ -153,20 +153,4 @@ fn kind(name: &[u8], attributes: u32) -> EntryKind {
         0 | REGULAR => EntryKind::File,
         _ => EntryKind::Special,
     }
-}
-
-pub(super) fn read_at(file: &File, bytes: &mut [u8], at: u64) -> Result<(), IntakeError> {
-    file.read_exact_at(bytes, at).map_err(|_| not_zip("it is truncated"))
-}
-
-pub(super) fn not_zip(why: &str) -> IntakeError {
-    IntakeError::NotZip { why: why.to_owned() }
-}
-
-pub(super) fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes([bytes[at], bytes[at + 1]])
-}
-
-pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }

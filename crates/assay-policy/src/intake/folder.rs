@@ -32,7 +32,8 @@ impl Observer for ListedFile<'_> {
     }
 }
 
-/// Copies a folder. A link is followed if it leads to a file of the folder, or of the download that the folder is part of.
+/// Copies a folder. A link is followed if it leads to a file of the folder, or of the download that the folder is part
+/// of.
 pub(super) fn take(root: &Path, dest: &Path, limits: &IntakeLimits) -> Result<Intake, IntakeError> {
     let roots = LinkRoots::of(root).map_err(io(root))?;
     let Walked { mut found, left_out } = walk(root, &roots, limits)?;

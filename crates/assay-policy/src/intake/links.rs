@@ -1,5 +1,5 @@
-//! Links in a policy's folder: those that lead to a file of the folder itself are followed, and those in a download of the
-//! Hugging Face Hub (`models--OWNER--NAME`, whose snapshots consist of links to its blobs) that stay in it.
+//! Links in a policy's folder: those that lead to a file of the folder itself are followed, and those in a download of
+//! the Hugging Face Hub (`models--OWNER--NAME`, whose snapshots consist of links to its blobs) that stay in it.
 
 use std::fs::{File, FileType};
 use std::io;

@@ -5,15 +5,16 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use super::directory::{DirectoryEntry, not_zip, u16_at, u32_at};
+use super::bytes::{not_zip, u16_at, u32_at};
+use super::directory::DirectoryEntry;
 use super::error::{EntryProblem, IntakeError};
 use super::zip64;
 
 const SIGNATURE: [u8; 4] = *b"PK\x03\x04";
 const HEADER_BYTES: usize = 30;
 const DESCRIPTOR_SIGNATURE: [u8; 4] = *b"PK\x07\x08";
-/// Length of a data descriptor (checksum and both sizes) without its signature, which is optional; and of one whose sizes
-/// have 64 bits.
+/// Length of a data descriptor (checksum and both sizes) without its signature, which is optional; and of one whose
+/// sizes have 64 bits.
 const DESCRIPTOR_BYTES: u64 = 12;
 const LONG_DESCRIPTOR_BYTES: u64 = 20;
 const DESCRIPTOR_SIGNATURE_BYTES: u64 = 4;
@@ -89,8 +90,8 @@ fn end_of(file: &File, entry: &DirectoryEntry, next: u64) -> Result<u64, IntakeE
     check_descriptor(file, entry, (end, next))?.ok_or_else(|| differs("its data descriptor"))
 }
 
-/// Returns the end of the data descriptor between an entry's data and what follows; `None` if it does not agree with the
-/// entry. Its length is the only sign of whether its sizes have 64 bits.
+/// Returns the end of the data descriptor between an entry's data and what follows; `None` if it does not agree with
+/// the entry. Its length is the only sign of whether its sizes have 64 bits.
 fn check_descriptor(file: &File, entry: &DirectoryEntry, (at, next): (u64, u64)) -> Result<Option<u64>, IntakeError> {
     let length = next.saturating_sub(at);
     let is_signed = [DESCRIPTOR_BYTES, LONG_DESCRIPTOR_BYTES].map(|bytes| bytes + DESCRIPTOR_SIGNATURE_BYTES);

@@ -3,6 +3,7 @@
 mod accepted;
 mod adapters;
 mod archive;
+mod bytes;
 mod declared;
 mod directory;
 mod error;

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use super::directory::{not_zip, read_at, u16_at, u32_at};
+use super::bytes::{not_zip, read_at, u16_at, u32_at};
 use super::error::IntakeError;
 
 /// Value of a 32-bit field that refers to a 64-bit one.
@@ -25,8 +25,8 @@ pub(super) struct End {
     pub(super) directory_start: u64,
 }
 
-/// Reads the record before the end at offset `end_at`, whose fields are `short`. Returns it with its own offset, at which
-/// the directory must end; `None` if there is no record.
+/// Reads the record before the end at offset `end_at`, whose fields are `short`. Returns it with its own offset, at
+/// which the directory must end; `None` if there is no record.
 pub(super) fn record(file: &File, end_at: u64, short: (u16, u32, u32)) -> Result<Option<(End, u64)>, IntakeError> {
     let (entries, directory_bytes, directory_start) = short;
     let is_moved = entries == MOVED_COUNT || directory_bytes == MOVED || directory_start == MOVED;
@@ -59,8 +59,8 @@ pub(super) fn record(file: &File, end_at: u64, short: (u16, u32, u32)) -> Result
     if is_whole && is_same { Ok(Some((end, record_at))) } else { Err(missing()) }
 }
 
-/// Returns 32-bit `fields` with those that moved taken from the extra fields `extra`, in order; `None` if one of them is
-/// not there, or has more than 32 bits.
+/// Returns 32-bit `fields` with those that moved taken from the extra fields `extra`, in order; `None` if one of them
+/// is not there, or has more than 32 bits.
 pub(super) fn fields<const N: usize>(fields: [u32; N], extra: &[u8]) -> Option<[u32; N]> {
     if !fields.contains(&MOVED) {
         return Some(fields);

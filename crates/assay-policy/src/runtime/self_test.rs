@@ -49,8 +49,8 @@ pub enum SelfTestError {
     Io(#[from] io::Error),
 }
 
-/// Imports every public top-level module of the runtime's packages in `jail`, and the packages inside those of the shipped
-/// runtimes. Takes up to a minute for large runtimes.
+/// Imports every public top-level module of the runtime's packages in `jail`, and the packages inside those of the
+/// shipped runtimes. Takes up to a minute for large runtimes.
 ///
 /// # Errors
 /// [`SelfTestError`] if the jail does not work; modules that cannot be imported are part of the outcome.

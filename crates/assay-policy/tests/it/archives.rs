@@ -1,7 +1,7 @@
 //! Archives of the usual writers, and what is given in place of an archive.
 //!
-//! The archives in the folder `archives` were written by the programs that they are named after, except `powershell*` and
-//! `finder`, which have the form of System.IO.Compression and of the Finder. Each has `policy.py`, most have
+//! The archives in the folder `archives` were written by the programs that they are named after, except `powershell*`
+//! and `finder`, which have the form of System.IO.Compression and of the Finder. Each has `policy.py`, most have
 //! `net/__init__.py` too.
 
 #![expect(clippy::unwrap_used, reason = "tests")]

@@ -70,8 +70,8 @@ fn parse(formula: &str) -> anyhow::Result<Formula> {
     Formula::parse(formula, &[]).map_err(|e| with_caret(formula, &e))
 }
 
-/// Evaluates the formula with the first of the trace's periods of which its time bounds are whole numbers. Returns that,
-/// too.
+/// Evaluates the formula with the first of the trace's periods of which its time bounds are whole numbers. Returns
+/// that, too.
 fn evaluate(formula: &Formula, trace: &RecordedTrace) -> anyhow::Result<(TraceEvaluation, f64)> {
     let columns = &trace.columns;
     columns.check(formula.signals())?;

@@ -15,8 +15,6 @@ mod stored_records;
 mod values;
 mod video;
 
-use std::path::Path;
-
 pub(crate) use self::adapter::AdapterArgs;
 pub(crate) use self::evidence::EvidenceArgs;
 pub(crate) use self::fail_on::FailOnArgs;
@@ -29,8 +27,5 @@ pub(crate) use self::service::ServiceArgs;
 pub(crate) use self::service_place::ServicePlace;
 pub(crate) use self::signing::SigningArgs;
 pub(crate) use self::stored_records::StoreArgs;
-pub(crate) use self::values::{lanes, mebibytes, network, probability, result_file, server_lanes};
+pub(crate) use self::values::{PathWord, lanes, mebibytes, network, probability, result_file, server_lanes};
 pub(crate) use self::video::VideoArgs;
-
-/// Returns the word for a path in a command that is printed.
-pub(crate) type PathWord<'a> = &'a dyn Fn(&Path) -> String;

@@ -1,11 +1,14 @@
-//! Parsers of option values.
+//! Parsers of option values, and their words in commands that are printed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::value_parser;
 
 use crate::settings::{MAX_EVIDENCE_MIB, MAX_LANES, Network};
+
+/// Returns the word for a path in a command that is printed.
+pub(crate) type PathWord<'a> = &'a dyn Fn(&Path) -> String;
 
 /// Parses a network or a single address.
 pub(crate) fn network(text: &str) -> Result<Network, String> {

@@ -15,8 +15,8 @@ const SLACK: f64 = 1.01;
 /// The period of a trace with a single row, which has no effect: every window contains just that row.
 const SINGLE_PERIOD_S: f64 = 0.001;
 
-/// Returns the periods that `times` may have, the most likely first: times are not exact, so several fit them. `rounding_s`
-/// is the error of their last digit. With a `rate_hz`, the only period is that.
+/// Returns the periods that `times` may have, the most likely first: times are not exact, so several fit them.
+/// `rounding_s` is the error of their last digit. With a `rate_hz`, the only period is that.
 pub(super) fn periods(times: &[f64], rounding_s: f64, rate_hz: Option<f64>) -> anyhow::Result<Vec<f64>> {
     let declared = rate_hz.map(|rate_hz| 1.0 / rate_hz);
     let [first, .., last] = times else {
