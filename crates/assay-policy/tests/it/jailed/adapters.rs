@@ -92,6 +92,11 @@ fn an_adapter_acts_the_same_forked_and_executed() {
     let actions: Vec<_> = first.iter().map(|answer| matches!(answer, Answer::Action(_))).collect();
     assert_eq!(actions, [true; 3], "{first:?}");
     assert!(first[0] != first[1] && first[0] != first[2], "a chunk has two actions: {first:?}");
+    let mut driver = Driver::new(forked.pool().prepare(a.clone()).unwrap().wait().unwrap());
+    assert_eq!(driver.begin(), Answer::Ready);
+    let again: Vec<_> = (0..3).map(|step| driver.step(step)).collect();
+    assert_eq!((again, driver.counts.clone()), (first.clone(), vec![2, 0, 2]));
+    driver.finish();
     assert_eq!(first, act(executed.pool(), &b));
     assert_eq!(first, act(forked.pool(), &a), "the second process of a fork server is like the first");
     drop((a, b));

@@ -163,6 +163,8 @@ pub(crate) struct Driver {
     pub(crate) process: Box<PolicyProcess>,
     pub(crate) stream: PolicyStream,
     pub(crate) deadline: Duration,
+    /// Numbers of actions in the answers that its actions begin, 0 for later ones.
+    pub(crate) counts: Vec<u16>,
 }
 
 impl Driver {
@@ -172,7 +174,7 @@ impl Driver {
             LoadOutcome::Failed(failure) => panic!("{failure:?}"),
         };
         let stream = process.take_stream().unwrap();
-        Self { process, stream, deadline: PATIENCE }
+        Self { process, stream, deadline: PATIENCE, counts: Vec::new() }
     }
 
     pub(crate) fn begin(&mut self) -> Answer {
@@ -214,6 +216,9 @@ impl Driver {
         let mut payload = vec![0; header.length as usize];
         if let Some(bad) = self.fill(&mut payload, end) {
             return bad;
+        }
+        if header.kind == FrameKind::Action {
+            self.counts.push(header.actions);
         }
         let is_expected = header.nonce == self.process.nonce() && header.seq == seq;
         match header.kind {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::jailed::common::{Answer, Bench, Driver};
 use assay_model::PolicyErrorCode;
-use assay_policy::{LoadOutcome, PolicyConnection};
+use assay_policy::{LoadOutcome, LoadRequest, PolicyConnection};
 use assay_testkit::{PATIENCE, wait_for};
 
 const FUNCTION: &str =
@@ -377,5 +377,31 @@ fn large_numbers_are_numbers() {
     let bench = Bench::new(1, |_| {});
     let large = vec![1.5e308, 1.5e308, 0.0, 0.0, 0.0, 0.0, -1.0];
     assert_eq!(bench.step_of("large", &[("policy.py", text)]).0, Answer::Action(large));
+    bench.close();
+}
+
+/// Actions of an answer, in turn: a policy without a declaration, one whose files declare `replan_steps`, an object that
+/// does, and answers of one action.
+#[test]
+fn the_actions_of_an_answer_are_executed_in_turn() {
+    let bench = Bench::new(1, |_| {});
+    let plan = "def policy(o):\n    return [[10 * o['time'] + row] * 7 for row in range(3)]\n";
+    let object = "class Policy:\n    replan_steps = 2\n    def act(self, o):\n        return [[10 * o['time'] + row] * 7 for row in range(3)]\n";
+    let single = "def policy(o):\n    return [10 * o['time']] * 7\n";
+    for (name, code, replan_steps, firsts, counts) in [
+        ("all", plan, None, [0.0, 1.0, 2.0, 30.0], [3, 0, 0, 3]),
+        ("declared", plan, Some(2), [0.0, 1.0, 20.0, 21.0], [3, 0, 3, 0]),
+        ("object", object, None, [0.0, 1.0, 20.0, 21.0], [3, 0, 3, 0]),
+        ("files first", object, Some(3), [0.0, 1.0, 2.0, 30.0], [3, 0, 0, 3]),
+        ("single", single, Some(3), [0.0, 10.0, 20.0, 30.0], [1; 4]),
+    ] {
+        let order = LoadRequest { replan_steps, ..bench.order(&bench.policy(name, &[("policy.py", code)]), 1) };
+        let mut driver = Driver::new(bench.pool().prepare(order).unwrap().wait().unwrap());
+        assert_eq!(driver.begin(), Answer::Ready, "{name}");
+        let found: Vec<Answer> = (0..4).map(|step| driver.step(step)).collect();
+        assert_eq!(found, firsts.map(|first| Answer::Action(vec![first; 7])), "{name}");
+        assert_eq!(driver.counts, counts, "{name}");
+        driver.finish();
+    }
     bench.close();
 }
