@@ -242,3 +242,34 @@ fn each_reason_for_a_review() {
     };
     assert_eq!(reasons(&unstable, measured), [ReviewReason::Inconclusive, ReviewReason::PhysicsWarning]);
 }
+
+#[test]
+fn episodes_of_a_scenario_that_draws_nothing_are_one_observation() {
+    let episodes: Vec<_> = (0..29).map(safe).collect();
+    let drawn = Plan { episodes: 29, ..plan(Some(0.1)) };
+    let one = Plan { draws_worlds: false, ..drawn };
+    assert_eq!((drawn.refusal(), one.refusal()), (None, Some(crate::NOTHING_DRAWN)));
+    assert_eq!(Plan { target: None, ..one }.refusal(), None);
+    let found = |plan: &Plan| conclude(plan, PolicyIdentity::Measured, &episodes).unwrap();
+    let (of_many, of_one) = (found(&drawn), found(&one));
+    assert_eq!((of_many.verdict, of_many.statistics.certified), (Verdict::Safe, Some(true)));
+    assert_eq!((of_one.verdict, of_one.statistics.certified), (Verdict::Inconclusive, Some(false)));
+    assert_eq!((of_one.statistics.episodes, of_one.statistics.sample_size), (29, Some(1)));
+    assert_eq!((of_one.statistics.violation_probability_upper, of_one.statistics.confidence), (0.95, 0.1));
+    // A target that one observation would meet certifies nothing, either.
+    let lax = Plan { target: Some(0.96), ..one };
+    assert_eq!(found(&lax).statistics.certified, Some(false));
+}
+
+#[test]
+fn few_worlds_are_a_reason_for_a_review() {
+    for (episodes, worlds, is_few) in [(29, 29, false), (29, 15, false), (29, 14, true), (2, 1, false), (3, 1, true)] {
+        let mut results: Vec<_> = (0..episodes).map(safe).collect();
+        for (index, result) in (0_u32..).zip(&mut results) {
+            result.world_sha256 = Some(crate::Sha256Digest::of((index % worlds).to_le_bytes()));
+        }
+        let found = conclude(&Plan { episodes, ..plan(None) }, PolicyIdentity::Measured, &results).unwrap();
+        assert_eq!(found.statistics.distinct_worlds, Some(worlds));
+        assert_eq!(found.review_reasons.contains(&ReviewReason::FewWorlds), is_few, "{worlds} of {episodes}");
+    }
+}

@@ -32,7 +32,7 @@ pub(super) async fn come_back_newest_first(records: &dyn Records) {
     let by_lab = AccessFilter { account: Some("lab".parse().unwrap()), ..all() };
     assert_eq!(records.accesses(&by_lab).await.unwrap(), []);
     let page = AccessFilter { offset: 1, limit: 1, ..all() };
-    assert_eq!(records.accesses(&page).await.unwrap(), [second.clone()]);
+    assert_eq!(records.accesses(&page).await.unwrap(), [second]);
     assert_eq!(records.forget_accesses(at(122), 1).await.unwrap(), 1);
     assert_eq!(records.forget_accesses(at(122), 100).await.unwrap(), 1);
     assert_eq!(records.accesses(&all()).await.unwrap(), [third]);

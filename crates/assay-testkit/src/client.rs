@@ -32,7 +32,9 @@ fn agent(limit: Duration) -> ureq::Agent {
 }
 
 impl Client {
-    pub(crate) fn new(address: &str, key: &str) -> Self {
+    /// Creates a client of the server at this address.
+    #[must_use]
+    pub fn new(address: &str, key: &str) -> Self {
         Self { agent: agent(PATIENCE), address: address.to_owned(), key: key.trim().to_owned() }
     }
 

@@ -67,6 +67,7 @@ fn expected(endpoint: &EndpointInfo) -> u16 {
             | "/runtimes"
             | "/models"
             | "/workers"
+            | "/accesses"
             | "/accounts"
             | "/reviews"
             | "/servers"

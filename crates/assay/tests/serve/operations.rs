@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use assay_model::Verdict;
-use assay_testkit::{example, home, zip_folder};
+use assay_testkit::{Client, PATIENCE, example, home, wait_for, zip_folder};
 
 use crate::serve::{CARTPOLE, JOB_LIMIT, assay, serve};
 
@@ -46,6 +46,47 @@ fn metrics_count_events() {
         assert!(value.is_some_and(|value| (least..=most).contains(&value)), "{name}: {value:?} in {found:#}");
     }
     assert!(!text.contains(&id), "an id is no label");
+}
+
+/// The listener of the metrics needs no key and has nothing else; a taken port is an error only if it was named.
+#[test]
+fn metrics_have_a_listener_of_their_own() {
+    let assay = assay();
+    let more = ["--log-level", "info", "--set", "server.metrics=admin", "--lanes", "1"];
+    let server = assay.serve(&assay.path("data"), &more);
+    let address = wait_for("the address of the metrics", PATIENCE, || {
+        let log = server.log();
+        let line = log.lines().find(|line| line.contains("metrics at /metrics"))?;
+        Some(line.split_once("address=")?.1.split_whitespace().next()?.to_owned())
+    });
+    let metrics = Client::new(&address, "");
+    assert!(metrics.text("/metrics").contains("assay_lanes 1\n"));
+    for path in ["/", "/healthz", "/verify", "/v1/metrics"] {
+        assert_eq!(metrics.get(path).status, 404, "{path}");
+    }
+    let key = fs::read_to_string(assay.path("data/bootstrap-key")).unwrap();
+    let admin = server.client(&key);
+    let made = admin.post_json("/keys", &serde_json::json!({ "name": "reader", "scopes": ["read", "review"] }));
+    let reader = made.body["key"].as_str().unwrap().to_owned();
+    for (key, status) in [(key.as_str(), 200), (reader.as_str(), 403), ("", 401), ("assay_x_y", 401)] {
+        assert_eq!(server.client(key).get("/metrics").status, status, "{key}");
+    }
+    let taken = format!("server.metrics_listen={address}");
+    let second = assay.begin_serving(&assay.path("other"), &["--lanes", "1", "--set", &taken]).wait(PATIENCE);
+    assert_ne!(second.code, 0);
+    assert!(second.stderr.contains("server.metrics_listen"), "{}", second.stderr);
+}
+
+#[test]
+fn a_public_address_with_a_password_is_refused_and_not_repeated() {
+    let assay = assay();
+    for url in ["https://user:geheim@x.org", "http://geheim@x.org/assay", "https://geheim:@[::1]:8080/"] {
+        let arguments = ["--set", &format!("server.public_url={url}")];
+        let run = assay.begin_serving(&assay.path("data"), &arguments).wait(PATIENCE);
+        assert_eq!(run.code, 2, "{url}: {}", run.stderr);
+        assert!(run.stderr.contains("without user name and password"), "{}", run.stderr);
+        assert!(!run.stderr.contains("geheim"), "{}", run.stderr);
+    }
 }
 
 #[test]

@@ -28,9 +28,9 @@ static WARNED: Once = Once::new();
 
 /// Get the metrics
 ///
-/// Returns the metrics of queues, lanes, requests and episodes in the Prometheus text format. Needs a key with the scope
-/// `admin`, unless the setting `server.metrics` allows all clients. The listener of the setting `server.metrics_listen`
-/// serves the same path without a key.
+/// Returns the metrics of queues, lanes, requests and episodes in the Prometheus text format. Needs a key with the
+/// scope `admin`, unless the setting `server.metrics` allows all clients. The listener of the setting
+/// `server.metrics_listen` serves the same path without a key.
 #[utoipa::path(
     get, path = "/metrics", operation_id = "metrics", tag = "service",
     responses(
@@ -70,10 +70,12 @@ fn text(app: &App) -> Result<Response, ApiError> {
 /// Returns true if the client may read the metrics without a key, and false if its key decides.
 fn admit(access: MetricsAccess, peer: Option<SocketAddr>, headers: &HeaderMap) -> Result<bool, ApiError> {
     let local = peer.is_some_and(|peer| peer.ip().to_canonical().is_loopback());
+    let has_key = headers.contains_key(header::AUTHORIZATION);
     let by_proxy = BY_PROXY.iter().any(|name| headers.contains_key(*name));
     match access {
         MetricsAccess::Any => Ok(true),
-        MetricsAccess::Admin | MetricsAccess::Loopback if headers.contains_key(header::AUTHORIZATION) => Ok(false),
+        MetricsAccess::Loopback if local && !by_proxy && has_key => Ok(true),
+        MetricsAccess::Admin | MetricsAccess::Loopback if has_key => Ok(false),
         MetricsAccess::Loopback if local && !by_proxy => {
             WARNED.call_once(|| {
                 tracing::warn!(
@@ -146,6 +148,7 @@ mod tests {
             (Loopback, Some("10.0.0.1:1"), &local, Err(403)),
             (Loopback, Some("127.0.0.1:1"), &proxied, Err(403)),
             (Loopback, None, &local, Err(403)),
+            (Loopback, Some("127.0.0.1:1"), &with_key, Ok(Some(true))),
             (Loopback, Some("10.0.0.1:1"), &with_key, Ok(None)),
             (Admin, Some("127.0.0.1:1"), &local, Err(403)),
             (Admin, Some("127.0.0.1:1"), &with_key, Ok(None)),
