@@ -132,6 +132,14 @@ class Client:
         """Returns the signed statement of a job. API: verification_attestation."""
         return wire.Envelope.from_json(self._get(f"/verify/{part(job_id)}/attestation"))
 
+    def archive(self, job_id: str, path: str | os.PathLike[str], *, evidence: bool = True) -> None:
+        """Downloads everything about a job as one zip file, without `evidence` all but the episodes. API: verification_archive.
+
+        Raises:
+            DownloadError: the file is incomplete; `path` is not written.
+        """
+        self._save(f"/verify/{part(job_id)}/archive", path, evidence=None if evidence else "false")
+
     def cancel(self, job_id: str) -> wire.JobReport:
         """Cancels a job. API: cancel_verification."""
         return wire.JobReport.from_json(self._post(f"/verify/{part(job_id)}/cancel"))
@@ -393,6 +401,12 @@ class Client:
         data = self._get(f"/submissions/{part(id)}/attestation", run=run)
         return wire.Envelope.from_json(data) if "payload" in data else wire.Commitment.from_json(data)
 
+    def submission_archive(
+        self, id: str, path: str | os.PathLike[str], *, run: str | None = None, evidence: bool = True
+    ) -> None:
+        """Downloads everything about a submission, once its season is closed, as `archive` does. API: submission_archive."""
+        self._save(f"/submissions/{part(id)}/archive", path, run=run, evidence=None if evidence else "false")
+
     def replay_submission(self, id: str, *, episode: int = 0, run: str | None = None) -> wire.ReplayReport:
         """Runs an episode of a submission again. API: replay_submission."""
         path = f"/submissions/{part(id)}/replay"
@@ -536,6 +550,9 @@ class Client:
 
     def _text(self, path: str, accept: str, **query: Any) -> str:
         return self._http.send("GET", path, query=query, headers={"Accept": accept}).read().decode("utf-8", "replace")
+
+    def _save(self, path: str, file: str | os.PathLike[str], **query: Any) -> None:
+        save(self._http.send("GET", path, query=query, headers={"Accept": "*/*"}), file, None)
 
     def _follow(
         self, path: str, last: str | None, is_stopped: Callable[[], bool] = lambda: False

@@ -1,4 +1,4 @@
-//! Limits on concurrent preflights and publications: one per account, a few per server. These run while the
+//! Limits on concurrent preflights, publications and downloads: one per account, a few per server. These run while the
 //! client waits, so there is no queue. A slot is taken once the body has been received, so a slow upload holds none.
 
 use std::collections::BTreeSet;
@@ -11,10 +11,15 @@ use crate::http::{ApiError, ErrorCode, OverLimit};
 
 /// Number of slots of a server.
 const MAX_AT_ONCE: usize = 2;
+/// Number of slots for downloads, which mostly wait for their clients.
+const MAX_DOWNLOADS: usize = 8;
 /// Retry delay of a preflight in seconds: about the duration of one.
 pub(crate) const PREFLIGHT_RETRY_S: u64 = 3;
 /// Retry delay of a publication in seconds.
 pub(crate) const PUBLISH_RETRY_S: u64 = 10;
+
+/// Retry delay of a download in seconds.
+pub(crate) const DOWNLOAD_RETRY_S: u64 = 10;
 
 /// Slots of which an account can hold one at a time; shared by all its clones.
 #[derive(Debug, Clone)]
@@ -24,6 +29,7 @@ pub struct AccountSlots {
     /// The name of the limit in errors.
     limit: &'static str,
     retry_s: u64,
+    maximum: usize,
     site: Site,
     /// Selects the accounts with a slot of the same kind at another server.
     elsewhere: fn(&Bulletin) -> &BTreeSet<AccountId>,
@@ -41,14 +47,30 @@ impl AccountSlots {
     #[must_use]
     pub fn preflights(site: Site) -> Self {
         let (what, limit, retry_s) = ("preflight", "preflights", PREFLIGHT_RETRY_S);
-        Self { running: Arc::default(), what, limit, retry_s, site, elsewhere: |server| &server.preflights }
+        Self::new((what, limit, retry_s), MAX_AT_ONCE, site, |server| &server.preflights)
     }
 
     /// Creates the slots for publications of scenarios.
     #[must_use]
     pub fn publications(site: Site) -> Self {
         let (what, limit, retry_s) = ("publication", "publications", PUBLISH_RETRY_S);
-        Self { running: Arc::default(), what, limit, retry_s, site, elsewhere: |server| &server.publications }
+        Self::new((what, limit, retry_s), MAX_AT_ONCE, site, |server| &server.publications)
+    }
+
+    /// Creates the slots for downloads of archives.
+    #[must_use]
+    pub fn downloads(site: Site) -> Self {
+        let (what, limit, retry_s) = ("download", "downloads", DOWNLOAD_RETRY_S);
+        Self::new((what, limit, retry_s), MAX_DOWNLOADS, site, |server| &server.downloads)
+    }
+
+    fn new(
+        (what, limit, retry_s): (&'static str, &'static str, u64),
+        maximum: usize,
+        site: Site,
+        elsewhere: fn(&Bulletin) -> &BTreeSet<AccountId>,
+    ) -> Self {
+        Self { running: Arc::default(), what, limit, retry_s, maximum, site, elsewhere }
     }
 
     /// Returns the accounts that hold a slot at this server.
@@ -84,7 +106,7 @@ impl AccountSlots {
             let message = format!("your account already has a running {what}; only one at a time is allowed");
             return Err(ApiError::over_limit(&over, message, self.retry_s));
         }
-        if running.len() >= MAX_AT_ONCE {
+        if running.len() >= self.maximum {
             let message = format!("other {what}s are running; try again later");
             return Err(ApiError::try_again(ErrorCode::Unavailable, &message, self.retry_s));
         }

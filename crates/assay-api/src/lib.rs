@@ -12,6 +12,7 @@
 
 mod acceptance;
 mod account_slots;
+mod archive;
 mod blob_error;
 mod boards;
 mod book;
@@ -27,12 +28,14 @@ mod http;
 pub mod keys;
 mod lane_demand;
 mod linger;
+mod links;
 mod maintenance;
 mod metrics_server;
 mod models;
 mod ports;
 mod published;
 mod quota;
+mod rejected_heads;
 mod remembered_scenarios;
 mod report_assets;
 mod routes;

@@ -1,18 +1,41 @@
-//! Inputs of reports and of pages about jobs: the scenario's card, and the plots of episodes.
+//! The page of a report, and its inputs: the scenario's card, and the plots of episodes.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use assay_model::lane::files;
 use assay_model::{EpisodePlots, JobReport, ScenarioCard};
+use assay_report::html;
 use assay_store::StoreError;
 use axum::body::Body;
 
+use crate::http::ApiError;
 use crate::state::App;
 
 /// Maximum number of episodes in a report, which is the maximum of a job.
 pub(crate) const MAX_EPISODES: u32 = 10_000;
 /// Maximum size of an episode's plots file that is read, in bytes.
 const MAX_PLOTS: u64 = 16 << 20;
+
+/// Renders the page of a report, with these addresses of its files, or with their paths.
+pub(crate) async fn report_page(
+    app: &App,
+    report: JobReport,
+    addresses: Option<BTreeMap<String, String>>,
+) -> Result<String, ApiError> {
+    let card = card_of(app, &report).await?;
+    let mut plots = Vec::new();
+    for episode in html::drawn(&report) {
+        plots.extend(plots_of(app, &report, episode).await.map(|plots| (episode, plots)));
+    }
+    // A report of many episodes takes a while.
+    let rendering = tokio::task::spawn_blocking(move || {
+        let (addresses, generator) = (addresses.as_ref(), concat!("assay ", env!("CARGO_PKG_VERSION")));
+        html::render(&report, html::Assets { scenario: card.as_deref(), plots: &plots, addresses, generator })
+    });
+    let page = rendering.await.map_err(|e| ApiError::internal("rendering a report panicked", &e))?;
+    page.map_err(|e| ApiError::internal("the report's page", &e))
+}
 
 /// Returns the card of the job's scenario, even if the scenario was deleted.
 pub(crate) async fn card_of(app: &App, report: &JobReport) -> Result<Option<Arc<ScenarioCard>>, StoreError> {

@@ -16,6 +16,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower_http::add_extension::AddExtension;
 
 use crate::linger::Lingering;
+use crate::links::ConnectionAddresses;
+use crate::rejected_heads::RejectedHeads;
 use crate::{AppState, router};
 
 /// Timeout for unacknowledged data: the connection of a client that receives nothing for this long is closed.
@@ -43,7 +45,9 @@ pub async fn serve(
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(state.settings.header_s.get());
     let connections = Arc::new(Semaphore::new(state.settings.max_connections));
+    let app = Arc::new(state.clone());
     let router = router(state).with_state::<()>(());
+    let listening = listener.local_addr()?;
     let (stop, stopping) = watch::channel(false);
     let mut shutdown = pin!(shutdown);
     loop {
@@ -52,9 +56,13 @@ pub async fn serve(
             () = &mut shutdown => break,
         };
         let (socket, peer, permit) = accepted;
-        let service = TowerToHyperService::new(AddExtension::new(router.clone(), ConnectInfo(peer)));
+        let addresses = socket.local_addr().ok().map(|own| ConnectionAddresses { own, listening });
+        let service = AddExtension::new(AddExtension::new(router.clone(), ConnectInfo(peer)), addresses);
+        let service = TowerToHyperService::new(service);
         // With upgrades, for the WebSockets of policies. Their bytes are no longer this connection's.
-        let connection = http.serve_connection(TokioIo::new(Lingering::new(socket)), service).with_upgrades();
+        let connection = http
+            .serve_connection(TokioIo::new(RejectedHeads::new(Lingering::new(socket), Arc::clone(&app))), service)
+            .with_upgrades();
         // The task keeps its receiver until the connection ends: the server's end waits for that.
         let mut stopping = stopping.clone();
         tokio::spawn(async move {

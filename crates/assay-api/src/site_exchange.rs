@@ -93,6 +93,7 @@ pub(crate) fn bulletin(state: &AppState) -> Bulletin {
         streams: state.events.streams(),
         preflights: state.preflight_slots.holders(),
         publications: state.publishing_slots.holders(),
+        downloads: state.download_slots.holders(),
         uploads,
         pending_bytes,
         connected: state.policy_connections.connected(),

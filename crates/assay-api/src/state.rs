@@ -39,6 +39,8 @@ pub struct AppState {
     pub publisher: Arc<dyn Publisher>,
     /// Limits concurrent publications.
     pub publishing_slots: AccountSlots,
+    /// Limits concurrent downloads of archives.
+    pub download_slots: AccountSlots,
     /// The files of published scenarios.
     pub scenario_files: ScenarioFiles,
     /// The archives of accepted policies.

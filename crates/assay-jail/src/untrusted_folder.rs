@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::fs::{DirEntry, File, FileType};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use assay_model::{Sha256Digest, Sha256Writer};
@@ -58,6 +58,24 @@ impl UntrustedFolder {
         let (inside, flags) = (inside.as_ref(), OFlags::DIRECTORY | OFlags::CLOEXEC);
         let folder = rustix::fs::openat2(&self.folder, inside, flags, Mode::empty(), BENEATH);
         Ok(Self { folder: folder.map_err(|errno| self.explained(inside, errno))?, path: self.path.join(inside) })
+    }
+
+    /// Opens the folder `inside`, creating what is missing of it.
+    ///
+    /// # Errors
+    /// The path is not plain names below this folder, something else has one of them, or this folder can't be written
+    /// to.
+    pub fn make_folder(&self, inside: &Path) -> io::Result<Self> {
+        let mut place = self.folder(".")?;
+        for part in inside.components() {
+            let Component::Normal(name) = part else { return Err(self.refused(inside, "is not a plain path")) };
+            match rustix::fs::mkdirat(&place.folder, name, Mode::from_raw_mode(0o777)) {
+                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+                Err(errno) => return Err(self.explained(inside, errno)),
+            }
+            place = place.folder(name)?;
+        }
+        Ok(place)
     }
 
     /// Opens the regular file `inside` for reading.
@@ -297,6 +315,19 @@ mod tests {
         assert!(folder.kind("pipe").is_some_and(|kind| !kind.is_file()));
         assert!(folder.kind("link").is_some_and(|kind| kind.is_symlink()));
         assert!(read_untrusted(&path.join("a/file"), 10).is_ok() && read_untrusted(&path.join("link"), 10).is_err());
+    }
+
+    #[test]
+    fn folders_are_made_below_the_folder_only() {
+        let (work, path) = hostile();
+        let folder = UntrustedFolder::open(&path).unwrap();
+        folder.make_folder(Path::new("a/b/c")).unwrap().write("file", b"x").unwrap();
+        assert_eq!(folder.read("a/b/c/file", 10).unwrap(), b"x");
+        assert!(folder.make_folder(Path::new("")).is_ok() && folder.make_folder(Path::new("a")).is_ok());
+        for bad in ["../out", "/out", "a/../../out", "b/new", "link", "pipe/new", "a/file/new"] {
+            assert!(folder.make_folder(Path::new(bad)).is_err(), "{bad}");
+        }
+        assert!(!work.path().join("out").exists() && !path.join("a/new").exists());
     }
 
     #[test]

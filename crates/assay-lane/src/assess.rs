@@ -2,6 +2,7 @@
 
 use assay_model::{
     ClauseResult, ClauseStatus, Involved, Level, MAX_VIOLATIONS_PER_CLAUSE, StageResult, Violation, sanitise,
+    unsigned_zero,
 };
 use assay_scenario::{Clause, Scenario};
 use assay_sim::Simulation;
@@ -64,7 +65,7 @@ fn result_of(clause: &Clause, columns: &[&[f64]], end: TraceEnd, violation_count
         limit: clause.limit,
         scale: Some(clause.scale),
         status,
-        robustness: Some(settled).filter(|r| r.is_finite()),
+        robustness: Some(unsigned_zero(settled)).filter(|r| r.is_finite()),
         worst_value: clause.formula.measured_value(settled),
         worst_time_s: worst.filter(|(_, margin)| margin.is_finite()).map(|(row, _)| columns[0][row]),
         vacuous: outcome.vacuous,
@@ -93,10 +94,10 @@ fn violation_of(
         level: clause.level,
         start_s: time[span.first],
         end_s: time[span.last] + step_s,
-        value: clause.formula.measured_value(span.robustness),
+        value: clause.formula.measured_value(span.robustness).map(unsigned_zero),
         limit: clause.limit,
         unit: clause.unit.clone(),
-        robustness: Some(span.robustness).filter(|r| r.is_finite()),
+        robustness: Some(unsigned_zero(span.robustness)).filter(|r| r.is_finite()),
         involved,
     }
 }
@@ -154,7 +155,7 @@ impl<'a> TaskWatch<'a> {
         let stages = self.scenario.stages.iter().zip(&self.reached);
         let reached: f64 = stages.filter(|(_, time_s)| time_s.is_some()).map(|(stage, _)| stage.points).sum();
         let total: f64 = self.scenario.stages.iter().map(|stage| stage.points).sum();
-        if total > 0.0 { reached / total } else { 0.0 }
+        if total > 0.0 { unsigned_zero(reached / total) } else { 0.0 }
     }
 
     pub(crate) fn stages(&self) -> Vec<StageResult> {

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use assay_model::{Level, Violation};
+use assay_model::{Level, Violation, unsigned_zero};
 use assay_scenario::{Clause, Scenario};
 use assay_stl::Monitor;
 
@@ -109,7 +109,7 @@ fn violation(clause: &Clause, upper: f64, time_s: f64, step_s: f64) -> Violation
         value: clause.formula.measured_value(upper),
         limit: clause.limit,
         unit: clause.unit.clone(),
-        robustness: Some(upper).filter(|robustness| robustness.is_finite()),
+        robustness: Some(unsigned_zero(upper)).filter(|robustness| robustness.is_finite()),
         involved: Vec::new(),
     }
 }

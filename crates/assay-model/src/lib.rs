@@ -102,7 +102,7 @@ pub use replaced_attempt::{MAX_EVIDENCE_BYTES, ReplacedAttempt, ReplacementReaso
 pub use replay::{Comparison, Difference, DifferenceCause, FingerprintDifference};
 pub use report::{Fingerprint, JobHeader, JobMode, JobProgress, JobReport, JobStage, PublishedProgress, Record};
 pub use review::{MAX_REVIEW_REASON_CHARS, Review, ReviewDecision};
-pub use rounding::{round3, round4};
+pub use rounding::{round3, round4, unsigned_zero};
 pub use runtime::{RuntimeCard, RuntimeVersion};
 pub use scenario_card::{ONE_WORLD, ScenarioCard};
 pub use scope::{Scope, ScopeError, Scopes};

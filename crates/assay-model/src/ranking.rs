@@ -15,7 +15,7 @@ use std::cmp::Ordering;
 use serde::Serialize;
 
 use crate::score_interval::{ERROR, certainly_leads, score_interval};
-use crate::{EpisodeScore, Verdict, round4};
+use crate::{EpisodeScore, Verdict, round4, unsigned_zero};
 
 /// Worlds that a result comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
@@ -142,7 +142,7 @@ pub fn rank_together(boards: &[(f64, Vec<Entrant>)], members: &[Vec<Option<usize
         let scores =
             member.iter().zip(boards).filter_map(|(index, (_, entrants))| Some(entrants[(*index)?].key().score));
         let samples: Vec<&[f64]> = scenarios.iter().map(|board| of(member, *board)).collect();
-        together(scores.sum(), &samples, boards.len())
+        together(unsigned_zero(scores.sum()), &samples, boards.len())
     });
     let mut places: Vec<Place> = places.collect();
     let key = |place: &Place| RankKey { class: 0, worlds: Worlds::Season, score: place.score };

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use assay_model::{ClauseResult, ClauseStatus, EpisodeResult, JobReport, Level, Verdict, sanitise};
+use assay_model::{ClauseResult, ClauseStatus, EpisodeResult, JobReport, Level, Verdict, sanitise, unsigned_zero};
 
 use crate::{outcome, words};
 
@@ -90,7 +90,7 @@ pub(crate) fn violation(episode: &EpisodeResult, clause: &ClauseResult) -> Strin
 
 fn suite(out: &mut String, name: &str, cases: &[Timed], log: Option<&str>) {
     let count = |test: fn(&Case) -> bool| cases.iter().filter(|timed| test(&timed.case)).count();
-    let time_s: f64 = cases.iter().map(|timed| timed.time_s).sum();
+    let time_s = unsigned_zero(cases.iter().map(|timed| timed.time_s).sum());
     let _ = writeln!(
         out,
         "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{time_s:.3}\">",

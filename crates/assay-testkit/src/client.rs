@@ -38,10 +38,16 @@ impl Client {
         Self { agent: agent(PATIENCE), address: address.to_owned(), key: key.trim().to_owned() }
     }
 
+    /// Returns the URL of a path, or of an address that the service issued, perhaps before it was started again.
+    fn url(&self, path: &str) -> String {
+        let path = path.strip_prefix("http://").map_or(path, |rest| rest.find('/').map_or("", |start| &rest[start..]));
+        format!("http://{}{path}", self.address)
+    }
+
     /// Sends a GET request; `None` if the server can't be reached.
     #[must_use]
     pub fn try_get(&self, path: &str) -> Option<Answer> {
-        let request = self.agent.get(format!("http://{}{path}", self.address));
+        let request = self.agent.get(self.url(path));
         answer(request.header("authorization", format!("Bearer {}", self.key)).call())
     }
 
@@ -56,7 +62,7 @@ impl Client {
     #[must_use]
     #[track_caller]
     pub fn text(&self, path: &str) -> String {
-        let request = self.agent.get(format!("http://{}{path}", self.address));
+        let request = self.agent.get(self.url(path));
         let mut response = request.header("authorization", format!("Bearer {}", self.key)).call().unwrap();
         assert_eq!(response.status().as_u16(), 200, "{path}");
         response.body_mut().read_to_string().unwrap()
@@ -66,7 +72,7 @@ impl Client {
     #[must_use]
     #[track_caller]
     pub fn download(&self, path: &str) -> Vec<u8> {
-        let mut response = self.agent.get(format!("http://{}{path}", self.address)).call().unwrap();
+        let mut response = self.agent.get(self.url(path)).call().unwrap();
         assert_eq!(response.status().as_u16(), 200, "{path}");
         response.body_mut().read_to_vec().unwrap()
     }
@@ -75,7 +81,7 @@ impl Client {
     #[must_use]
     #[track_caller]
     pub fn download_range(&self, path: &str, first: usize, last: usize) -> Vec<u8> {
-        let request = self.agent.get(format!("http://{}{path}", self.address));
+        let request = self.agent.get(self.url(path));
         let mut response = request.header("range", format!("bytes={first}-{last}")).call().unwrap();
         assert_eq!(response.status().as_u16(), 206, "{path}");
         response.body_mut().read_to_vec().unwrap()
@@ -84,7 +90,7 @@ impl Client {
     /// Sends a POST request with an empty body; `None` if the server ended before it answered.
     #[must_use]
     pub fn try_post(&self, path: &str) -> Option<Answer> {
-        let request = self.agent.post(format!("http://{}{path}", self.address));
+        let request = self.agent.post(self.url(path));
         answer(request.header("authorization", format!("Bearer {}", self.key)).send_empty())
     }
 
@@ -99,7 +105,7 @@ impl Client {
     #[must_use]
     #[track_caller]
     pub fn post_json(&self, path: &str, body: &Value) -> Answer {
-        let request = self.agent.post(format!("http://{}{path}", self.address));
+        let request = self.agent.post(self.url(path));
         let request = request.header("authorization", format!("Bearer {}", self.key));
         answer(request.header("content-type", "application/json").send(body.to_string())).unwrap()
     }
@@ -129,7 +135,7 @@ impl Client {
     /// answered. A verification without a seed gets seed 0, so that a test's worlds are the same in every run.
     #[must_use]
     pub fn try_form(&self, path: &str, zip: Option<&[u8]>, parts: &[(&str, &str)]) -> Option<Answer> {
-        let request = self.agent.post(format!("http://{}{path}", self.address));
+        let request = self.agent.post(self.url(path));
         let request = request.header("authorization", format!("Bearer {}", self.key));
         let kind = format!("multipart/form-data; boundary={BOUNDARY}");
         let drawn = path == "/verify" && !parts.iter().any(|(name, _)| *name == "seed");
@@ -149,7 +155,7 @@ impl Client {
     /// Sends a DELETE request; `None` if the server ended before it answered.
     #[must_use]
     pub fn try_delete(&self, path: &str) -> Option<Answer> {
-        let request = self.agent.delete(format!("http://{}{path}", self.address));
+        let request = self.agent.delete(self.url(path));
         answer(request.header("authorization", format!("Bearer {}", self.key)).call())
     }
 

@@ -45,7 +45,10 @@ impl Assay {
     pub(crate) fn listening(mut running: Running) -> Server {
         let address = wait_for("a server that listens", PATIENCE, || {
             let log = running.stderr();
-            let address = log.lines().find_map(|line| Some(line.split_once(LISTENING)?.1.trim().to_owned()));
+            let address = log.lines().find_map(|line| {
+                // In a JSON log, the message ends with a quotation mark.
+                Some(line.split_once(LISTENING)?.1.split('"').next()?.trim().to_owned())
+            });
             assert!(address.is_some() || !running.has_ended(), "the server ended: {}", running.stderr());
             // The last line may be incomplete.
             address.filter(|_| log.ends_with('\n'))

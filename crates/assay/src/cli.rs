@@ -5,8 +5,8 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    AttestCommand, BackupArgs, CheckArgs, CompletionsArgs, ConnectArgs, DatasetArgs, DemoArgs, DoctorArgs, InitArgs,
-    KeysCommand, MigrateArgs, ModelCommand, RenderArgs, ReplayArgs, ReportArgs, RestoreArgs, RuntimeCommand,
+    AttestCommand, BackupArgs, CheckArgs, CompletionsArgs, ConnectArgs, DatasetArgs, DemoArgs, DoctorArgs, FetchArgs,
+    InitArgs, KeysCommand, MigrateArgs, ModelCommand, RenderArgs, ReplayArgs, ReportArgs, RestoreArgs, RuntimeCommand,
     ScenarioCommand, SeasonCommand, ServeArgs, StlArgs, VerifyArgs, WorkerArgs, WorkersCommand,
 };
 
@@ -45,6 +45,8 @@ pub(crate) enum Command {
     Verify(Box<VerifyArgs>),
     /// Let a service elsewhere evaluate a policy that stays on this machine
     Connect(Box<ConnectArgs>),
+    /// Download everything about a job of a service, to replay and check it here
+    Fetch(FetchArgs),
     /// Run an episode of a report again and compare it with its recording bit for bit
     Replay(ReplayArgs),
     /// Record demonstrations of a policy as a dataset: LeRobot, Parquet or MCAP

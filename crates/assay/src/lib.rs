@@ -29,7 +29,6 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 
-use crate::printing::complain;
 use crate::settings::{LogFormat, LogLevel};
 
 /// Runs the program with the command-line arguments of this process.
@@ -45,7 +44,7 @@ pub fn run() -> ExitCode {
     match commands::run(arguments.command, &matches) {
         Ok(code) => code.into(),
         Err(failure) => {
-            complain!("{failure}");
+            printing::print_failure(&failure.to_string());
             failure.exit_status().into()
         }
     }

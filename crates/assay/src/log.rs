@@ -32,6 +32,10 @@ pub(crate) fn start(verbose: u8, level: LogLevel, format: LogFormat) {
     let lines = lines.with_ansi(!plain);
     match format {
         LogFormat::Text => lines.with_target(false).init(),
-        LogFormat::Json => lines.json().flatten_event(true).init(),
+        LogFormat::Json => {
+            lines.json().flatten_event(true).init();
+            crate::printing::log_json();
+            std::panic::set_hook(Box::new(|panic| tracing::error!(panic = %panic, "a thread panicked")));
+        }
     }
 }

@@ -6,8 +6,9 @@
 
 use std::fmt::Write as _;
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use assay_model::is_hidden;
+use assay_model::{Clock, SystemClock, is_hidden};
 
 use crate::screen;
 
@@ -18,15 +19,48 @@ const MARK: &str = "| ";
 /// First characters of a command anywhere in a line: GitHub, Azure Pipelines, TeamCity. A word and a bracket follow.
 const COMMAND: &str = "##";
 
+/// Name of the program before a message.
+const PROGRAM: &str = "assay: ";
+/// Words before a warning.
+const WARNINGS: [&str; 2] = ["warning: ", "WARNING: "];
+
 /// Prints text on standard output, with a final newline. A closed pipe (`| head`) is not an error.
 pub(crate) fn print(text: &str) {
     let (_, colour) = screen::width_and_colour();
     write(&mut std::io::stdout().lock(), &harmless(text, colour));
 }
 
+/// True once the log on standard error is JSON: then everything there is.
+static LOGS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// Turns the lines of [`print_error`] into JSON, for a log of that format.
+pub(crate) fn log_json() {
+    LOGS_JSON.store(true, Ordering::Relaxed);
+}
+
 /// Prints text on standard error, with a final newline.
 pub(crate) fn print_error(text: &str) {
-    write(&mut std::io::stderr().lock(), &harmless(text, false));
+    print_message(text, "INFO");
+}
+
+/// Prints the reason why the program ends on standard error.
+pub(crate) fn print_failure(text: &str) {
+    print_message(text, "ERROR");
+}
+
+fn print_message(text: &str, level: &str) {
+    let text = if LOGS_JSON.load(Ordering::Relaxed) { log_line(text, level) } else { text.to_owned() };
+    write(&mut std::io::stderr().lock(), &harmless(&text, false));
+}
+
+/// Returns a line of a JSON log with the fields of the others, at this level unless it is a warning.
+fn log_line(text: &str, level: &str) -> String {
+    let text = text.strip_prefix(PROGRAM).unwrap_or(text);
+    let warning = WARNINGS.iter().find_map(|word| text.strip_prefix(word));
+    let level = if warning.is_some() { "WARN" } else { level };
+    let message = warning.unwrap_or(text).trim_end();
+    serde_json::json!({ "timestamp": SystemClock.now(), "level": level, "message": message, "target": "assay" })
+        .to_string()
 }
 
 /// Prints a line on standard error: formats like `eprintln!`.
@@ -133,6 +167,21 @@ mod tests {
                 assert!(!line.trim_start().starts_with("::") && !line.contains("##["), "{safe:?}");
                 assert!(!line.contains("##vso[") && !line.contains("##teamcity["), "{safe:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_message_in_a_json_log_is_one_line_of_json() {
+        for (text, level, message) in [
+            ("assay: listening on http://127.0.0.1:1", "INFO", "listening on http://127.0.0.1:1"),
+            ("assay: warning: it\n  is late", "WARN", "it\n  is late"),
+            ("assay: WARNING: weaker", "WARN", "weaker"),
+            ("the settings are invalid:\n  \"a\"", "ERROR", "the settings are invalid:\n  \"a\""),
+        ] {
+            let line = log_line(text, if level == "ERROR" { level } else { "INFO" });
+            let found: serde_json::Value = serde_json::from_str(&line).unwrap();
+            assert!(!line.contains('\n') && found["timestamp"].is_string(), "{line}");
+            assert_eq!((&found["level"], &found["message"]), (&level.into(), &message.into()));
         }
     }
 

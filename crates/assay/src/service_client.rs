@@ -1,10 +1,10 @@
 //! The HTTP client of commands that talk to a service.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use assay_model::{Secret, sanitise};
 use serde_json::Value;
 use ureq::http::Response;
@@ -40,6 +40,15 @@ pub(crate) struct ServiceResponse {
     pub(crate) retry_after: Option<Duration>,
     /// The JSON body; `null` without one.
     pub(crate) body: Value,
+}
+
+/// The outcome of a download.
+#[derive(Debug)]
+pub(crate) enum Download {
+    /// All of the content was written.
+    Complete,
+    /// The service answered with an error.
+    Refused(ServiceResponse),
 }
 
 /// A request that got no response.
@@ -119,6 +128,46 @@ impl ServiceClient {
                 Err(ServiceResponse { status, retry_after: None, body }.failure())
             }
         }
+    }
+
+    /// Downloads the content at `path`, at most `max_bytes` of it. Returns the status, and the error response if it is
+    /// not 200.
+    pub(crate) fn download(&self, path: &str, max_bytes: u64, to: &mut dyn Write) -> Result<Download, Failure> {
+        let request = self.agent.get(self.url(path)).header("authorization", self.bearer());
+        self.content(request.call(), max_bytes, to)
+    }
+
+    /// Downloads a file of evidence from the address that the service signed, as [`Self::download`] does. The key is not
+    /// sent: the file may be at another host.
+    pub(crate) fn download_signed(&self, url: &str, max_bytes: u64, to: &mut dyn Write) -> Result<Download, Failure> {
+        let url = if url.starts_with('/') { self.url(url) } else { url.to_owned() };
+        let sent = self.agent.get(url).call();
+        let elsewhere = sent.as_ref().ok().filter(|response| response.status().as_u16() == 307);
+        let elsewhere = elsewhere.and_then(|response| response.headers().get("location")?.to_str().ok());
+        let sent = match elsewhere.map(|url| self.agent.get(url).call()) {
+            Some(redirected) => redirected,
+            None => sent,
+        };
+        self.content(sent, max_bytes, to)
+    }
+
+    fn content(
+        &self,
+        sent: Result<Response<Body>, ureq::Error>,
+        max_bytes: u64,
+        to: &mut dyn Write,
+    ) -> Result<Download, Failure> {
+        let failed = |error| NoResponse { base: self.base.clone(), source: error };
+        if sent.as_ref().is_ok_and(|response| response.status().as_u16() != 200) {
+            return self.response(sent).map(Download::Refused).or_internal();
+        }
+        let mut response = sent.map_err(failed).or_internal()?;
+        let mut content = response.body_mut().as_reader().take(max_bytes.saturating_add(1));
+        let copied = std::io::copy(&mut content, to).context("a download was interrupted").or_internal()?;
+        if copied > max_bytes {
+            return Err(Failure::Internal(anyhow!("the service sent more than {max_bytes} bytes")));
+        }
+        Ok(Download::Complete)
     }
 
     /// Returns the full URL of a path of the service.

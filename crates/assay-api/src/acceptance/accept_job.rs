@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::http::{ApiError, Caller, IdempotencyGuard, Json, stored_response};
+use crate::links;
 use crate::quota;
 use crate::state::App;
 use crate::upload::StoredPolicy;
@@ -82,7 +83,7 @@ impl JobOrigin {
 
     /// Returns the URL of a new job.
     pub(super) fn location(&self, app: &App, id: JobId) -> String {
-        app.settings.address(&format!("{}/{id}", self.path))
+        links::address(&app.settings, &format!("{}/{id}", self.path))
     }
 
     /// Creates the job and publishes its shards. With an idempotency key, `response` is stored in the same transaction.

@@ -15,6 +15,7 @@ use super::caller::Caller;
 use super::error::ApiError;
 use super::{accept, cacheable, envelope, unknown_query};
 use crate::ApiSettings;
+use crate::links::{ConnectionAddresses, RequestLinks};
 use crate::routes::{Endpoint, query_parameters};
 
 /// The policy of an endpoint, from the list.
@@ -26,16 +27,19 @@ pub(super) struct EndpointPolicy {
     cacheable: bool,
     /// Query parameters that the endpoint knows; `None` if the OpenAPI document does not list them.
     query: Option<Arc<BTreeSet<String>>>,
+    /// True if responses are pages, whose addresses are paths.
+    is_page: bool,
+    settings: Arc<ApiSettings>,
     /// Path of the page for clients that prefer HTML.
     page: Option<Arc<str>>,
 }
 
 impl EndpointPolicy {
-    pub(super) fn of(endpoint: &Endpoint, declared: &Paths, settings: &ApiSettings) -> Self {
+    pub(super) fn of(endpoint: &Endpoint, declared: &Paths, settings: &Arc<ApiSettings>) -> Self {
         let query = query_parameters(endpoint, declared).map(Arc::new);
-        let Endpoint { scope, needs_key, json, cacheable, .. } = *endpoint;
+        let Endpoint { scope, needs_key, json, cacheable, is_page, .. } = *endpoint;
         let page = endpoint.page.map(|path| format!("{}{path}", settings.base_path()).into());
-        Self { scope, needs_key, json, cacheable, query, page }
+        Self { scope, needs_key, json, cacheable, query, is_page, settings: Arc::clone(settings), page }
     }
 
     /// Checks the request. Returns whether the response is to be wrapped in an envelope.
@@ -69,12 +73,17 @@ pub(super) async fn apply_endpoint_policy(policy: EndpointPolicy, request: Reque
     };
     let has_query = request.uri().query().is_some();
     let asked = policy.query.filter(|_| has_query).map(|known| (known, request.uri().clone()));
-    let mut response = next.run(request).await;
+    let connection = request.extensions().get::<Option<ConnectionAddresses>>().and_then(Option::as_ref);
+    let links = RequestLinks::new(&policy.settings, policy.is_page, connection, request.headers(), request.uri());
+    let (mut response, warning) = links.within(next.run(request)).await;
     if wraps {
         response = envelope::wrap(response).await;
     }
     if let Some((known, uri)) = asked {
         unknown_query::warn(&mut response, &uri, &known);
+    }
+    if let Some(warning) = warning {
+        response.headers_mut().append(header::WARNING, warning);
     }
     if policy.page.is_some() {
         response.headers_mut().append(header::VARY, HeaderValue::from_static("accept"));

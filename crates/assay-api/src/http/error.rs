@@ -28,8 +28,10 @@ pub(crate) enum ErrorCode {
     Gone,
     PayloadTooLarge,
     RangeNotSatisfiable,
+    UriTooLong,
     UnsupportedMediaType,
     Unprocessable,
+    HeadersTooLarge,
     RateLimited,
     Internal,
     Unavailable,
@@ -49,6 +51,8 @@ impl ErrorCode {
             Self::Gone => (StatusCode::GONE, "GONE"),
             Self::RangeNotSatisfiable => (StatusCode::RANGE_NOT_SATISFIABLE, "RANGE_NOT_SATISFIABLE"),
             Self::PayloadTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE"),
+            Self::UriTooLong => (StatusCode::URI_TOO_LONG, "URI_TOO_LONG"),
+            Self::HeadersTooLarge => (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "HEADERS_TOO_LARGE"),
             Self::UnsupportedMediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE"),
             Self::Unprocessable => (StatusCode::UNPROCESSABLE_ENTITY, "UNPROCESSABLE"),
             Self::RateLimited => (StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED"),
@@ -245,7 +249,7 @@ impl ApiError {
         self.code.status_and_name().1
     }
 
-    pub(super) fn body(&self, request: Uuid) -> Vec<u8> {
+    pub(crate) fn body(&self, request: Uuid) -> Vec<u8> {
         let (_, name) = self.code.status_and_name();
         let mut error = json!({ "code": name, "message": self.message });
         if let Some(details) = &self.details {

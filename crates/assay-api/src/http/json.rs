@@ -1,6 +1,6 @@
 //! JSON request bodies and responses.
 
-use assay_model::{plain_complaint, sanitise};
+use assay_model::{plain_complaint, sanitise, unsigned_zero};
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Request;
 use axum::http::{HeaderValue, header};
@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_json::ser::{CompactFormatter, Formatter};
 
 use super::{ApiError, Caller, ErrorCode, IdempotencyGuard};
 use crate::state::App;
@@ -27,10 +28,20 @@ pub(crate) struct Json<T>(pub(crate) T);
 impl<T: Serialize> IntoResponse for Json<T> {
     fn into_response(self) -> Response {
         let mut text = Vec::with_capacity(ANSWER_BYTES);
-        match serde_json::to_writer(&mut text, &self.0) {
+        let mut serializer = serde_json::Serializer::with_formatter(&mut text, UnsignedZeros);
+        match self.0.serialize(&mut serializer) {
             Ok(()) => ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], text).into_response(),
             Err(error) => ApiError::internal("could not serialise a response", &error).into_response(),
         }
+    }
+}
+
+/// Writes compact JSON without negative zeros, which some languages read as another number than zero.
+struct UnsignedZeros;
+
+impl Formatter for UnsignedZeros {
+    fn write_f64<W: ?Sized + std::io::Write>(&mut self, writer: &mut W, value: f64) -> std::io::Result<()> {
+        CompactFormatter.write_f64(writer, unsigned_zero(value))
     }
 }
 

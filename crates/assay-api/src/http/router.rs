@@ -34,6 +34,8 @@ pub fn router(state: AppState) -> Router {
     let app: App = Arc::new(state);
     let (endpoints, declared) = (routes::list(), Arc::new(routes::declared_api()));
     let authentication = Authentication { app: app.clone(), rules: Arc::new(AccessRules::new(&endpoints)) };
+    let settings = Arc::new(app.settings.clone());
+    let mut index = None;
     let routes = endpoints.into_iter().fold(Router::new(), |router, endpoint| {
         let handler = (endpoint.handler)();
         let handler = if endpoint.method == "POST" && endpoint.needs_key {
@@ -43,15 +45,20 @@ pub fn router(state: AppState) -> Router {
         };
         // The endpoints that serve the document are among those that it does not describe.
         let handler = if endpoint.documented { handler } else { handler.layer(Extension(Arc::clone(&declared))) };
-        let policy = EndpointPolicy::of(&endpoint, &declared.document.paths, &app.settings);
+        let policy = EndpointPolicy::of(&endpoint, &declared.document.paths, &settings);
         let handler = handler.route_layer(from_fn(move |request: Request, next: Next| {
             apply_endpoint_policy(policy.clone(), request, next)
         }));
+        if (endpoint.method, endpoint.path) == ("GET", "/") {
+            index = Some(handler.clone());
+        }
         router.route(endpoint.path, handler)
     });
     let limit = usize::try_from(app.settings.uploads.max_bytes.saturating_add(FORM_OVERHEAD)).unwrap_or(usize::MAX);
     Router::new()
         .nest("/v1", routes.clone())
+        // A base address may be written with a final slash.
+        .route("/v1/", index.unwrap_or_default())
         .merge(routes)
         .merge(worker_protocol::routes())
         .fallback(async || ApiError::new(ErrorCode::NotFound, "there is nothing at this path"))
@@ -82,12 +89,14 @@ async fn method_not_allowed(method: Method) -> Response {
 /// Excludes event streams, evidence, which is already compressed, and scripts, which are compressed once.
 fn worth_compressing() -> impl Predicate {
     let evidence = NotForContentType::const_new("application/octet-stream");
+    let archive = NotForContentType::const_new("application/zip");
     let video = NotForContentType::const_new("video/");
     let script = NotForContentType::const_new("text/javascript");
     SizeAbove::new(MIN_COMPRESSED_BYTES)
         .and(NotForContentType::SSE)
         .and(NotForContentType::IMAGES)
         .and(evidence)
+        .and(archive)
         .and(video)
         .and(script)
 }

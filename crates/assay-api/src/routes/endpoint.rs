@@ -39,6 +39,8 @@ pub(crate) struct Endpoint {
     /// True if responses have an entity tag.
     pub(crate) cacheable: bool,
     pub(crate) documented: bool,
+    /// True if responses are pages, whose addresses are paths.
+    pub(crate) is_page: bool,
     /// Path of the page that clients which prefer HTML are redirected to.
     pub(crate) page: Option<&'static str>,
     pub(crate) handler: fn() -> MethodRouter<App>,
@@ -55,6 +57,7 @@ impl Endpoint {
             json: true,
             cacheable: false,
             documented: true,
+            is_page: false,
             page: None,
             handler,
         }
@@ -110,11 +113,16 @@ impl Endpoint {
         Self { page: Some(page), ..self }
     }
 
+    /// Declares that responses are HTML.
+    pub(super) const fn html(self) -> Self {
+        Self { json: false, is_page: true, ..self }
+    }
+
     /// Turns the endpoint into a page: HTML, counted as such, outside the OpenAPI document. It identifies the browser
     /// itself, because a visitor who is not signed in is redirected to the form for signing in instead of getting an
     /// error.
     pub(super) const fn into_page(self) -> Self {
-        Self { documented: false, json: false, rate: RateClass::Pages, ..self }
+        Self { documented: false, rate: RateClass::Pages, ..self.html() }
     }
 
     /// Returns the description of the endpoint for documents and tests.

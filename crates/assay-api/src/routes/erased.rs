@@ -16,6 +16,6 @@ pub(super) fn erased(at: Timestamp) -> ApiError {
 }
 
 /// Returns the error for a removed resource.
-pub(super) fn gone(what: &str, at: Timestamp) -> ApiError {
+pub(crate) fn gone(what: &str, at: Timestamp) -> ApiError {
     ApiError::new(ErrorCode::Gone, format!("{what} at {}", at.strftime("%Y-%m-%dT%H:%M:%SZ")))
 }

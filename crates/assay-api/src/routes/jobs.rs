@@ -6,7 +6,7 @@
 
 use std::marker::PhantomData;
 
-use assay_model::{AccountId, EpisodeResult, JobId, JobKind};
+use assay_model::{AccountId, EpisodeResult, JobId, JobKind, JobStatus};
 use assay_store::JobRecord;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
@@ -18,6 +18,9 @@ use crate::state::App;
 
 /// A kind of access to a job.
 pub(crate) trait JobAccess: Send + Sync + 'static {
+    /// Whether it includes the entries of closed seasons, of all accounts.
+    const RELEASED: bool = false;
+
     /// Returns the account whose jobs the caller may access this way; `None` means all accounts.
     fn account(caller: &Caller) -> Option<&AccountId>;
 }
@@ -26,11 +29,24 @@ pub(crate) trait JobAccess: Send + Sync + 'static {
 #[derive(Debug)]
 pub(crate) struct ReadAccess;
 
+/// Read access to what a closed season releases: [`ReadAccess`], and every key for a COMPLETED entry once its season is
+/// closed.
+#[derive(Debug)]
+pub(crate) struct ReleasedAccess;
+
 /// Write access: the owner and administrators.
 #[derive(Debug)]
 pub(crate) struct WriteAccess;
 
 impl JobAccess for ReadAccess {
+    fn account(caller: &Caller) -> Option<&AccountId> {
+        caller.read_scope()
+    }
+}
+
+impl JobAccess for ReleasedAccess {
+    const RELEASED: bool = true;
+
     fn account(caller: &Caller) -> Option<&AccountId> {
         caller.read_scope()
     }
@@ -98,11 +114,26 @@ impl<A: JobAccess> Submission<A> {
     /// Loads the submission with this id.
     pub(crate) async fn load(app: &App, caller: &Caller, id: JobId) -> Result<Self, ApiError> {
         let found = app.records.job(A::account(caller), id).await?;
+        if found.is_none() && A::RELEASED {
+            return Self::load_released(app, id).await;
+        }
         let record = accessible(found, JobKind::Submission, "submission")?;
         Ok(Self {
             published: PublishedSubmission::read(&*app.records, record, app.clock.now()).await?,
             access: PhantomData,
         })
+    }
+
+    /// Loads a submission of another account, if it is an entry of a closed season.
+    async fn load_released(app: &App, id: JobId) -> Result<Self, ApiError> {
+        let missing = || ApiError::not_found("submission");
+        let found = app.records.job(None, id).await?.filter(|job| job.header.kind() == JobKind::Submission);
+        let published = PublishedSubmission::read(&*app.records, found.ok_or_else(missing)?, app.clock.now()).await?;
+        if published.is_open() || published.status() != JobStatus::Completed {
+            return Err(missing());
+        }
+        erased::none(published.record())?;
+        Ok(Self { published, access: PhantomData })
     }
 }
 

@@ -66,9 +66,10 @@ documented {
     get("/verify/{job_id}", verify::get::handle).scope(Scope::Read);
     get("/verify/{job_id}/events", verify::events::handle).scope(Scope::Read).not_json();
     get("/verify/{job_id}/episodes", verify::episodes::handle).scope(Scope::Read);
-    get("/verify/{job_id}/report", verify::report::page).scope(Scope::Read).not_json();
+    get("/verify/{job_id}/report", verify::report::page).scope(Scope::Read).html();
     get("/verify/{job_id}/report.json", verify::report::document).scope(Scope::Read).cacheable();
     get("/verify/{job_id}/attestation", verify::attestation::handle).scope(Scope::Read).cacheable();
+    get("/verify/{job_id}/archive", verify::archive::handle).scope(Scope::Read).not_json();
     get("/artifacts/{job_id}/{sha256}/{name}", evidence::artifact::handle).not_json();
     get("/verify", verify::list::handle).scope(Scope::Read);
     post("/verify/{job_id}/connection", verify::connection::handle).scope(Scope::Verify);
@@ -105,9 +106,10 @@ documented {
     post("/submissions/{id}/choose", submissions::choose::handle).scope(Scope::Submit);
     post("/submissions/{id}/cancel", submissions::cancel::handle).scope(Scope::Submit);
     get("/submissions/{id}/episodes", submissions::episodes::handle).scope(Scope::Read);
-    get("/submissions/{id}/report", submissions::report::page).scope(Scope::Read).not_json();
+    get("/submissions/{id}/report", submissions::report::page).scope(Scope::Read).html();
     get("/submissions/{id}/report.json", submissions::report::document).scope(Scope::Read);
     get("/submissions/{id}/attestation", submissions::attestation::handle).scope(Scope::Read);
+    get("/submissions/{id}/archive", submissions::archive::handle).scope(Scope::Read).not_json();
     post("/submissions/{id}/replay", submissions::replay::handle).scope(Scope::Submit);
     delete("/submissions/{id}", submissions::erase::handle).scope(Scope::Submit);
     // For keys with the scope `verify` or `submit`.

@@ -1,5 +1,6 @@
 //! All settings of the API.
 
+use std::net::SocketAddr;
 use std::num::NonZeroU32;
 
 use assay_model::{DEFAULT_EVIDENCE_BYTES, Isolation};
@@ -19,6 +20,9 @@ pub struct ApiSettings {
     /// URL at which clients reach the service, such as `https://assay.example.org`; makes the URLs in responses
     /// absolute.
     pub public_url: Option<String>,
+    /// Address that the server listens on, if it is known. Messages to receivers of webhooks contain it if it is
+    /// loopback and there is no `public_url`.
+    pub listening: Option<SocketAddr>,
     /// Maximum time that a client may take to send the head of a request.
     pub header_s: Seconds,
     /// Maximum number of concurrent connections; further ones wait to be accepted.
@@ -69,6 +73,7 @@ impl Default for ApiSettings {
     fn default() -> Self {
         Self {
             public_url: None,
+            listening: None,
             header_s: Seconds::new(75),
             max_connections: 16_384,
             drain_s: Seconds::new(5),
@@ -96,12 +101,21 @@ impl Default for ApiSettings {
 }
 
 impl ApiSettings {
-    /// Returns the URL of `path` (which starts with `/`) for clients.
+    /// Returns the URL of `path` (which starts with `/`): absolute if there is a public URL.
     #[must_use]
-    pub fn address(&self, path: &str) -> String {
+    pub(crate) fn address(&self, path: &str) -> String {
         match &self.public_url {
             Some(base) => format!("{}{path}", base.trim_end_matches('/')),
             None => path.to_owned(),
+        }
+    }
+
+    /// Returns the URL of `path` in a message to a receiver, which may be on this machine if there is no public URL.
+    #[must_use]
+    pub(crate) fn message_address(&self, path: &str) -> String {
+        match self.listening.filter(|listening| self.public_url.is_none() && listening.ip().is_loopback()) {
+            Some(listening) => format!("http://{listening}{path}"),
+            None => self.address(path),
         }
     }
 
@@ -140,8 +154,13 @@ mod tests {
     fn address_prepends_the_public_url() {
         let mut settings = ApiSettings::default();
         assert_eq!((&*settings.address("/verify"), settings.base_path()), ("/verify", ""));
+        for (listening, expected) in [("127.0.0.1:8080", "http://127.0.0.1:8080/verify"), ("0.0.0.0:8080", "/verify")] {
+            settings.listening = Some(listening.parse().unwrap());
+            assert_eq!(settings.message_address("/verify"), expected);
+        }
         settings.public_url = Some("https://x.org/assay/".into());
         assert_eq!(settings.address("/verify"), "https://x.org/assay/verify");
+        assert_eq!(settings.message_address("/verify"), "https://x.org/assay/verify");
         assert_eq!(settings.base_path(), "/assay");
         for without in ["https://x.org", "https://x.org/"] {
             settings.public_url = Some(without.into());

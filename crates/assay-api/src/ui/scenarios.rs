@@ -13,6 +13,7 @@ use super::page::{PageFrame, failure, page, to_sign_in};
 use super::units::count;
 use super::viewer::{MaybeViewer, Viewer};
 use crate::http::ApiError;
+use crate::links;
 use crate::state::App;
 
 /// Maximum number of published scenarios on the page.
@@ -84,7 +85,8 @@ impl ScenarioTile {
             robots: spec.as_ref().map(|spec| spec.robots.clone()).unwrap_or_default(),
             cameras: spec.as_ref().map_or(0, |spec| spec.cameras.len()),
             clauses: spec.as_ref().map_or(0, |spec| spec.clauses.len()),
-            picture: picture.then(|| app.settings.address(&app.signer.sign_thumbnail(card.digest, app.clock.now()))),
+            picture: picture
+                .then(|| links::address(&app.settings, &app.signer.sign_thumbnail(card.digest, app.clock.now()))),
             published: None,
         }
     }

@@ -4,6 +4,7 @@ use assay_model::{AccountId, Secret};
 
 use super::form::UploadForm;
 use crate::http::ApiError;
+use crate::links;
 use crate::state::App;
 
 /// Name of the part.
@@ -16,6 +17,13 @@ pub(crate) async fn callback_url(
     form: &UploadForm,
 ) -> Result<Option<Secret>, ApiError> {
     let Some(url) = form.texts.get(PART) else { return Ok(None) };
+    if !links::is_address_known() {
+        let message = format!(
+            "{PART} requires that the service knows its own address, which the messages contain: its operator must set \
+             server.public_url"
+        );
+        return Err(ApiError::invalid(PART, None, message));
+    }
     // The error does not repeat the URL, which may contain a token.
     let refused = |message: String| ApiError::invalid(PART, None, message);
     let url = app.webhook_sender.check(url).map_err(|why| refused(format!("{PART} {why}")))?;

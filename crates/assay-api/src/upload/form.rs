@@ -138,13 +138,11 @@ impl UploadForm {
         guard.begin(parts).await
     }
 
-    /// Removes empty parts: a browser sends every field, and a file without a name if none was chosen.
+    /// Removes empty text parts: a browser sends every field.
     #[must_use]
     pub(crate) fn without_blanks(mut self) -> Self {
         self.texts.retain(|_, text| !text.trim().is_empty());
         self.api_key = self.api_key.filter(|key| !key.reveal().trim().is_empty());
-        self.policy =
-            self.policy.filter(|file| file.size_bytes > 0 || file.name.as_ref().is_some_and(|n| !n.is_empty()));
         self
     }
 
@@ -162,6 +160,13 @@ pub(super) struct UploadedFile {
     pub(super) file: NamedTempFile,
     /// The file name that the client sent, unchecked.
     pub(super) name: Option<String>,
+}
+
+impl UploadedFile {
+    /// Returns whether this is what a browser sends for a field for a file when none was chosen: no name and no content.
+    fn is_unchosen(&self) -> bool {
+        self.size_bytes == 0 && self.name.as_deref().is_some_and(str::is_empty)
+    }
 }
 
 /// Receives the whole form. Disk space for all of it is reserved before its first byte is read, and held as long as the
@@ -213,7 +218,7 @@ async fn read(mut reader: FormReader<'_>, request: Request) -> Result<UploadForm
             if form.policy.is_some() {
                 return Err(ApiError::invalid(parts.file, None, format!("{name} is given twice")));
             }
-            form.policy = Some(reader.file(field).await?);
+            form.policy = Some(reader.file(field).await?).filter(|file| !file.is_unchosen());
         } else if let Some(known) = parts.texts.iter().copied().find(|known| *known == name) {
             let text = reader.text(known, field).await?;
             let is_second = match known {

@@ -6,6 +6,7 @@ use assay_model::{Artifact, EpisodeResult, JobId};
 use assay_store::JobRecord;
 use jiff::Timestamp;
 
+use crate::links;
 use crate::signed_urls;
 use crate::state::App;
 
@@ -34,7 +35,7 @@ impl<'a> EvidenceUrls<'a> {
     pub(super) fn url(&self, file: &Artifact) -> Option<String> {
         let KeptEvidence { app, job, now } = self.kept?;
         let name = signed_urls::file_name(&file.name);
-        Some(app.settings.address(&app.signer.sign(job, file.sha256, &name, now)))
+        Some(links::address(&app.settings, &app.signer.sign(job, file.sha256, &name, now)))
     }
 
     /// Returns the URLs of all files of an episode by path.

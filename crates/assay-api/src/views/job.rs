@@ -1,5 +1,6 @@
 //! The API's job object: the report of a verification, with URLs instead of paths.
 
+use assay_model::lane::files;
 use assay_model::{
     Blame, ClauseSensitivity, DeclaredModel, DrawnRange, EpisodeResult, Fingerprint, JobHeader, JobId, JobMode,
     JobProgress, JobReport, JobStatus, PolicyIdentity, PolicyKey, Quadrants, ReplacedAttempt, Review, ReviewReason,
@@ -10,8 +11,13 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::episode::EpisodeView;
+use super::evidence_urls::EvidenceUrls;
 use crate::http::ApiError;
+use crate::links;
 use crate::state::App;
+
+/// Maximum number of episodes in the job object.
+pub(crate) const MAX_EPISODES_SHOWN: u32 = 100;
 
 /// The job object. Every field is present in every state, and `null` while it has no value.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -87,7 +93,7 @@ pub(crate) struct JobView {
     /// Time at which the evidence was removed, by its owner or by the retention limits on age or size; the report is
     /// kept.
     evidence_removed_at: Option<Timestamp>,
-    /// URL of the first video among `episode_details`.
+    /// URL of the first video among the first 100 episodes.
     video_url: Option<String>,
     /// URL of the report page, once the job is COMPLETED.
     report_url: Option<String>,
@@ -119,6 +125,12 @@ impl JobView {
         report.waiting_for = waiting_for;
         let pages = JobPages::of(app, &report);
         Ok(Self::new(report, pages, episodes))
+    }
+
+    /// Returns the job object as lists contain it: without episodes, and with the URL of the first video.
+    pub(crate) async fn listed(app: &App, record: &JobRecord) -> Result<Self, ApiError> {
+        let view = Self::load(app, record, Vec::new()).await?;
+        Ok(Self { video_url: first_video(app, record).await?, ..view })
     }
 
     /// Returns the job object of a job that was just accepted.
@@ -186,6 +198,25 @@ impl JobView {
     }
 }
 
+/// Returns the URL of the first video of a job, as [`JobView::load`] finds it among the episodes.
+async fn first_video(app: &App, record: &JobRecord) -> Result<Option<String>, ApiError> {
+    let job = record.header.job_id;
+    if record.state.status() != JobStatus::Completed || record.removed.evidence_at.is_some() {
+        return Ok(None);
+    }
+    let urls = EvidenceUrls::of(app, record);
+    // Videos that were rendered with the episodes, as earlier versions did: the first episode has one, if any has.
+    if record.renders.total == 0 {
+        let first = EpisodeView::load(app, record, app.records.episodes(job, 0, 1).await?).await?;
+        return Ok(first.iter().find_map(|episode| episode.video_url().map(str::to_owned)));
+    }
+    let rendered = app.records.renders(job).await?;
+    let shown = rendered.iter().filter(|episode| episode.episode < MAX_EPISODES_SHOWN);
+    let videos = shown.flat_map(|episode| episode.files.iter().map(|file| (episode.episode, file)));
+    let first = videos.filter(|(_, file)| file.name.ends_with(files::VIDEO)).min_by_key(|(episode, _)| *episode);
+    Ok(first.and_then(|(_, file)| urls.url(file)))
+}
+
 impl JobPages {
     /// Returns the URLs for a job that is COMPLETED and not erased; none otherwise.
     fn of(app: &App, report: &JobReport) -> Self {
@@ -193,7 +224,7 @@ impl JobPages {
             return Self::default();
         }
         let resource = if report.mode == JobMode::Arena { "submissions" } else { "verify" };
-        let page = |name: &str| Some(app.settings.address(&format!("/{resource}/{}/{name}", report.job_id)));
+        let page = |name: &str| Some(links::address(&app.settings, &format!("/{resource}/{}/{name}", report.job_id)));
         Self { report_url: page("report"), attestation_url: page("attestation") }
     }
 }

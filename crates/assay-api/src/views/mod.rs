@@ -11,5 +11,5 @@ mod tests;
 
 pub(crate) use self::episode::{EpisodeView, add_renderings};
 pub(crate) use self::evidence_urls::EvidenceUrls;
-pub(crate) use self::job::JobView;
+pub(crate) use self::job::{JobView, MAX_EPISODES_SHOWN};
 pub(crate) use self::scenario::{ScenarioDetail, ScenarioSummary};

@@ -34,6 +34,7 @@ use axum::routing::{get, post, put};
 
 use crate::state::App;
 pub use attend::attend_workers;
+pub(crate) use scenario_files::version_files;
 
 /// Returns the routes of the protocol.
 pub(crate) fn routes() -> Router<App> {

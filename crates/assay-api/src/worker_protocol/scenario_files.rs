@@ -37,7 +37,7 @@ pub(super) async fn scenario_file(
 ///
 /// # Errors
 /// 503: the version is not on this server, or its files cannot be read.
-pub(super) async fn version_files(app: &App, version: Sha256Digest) -> Result<LocatedFiles, ApiError> {
+pub(crate) async fn version_files(app: &App, version: Sha256Digest) -> Result<LocatedFiles, ApiError> {
     let found = app.scenario_files.scenario(version).zip(app.scenario_files.robots(version));
     let (scenario, robots) = found.ok_or_else(|| missing("the scenario"))?;
     if let Some(files) = app.worker_fleet.scenarios().get(version) {

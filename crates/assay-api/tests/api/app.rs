@@ -156,6 +156,7 @@ impl TestApp {
             preflight_slots: AccountSlots::preflights(Site::default()),
             publisher: Arc::new(Renamed),
             publishing_slots: AccountSlots::publications(Site::default()),
+            download_slots: AccountSlots::downloads(Site::default()),
             scenario_files: ScenarioFiles::folder(&folder.path().join("scenarios")).unwrap(),
             archives: ArchiveFiles::folder(folder.path()),
             policy_archives: assay_api::PolicyArchives::new(FolderLocks::default()),

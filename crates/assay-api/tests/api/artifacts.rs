@@ -62,6 +62,8 @@ async fn a_signed_address_has_one_spelling() {
     let app = TestApp::new();
     let key = app.key("lab", "verify,read").await;
     let id = completed(&app, &key).await;
+    let listed = app.get("/verify", &key).await.body["jobs"][0]["video_url"].clone();
+    assert_eq!(listed, app.get(&format!("/verify/{id}"), &key).await.body["video_url"], "the list has it as well");
     // Until the signature has a byte below 16 (`0f`) and a digit that is a letter.
     let video = loop {
         let job = app.get(&format!("/verify/{id}"), &key).await.body;
@@ -253,6 +255,8 @@ async fn renderings_after_the_verdict_appear_and_change_the_etag() {
         assert!(episode["log_url"].as_str().unwrap().contains(url), "{episode}");
         assert_eq!(episode["log_type"], url.rsplit_once('.').unwrap().1);
         assert_eq!((job["video_url"].is_string(), &job["video_url"]), (done == 1, &episode["video_url"]));
+        let listed = app.get("/verify", &key).await.body;
+        assert_eq!(listed["jobs"][0]["video_url"], job["video_url"], "the list has it as well");
         tags.push(answer.headers["etag"].to_str().unwrap().to_owned());
     }
     tags.dedup();

@@ -26,6 +26,9 @@ async fn each_invalid_part_is_named() {
     let cases: &[(&[Part<'_>], &str, &str)] = &[
         (&[SCENARIO], "policy", "policy is missing"),
         (&[SCENARIO, Text("policy_api_key", "k")], "policy", "policy is missing"),
+        // A browser sends this for a field for a file when none was chosen.
+        (&[SCENARIO, Part::File("policy", "", b"")], "policy", "policy is missing"),
+        (&[SCENARIO, Part::File("policy", "empty.zip", b"")], "policy", "not a zip archive"),
         (&[SCENARIO, Text("policy_url", "ftp://policy.test/")], "policy_url", "no address of a policy server"),
         (&[SCENARIO, SERVER, Text("policy_url", "ws://b.test/")], "policy_url", "given twice"),
         (&[SCENARIO, SERVER, Text("policy_concurrency", "17")], "policy_concurrency", "from 1 to 16"),

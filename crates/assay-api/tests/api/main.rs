@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod app;
+mod archive;
 mod arena_pages;
 mod artifacts;
 mod bootstrap;
@@ -28,6 +29,7 @@ mod manners;
 mod model_pages;
 mod models;
 mod open_season;
+mod open_season_operations;
 mod openapi;
 mod operator_pages;
 mod oversight;

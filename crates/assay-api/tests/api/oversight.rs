@@ -148,11 +148,12 @@ async fn evidence_beyond_the_limit_is_due() {
 }
 
 /// What an administrator or a reviewer does with another account's job, and what is recorded of it.
-const ACCESSES: [(&str, &str, &str, &str); 8] = [
+const ACCESSES: [(&str, &str, &str, &str); 9] = [
     ("review", "GET", "/verify/{job}", "read a job"),
     ("review", "GET", "/verify/{job}/episodes", "read a job's episodes"),
     ("review", "GET", "/verify/{job}/report", "read a report"),
     ("review", "GET", "/verify/{job}/attestation", "read a statement"),
+    ("review", "GET", "/verify/{job}/archive?evidence=false", "downloaded an archive"),
     ("review", "GET", "/verify/{job}/events", "followed a job"),
     ("review", "PAGE", "/ui/verifications/{job}", "opened the page of a job"),
     ("admin", "POST", "/verify/{job}/replay", "replayed an episode"),

@@ -49,6 +49,66 @@ async fn exchange(address: std::net::SocketAddr, head: &str, body: &[u8]) -> Str
     String::from_utf8_lossy(&answer).into_owned()
 }
 
+#[tokio::test]
+async fn links_are_absolute_for_clients_on_this_machine() {
+    let running = run(ApiSettings::default()).await;
+    let (app, address) = (&running.app, running.address);
+    let key = app.key("lab", "verify,read").await;
+    assert_eq!(app.post("/webhooks/secret", &key).await.status, 201);
+    let callback = Part::Text("callback_url", "https://lab.test/hook");
+    let id = app.completed(&key, 1).await;
+    let forwarded = format!("{address}\r\nX-Forwarded-For: 192.0.2.7");
+    for (host, is_known) in [(address.to_string(), true), ("evil.test".to_owned(), false), (forwarded, false)] {
+        let base = if is_known { format!("http://{address}") } else { String::new() };
+        let common = format!("Host: {host}\r\nAuthorization: Bearer {key}\r\nConnection: close\r\n");
+        let get = async |path: &str| exchange(address, &format!("GET {path} HTTP/1.1\r\n{common}\r\n"), b"").await;
+        for (path, field) in [
+            ("/", format!("\"api\":\"{base}/v1\"")),
+            (&format!("/v1/verify/{id}"), format!("\"report_url\":\"{base}/verify/{id}/report\"")),
+        ] {
+            let answer = get(path).await;
+            assert!(answer.contains(&field), "{host}: {field} is missing in {answer}");
+            assert_eq!(answer.contains("warning: 299"), !is_known, "{host}: {answer}");
+            assert!(!answer.contains("evil.test"), "{answer}");
+        }
+        let page = get(&format!("/verify/{id}/report")).await;
+        assert!(
+            page.starts_with("HTTP/1.1 200") && !page.contains("warning: 299") && !page.contains("http://127"),
+            "{page}"
+        );
+        let body = encode(&[SCENARIO, POLICY, callback]);
+        let kind = "Content-Type: multipart/form-data; boundary=XyZ";
+        let head = format!("POST /verify HTTP/1.1\r\n{common}{kind}\r\nContent-Length: {}\r\n\r\n", body.len());
+        let made = exchange(address, &head, &body).await;
+        let (status, sign) =
+            if is_known { (201, format!("location: {base}/verify/")) } else { (400, "callback_url".into()) };
+        assert!(made.starts_with(&format!("HTTP/1.1 {status}")) && made.contains(&sign), "{host}: {made}");
+    }
+}
+
+#[tokio::test]
+async fn heads_that_are_too_long_are_rejected_in_the_common_form() {
+    let running = run(ApiSettings::default()).await;
+    let host = "Host: x\r\n";
+    let (many, long) = ("X: a\r\n".repeat(200), format!("X: {}\r\n", "a".repeat(600_000)));
+    for (request, status, code) in [
+        (format!("GET /verify HTTP/1.1\r\n{host}{many}\r\n"), 431, "HEADERS_TOO_LARGE"),
+        (format!("GET /verify HTTP/1.1\r\n{host}{long}\r\n"), 431, "HEADERS_TOO_LARGE"),
+        (format!("GET /{} HTTP/1.1\r\n{host}\r\n", "a".repeat(70_000)), 414, "URI_TOO_LONG"),
+        (format!("GET /verify?{} HTTP/1.1\r\n{host}\r\n", "a".repeat(70_000)), 414, "URI_TOO_LONG"),
+        // After a request on the same connection.
+        (format!("GET /healthz HTTP/1.1\r\n{host}\r\nGET / HTTP/1.1\r\n{host}{many}\r\n"), 431, "HEADERS_TOO_LARGE"),
+    ] {
+        let answer = exchange(running.address, &request, b"").await;
+        let start = answer.find(&format!("HTTP/1.1 {status}")).unwrap_or_else(|| panic!("{answer:?}"));
+        let (head, body) = answer[start..].split_once("\r\n\r\n").unwrap();
+        let body: Value = serde_json::from_str(body).unwrap_or_else(|_| panic!("{answer:?}"));
+        assert_eq!((&body["data"], &body["error"]["code"]), (&Value::Null, &json!(code)), "{answer:?}");
+        assert!(head.contains(body["error"]["request_id"].as_str().unwrap()), "{head}");
+        assert!(head.contains("connection: close") && head.contains("application/json"), "{head}");
+    }
+}
+
 fn head(key: &str, length: usize) -> String {
     format!(
         "POST /verify HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\nContent-Length: {length}\r\n\

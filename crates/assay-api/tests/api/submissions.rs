@@ -7,9 +7,10 @@ use assay_model::{
 };
 use assay_store::NewSeason;
 use assay_store_testing::episode;
+use axum::body::Body;
 use serde_json::{Value, json};
 
-use crate::app::{KEPT, POLICY, Part, SERVER, TestApp};
+use crate::app::{KEPT, POLICY, Part, SERVER, TestApp, request};
 
 const ARENA: Part<'_> = Part::Text("scenario_id", "cartpole_keepin");
 /// A finding of an episode that must not be readable before the season is closed.
@@ -226,6 +227,14 @@ async fn a_submission_is_cancelled_once() {
         let answer = app.post(&format!("/submissions/{id}/cancel"), &key).await;
         assert_eq!((answer.status.as_u16(), &answer.body["status"]), (200, &json!("CANCELLED")));
     }
+    let path = format!("/submissions/{id}");
+    let erased = app.send(request("DELETE", &path, &key).body(Body::empty()).unwrap()).await;
+    assert_eq!(erased.status, 204, "its season is open, but it is never run again: {}", erased.body);
+    assert_eq!(app.get(&path, &key).await.code(), "GONE");
+    let listed = &app.get("/submissions", &key).await.body["submissions"][0];
+    assert_eq!((&listed["id"], &listed["status"]), (&json!(id), &json!("CANCELLED")), "the record stays");
+    assert!(listed["erased_at"].is_string(), "{listed}");
+    assert_eq!(std::fs::read_dir(app.folder.path().join("policies")).unwrap().count(), 0);
     let done = app.submitted(&key).await;
     assert_eq!(app.post(&format!("/submissions/{done}/cancel"), &key).await.status, 409);
 }

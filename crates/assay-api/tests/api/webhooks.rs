@@ -1,5 +1,6 @@
 //! Secrets and deliveries of webhooks. The tests of the program cover the content and time of deliveries.
 
+use assay_api::ApiSettings;
 use axum::body::Body;
 use serde_json::{Value, json};
 
@@ -36,9 +37,29 @@ async fn a_secret_is_shown_once() {
     assert!(second.body["previous_until"].is_string());
 }
 
+/// Creates a service that knows its address.
+fn known() -> TestApp {
+    let public_url = Some("https://assay.test".to_owned());
+    TestApp::with(ApiSettings { public_url, ..ApiSettings::default() })
+}
+
+#[tokio::test]
+async fn a_service_that_does_not_know_its_address_sends_none() {
+    let app = TestApp::new();
+    let lab = app.key("lab", "verify,read,submit").await;
+    assert_eq!(app.post("/webhooks/secret", &lab).await.status, 201);
+    let submission = [POLICY, Part::Text("scenario_id", "cartpole_keepin"), CALLBACK];
+    for refused in [app.verify(&lab, &[POLICY, SCENARIO, CALLBACK]).await, app.submit(&lab, &submission).await] {
+        let field = &refused.body["error"]["details"]["field"];
+        assert_eq!((refused.status.as_u16(), refused.code(), field), (400, "VALIDATION_ERROR", &json!("callback_url")));
+        assert!(refused.message().contains("server.public_url"), "{}", refused.message());
+    }
+    assert_eq!(app.get("/verify", &lab).await.body["total"], 0);
+}
+
 #[tokio::test]
 async fn an_address_needs_a_secret() {
-    let app = TestApp::new();
+    let app = known();
     let (lab, other) = (app.key("lab", "verify,read").await, app.key("other", "verify,read").await);
     assert_eq!(app.post("/webhooks/secret", &other).await.status, 201);
     let refused = app.verify(&lab, &[POLICY, SCENARIO, CALLBACK]).await;
@@ -69,7 +90,7 @@ async fn an_address_needs_a_secret() {
 
 #[tokio::test]
 async fn the_page_shows_messages_and_makes_a_secret() {
-    let app = TestApp::new();
+    let app = known();
     let browser = sign_in(&app, &app.key("lab", "verify,read").await).await;
     assert!(html(&open(&app, "/ui/webhooks", &browser.cookie).await).contains("has no secret yet"));
     let make = async |token: &str| send(&app, "/ui/webhooks/secret", &browser.cookie, &[("csrf", token)]).await;

@@ -19,6 +19,8 @@ pub struct Bulletin {
     pub preflights: BTreeSet<AccountId>,
     /// Accounts whose scenarios are being checked for publication.
     pub publications: BTreeSet<AccountId>,
+    /// Accounts that download an archive.
+    pub downloads: BTreeSet<AccountId>,
     /// Uploads in progress by account.
     pub uploads: BTreeMap<AccountId, UploadCount>,
     /// Bytes announced by all uploads and not written yet.

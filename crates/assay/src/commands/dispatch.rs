@@ -3,8 +3,8 @@
 use clap::{ArgMatches, CommandFactory};
 
 use super::{
-    attest, backup, check, completions, connect, dataset, demo, doctor, init, keys, migrate, model, render, replay,
-    report, restore, runtime, scenario, season, serve, stl, verify, worker, workers,
+    attest, backup, check, completions, connect, dataset, demo, doctor, fetch, init, keys, migrate, model, render,
+    replay, report, restore, runtime, scenario, season, serve, stl, verify, worker, workers,
 };
 use crate::cli::{Cli, Command};
 use crate::exit::{ExitStatus, Failure};
@@ -15,6 +15,7 @@ pub(crate) fn run(command: Command, matches: &ArgMatches) -> Result<ExitStatus, 
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Connect(arguments) => connect::run(&arguments),
+        Command::Fetch(arguments) => fetch::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Dataset(arguments) => dataset::run(&arguments),
         Command::Render(arguments) => render::run(&arguments),

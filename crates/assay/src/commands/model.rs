@@ -5,6 +5,8 @@ mod list;
 mod transfer;
 mod upload;
 
+pub(in crate::commands) use self::bar::bar;
+
 use clap::Subcommand;
 use serde_json::json;
 

@@ -93,7 +93,11 @@ pub(crate) fn run(arguments: &ServeArgs, matches: &ArgMatches) -> Result<ExitSta
         return Ok(ExitStatus::Success);
     }
     let sources = SettingSources::gather(arguments.config.as_deref(), &arguments.set, matches).or_usage()?;
-    let effective = Effective::load(&sources).or_usage()?;
+    let effective = Effective::load(&sources);
+    if effective.is_err() && arguments.log_format == Some(LogFormat::Json) {
+        crate::printing::log_json();
+    }
+    let effective = effective.or_usage()?;
     effective.settings.server.data().or_usage()?;
     let server = &effective.settings.server;
     crate::log::start(matches.get_count("verbose"), server.log_level, server.log_format);

@@ -30,14 +30,19 @@ pub(super) struct MigrationPlan {
 
 /// The new data folder under its temporary name. It stays if the migration ends early.
 #[derive(Debug)]
-pub(super) struct NewDataFolder(FolderNames);
+pub(super) struct NewDataFolder {
+    names: FolderNames,
+    /// True if no earlier run of the migration created it.
+    is_new: bool,
+}
 
 impl NewDataFolder {
     /// Creates the folder that becomes `place`, or opens the one of the same unfinished migration.
     pub(super) fn begin(place: &Path, plan: &MigrationPlan) -> anyhow::Result<Self> {
         let names = FolderNames::of(place)?;
         let file = names.partial().join(PLAN_FILE);
-        if names.create()? || fs::read_dir(names.partial())?.next().is_none() {
+        let is_new = names.create()? || fs::read_dir(names.partial())?.next().is_none();
+        if is_new {
             let mut written = File::create(&file)?;
             serde_json::to_writer(&mut written, plan)?;
             writeln!(written)?;
@@ -57,12 +62,22 @@ impl NewDataFolder {
             .mode(0o700)
             .create(&policies)
             .with_context(|| policies.display().to_string())?;
-        Ok(Self(names))
+        Ok(Self { names, is_new })
     }
 
     /// Returns the path to write to.
     pub(super) fn path(&self) -> &Path {
-        self.0.partial()
+        self.names.partial()
+    }
+
+    /// Returns whether no earlier run of the migration created it.
+    pub(super) fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    /// Removes it with everything in it.
+    pub(super) fn abandon(self) -> anyhow::Result<()> {
+        remove(self.path())
     }
 
     /// Creates an empty folder for the copy of the records.
@@ -80,7 +95,7 @@ impl NewDataFolder {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }
-        self.0.publish()
+        self.names.publish()
     }
 }
 

@@ -11,9 +11,9 @@ use crate::exit::{Failure, OrFail};
 /// Interval at which a signal is looked for.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Checks that the database can be used, and is empty or has these records.
-pub(super) async fn check(records: &RecordsCopy, options: &PostgresOptions) -> Result<(), Failure> {
-    RecordsImport::begin(options, records).await.map(drop).map_err(failure)
+/// Checks that the database can be used, and is empty or has these records. Returns whether it has them.
+pub(super) async fn check(records: &RecordsCopy, options: &PostgresOptions) -> Result<bool, Failure> {
+    RecordsImport::begin(options, records).await.map(|import| import.has_records()).map_err(failure)
 }
 
 /// Copies the records.

@@ -75,7 +75,14 @@ pub(crate) fn migrate(
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().or_internal()?;
 
     let copy = copy_records(&plan.from, &folder)?;
-    runtime.block_on(records::check(&copy, &store))?;
+    if runtime.block_on(records::check(&copy, &store))? && folder.is_new() {
+        drop(copy);
+        folder.abandon().or_internal()?;
+        return Err(Failure::Usage(anyhow!(
+            "--store: it has these records already, from another migration: repeat that one if it was interrupted, or \
+             name an empty database"
+        )));
+    }
     let storage = FileStorage::open(&settings.blobs, folder.path()).or_usage()?;
     let files = if is_in_bucket { Vec::new() } else { RecordedFile::all(&copy).or_internal()? };
     let bar = progress("evidence", "files");

@@ -50,8 +50,10 @@ pub(crate) async fn run(settings: &Settings, engine: Engine, judge: Option<Judge
     let keyring = Keyring::open(&data.join(SIGNING), &OsEntropy, SystemClock.now())?;
     let live = LiveProgress::default();
     let stopping_preflights = Cancel::new();
+    let listening = listener.local_addr().context("the address of the listener")?;
     let state = state(ServiceParts {
         settings,
+        listening,
         engine: &engine,
         records,
         data: &data,

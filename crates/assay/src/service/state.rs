@@ -1,5 +1,6 @@
 //! The API's state, with the ports that this process implements.
 
+use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
@@ -55,6 +56,8 @@ impl SigningKeys for PublicKeys {
 /// The parts of the service that exist before the API's state.
 pub(super) struct ServiceParts<'a> {
     pub(super) settings: &'a Settings,
+    /// Address that the server listens on.
+    pub(super) listening: SocketAddr,
     pub(super) engine: &'a Arc<Engine>,
     pub(super) records: Arc<dyn Records>,
     pub(super) data: &'a Path,
@@ -78,7 +81,11 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
     let servers = PolicyServerCredentialsStore::folder(&data.join(SERVERS));
     let limits = IntakeLimits::of_archive(settings.uploads.max_bytes);
     let networks = settings.server.webhook_networks.iter().map(|network| network.0).collect();
-    let settings = ApiSettings { second_judge: parts.second_judge, ..api_settings(settings, engine) };
+    let settings = ApiSettings {
+        second_judge: parts.second_judge,
+        listening: Some(parts.listening),
+        ..api_settings(settings, engine)
+    };
     let (lanes, uploads) = (settings.lanes, settings.runs_uploads);
     let worker_fleet = WorkerFleet::default();
     let forecast = QueueForecast::with_uploads(Arc::clone(&records), Arc::new(SystemClock), lanes, uploads)
@@ -140,6 +147,7 @@ pub(super) fn state(parts: ServiceParts<'_>) -> anyhow::Result<AppState> {
         preflight_slots: AccountSlots::preflights(site.clone()),
         publisher: Arc::new(EnginePublisher { engine: Arc::clone(engine), tasks }),
         publishing_slots: AccountSlots::publications(site.clone()),
+        download_slots: AccountSlots::downloads(site.clone()),
         scenario_files,
         policy_archives: assay_api::PolicyArchives::new(locks.clone()),
         model_files,
@@ -166,6 +174,7 @@ fn api_settings(settings: &Settings, engine: &Engine) -> ApiSettings {
         settings.clone();
     ApiSettings {
         public_url: server.public_url,
+        listening: None,
         header_s: server.header_s,
         max_connections: server.max_connections,
         drain_s: server.drain_s,

@@ -99,6 +99,7 @@ impl SettingKind {
                 let whole = trimmed.parse().ok().map(Value::Integer);
                 whole.or_else(|| trimmed.parse().ok().map(Value::Float))
             }
+            Self::Texts if trimmed.starts_with('[') => bracketed(trimmed),
             Self::Texts => {
                 let items = trimmed.split(',').map(str::trim).filter(|item| !item.is_empty());
                 Some(Value::Array(items.map(|item| Value::String(item.to_owned())).collect()))
@@ -114,10 +115,16 @@ impl SettingKind {
             Self::Whole => "a whole number".to_owned(),
             Self::Number => "a number".to_owned(),
             Self::Text => "a string in quotes".to_owned(),
-            Self::Texts => "a list of strings".to_owned(),
+            Self::Texts => "a list of strings, as a,b or [\"a\", \"b\"]".to_owned(),
             Self::OneOf(words) => words.join(" or "),
         }
     }
+}
+
+/// Parses a list as a settings file has it.
+fn bracketed(text: &str) -> Option<Value> {
+    let mut table = format!("list = {text}").parse::<toml::Table>().ok()?;
+    table.remove("list").filter(Value::is_array)
 }
 
 /// Returns all sections in the order of their declaration. In each, settings with a default come first.

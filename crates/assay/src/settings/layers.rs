@@ -1,5 +1,6 @@
 //! Layering of setting values: defaults, then the file, then the environment, then flags.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use toml::Value;
@@ -144,8 +145,8 @@ impl Layers {
 
     fn set(&mut self, path: &str, value: Value, origin: Origin) {
         let Some(entry) = self.entries.iter_mut().find(|entry| entry.key.path == path) else {
-            let advice = suggestion(path, self.entries.iter().map(|entry| &entry.key.path));
-            self.problems.push(format!("{origin}: there is no setting {path}{advice}"));
+            let problem = self.unknown(path, &value);
+            self.problems.push(format!("{origin}: {problem}"));
             return;
         };
         if entry.key.kind.fits(&value) {
@@ -154,6 +155,30 @@ impl Layers {
             let (shown, allowed) = (entry.key.shown(&value), entry.key.kind.allowed());
             self.problems.push(format!("{origin}: {path} = {shown}: must be {allowed}"));
         }
+    }
+
+    /// Describes a setting, or a section with settings, that does not exist.
+    fn unknown(&self, path: &str, value: &Value) -> String {
+        let (mut path, mut value) = (path.to_owned(), value);
+        // `[limit.rate]` is a table in a table: the whole name is what was written.
+        while let Value::Table(table) = value
+            && let Some((name, inner)) = table.iter().next()
+            && table.len() == 1
+            && inner.is_table()
+        {
+            path = format!("{path}.{name}");
+            value = inner;
+        }
+        if !value.is_table() {
+            let advice = suggestion(&path, self.entries.iter().map(|entry| &entry.key.path));
+            return format!("there is no setting {path}{advice}");
+        }
+        let sections: BTreeSet<String> =
+            self.entries.iter().filter_map(|entry| Some(entry.key.path.rsplit_once('.')?.0.to_owned())).collect();
+        let roots: BTreeSet<String> =
+            sections.iter().filter_map(|section| Some(section.split('.').next()?.to_owned())).collect();
+        let advice = suggestion(&path, sections.union(&roots));
+        format!("there is no section {path}{advice}")
     }
 
     fn kind(&self, path: &str) -> Option<SettingKind> {

@@ -32,9 +32,12 @@ pub(crate) struct StoreSettings {
 impl StoreSettings {
     pub(crate) fn validate(&self) -> Result<(), InvalidSetting> {
         match &self.url {
-            Some(url) if !PostgresOptions::is_postgres(url.reveal()) => {
-                Err(InvalidSetting::new("url", "[secret]", "an address that starts with postgres://"))
-            }
+            Some(url) if !PostgresOptions::is_postgres(url.reveal()) => Err(InvalidSetting::new(
+                "url",
+                "[secret]",
+                "a PostgreSQL database, as postgres://USER@HOST/DATABASE: other databases are not supported (without it, the records \
+                     are in the data folder, in SQLite)",
+            )),
             None if self.password_file.is_some() => {
                 Err(InvalidSetting::new("password_file", "(set)", "omitted unless store.url is set"))
             }

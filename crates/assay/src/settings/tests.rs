@@ -118,6 +118,17 @@ fn each_kind_is_parsed_from_text() {
 }
 
 #[test]
+fn a_list_is_written_with_commas_or_as_in_a_file() {
+    for text in ["10.0.0.0/8,192.168.1.7", "[\"10.0.0.0/8\", '192.168.1.7']", " [ \"10.0.0.0/8\",\n\"192.168.1.7\" ] "]
+    {
+        let settings = Effective::load(&sources(None, &[], &[("server.policy_networks", text)])).unwrap().settings;
+        assert_eq!(settings.server.policy_networks.len(), 2, "{text}");
+    }
+    let none = Effective::load(&sources(None, &[], &[("server.policy_networks", "[]")])).unwrap().settings;
+    assert!(none.server.policy_networks.is_empty());
+}
+
+#[test]
 fn errors_name_path_value_and_source() {
     let file = |text| load_error(Some(text), &[], &[]);
     let variable = |name, value| load_error(None, &[(name, value)], &[]);
@@ -126,7 +137,20 @@ fn errors_name_path_value_and_source() {
             file("[limits.rate]\nverify_per_minutes = 1"),
             &["/etc/assay.toml: ", "limits.rate.verify_per_minutes", "did you mean limits.rate.verify_per_minute?"][..],
         ),
-        (file("[limit]\nx = 1"), &["/etc/assay.toml: there is no setting limit"]),
+        (file("[limit]\nx = 1"), &["/etc/assay.toml: there is no section limit; did you mean limits?"]),
+        (
+            file("[limit.rate]\nget_per_minute = 1"),
+            &["/etc/assay.toml: there is no section limit.rate; did you mean limits.rate?"],
+        ),
+        (file("[blob.x.y]\na = 1"), &["there is no section blob.x.y"]),
+        (
+            file("[store]\nurl = \"mysql://u:secret@db/assay\""),
+            &["store.url = [secret]: ", "PostgreSQL", "other databases are not supported", "SQLite"],
+        ),
+        (
+            load_error(None, &[], &[("server.policy_networks", "[10.0.0.0/8]")]),
+            &["--set: server.policy_networks = ", "must be a list of strings, as a,b or [\"a\", \"b\"]"],
+        ),
         (file("listen = \"x\""), &["there is no setting listen"]),
         (file("limits = 3"), &["there is no setting limits"]),
         (file("[uploads]\nmax_bytes = \"lots\""), &["uploads.max_bytes = \"lots\": must be a whole number"]),

@@ -261,6 +261,7 @@ fn a_season_from_the_first_submission_to_its_evidence() {
     assert_eq!(season["commitment"], commitment["season_commitment"]);
     assert_eq!(board(&admin)[0], ("honest".to_owned(), json!(1), "SAFE".to_owned()));
     released(&admin, id, &commitment, &secret);
+    fetched_and_replayed(&assay, &server, &admin, id, &secret);
     let listed = assay.run(&["season", "list", "--data", data]);
     assert!(listed.stdout.contains("CLOSED"), "{}", listed.stdout);
     assert_eq!(assay.run(&["season", "open", CARTPOLE, "--data", data]).code, 0);
@@ -279,6 +280,22 @@ fn released(client: &Client, id: &str, commitment: &Value, secret: &SeasonSecret
     assert_eq!(page.body["total"], json!(EPISODES + 1));
     let replayed = client.post_json(&format!("/submissions/{id}/replay"), &json!({ "episode": 3 }));
     assert_eq!((replayed.status, &replayed.body["same"]), (200, &json!(true)), "{}", replayed.body);
+}
+
+/// The documented commands, with a key of another account, which has the policy from elsewhere.
+fn fetched_and_replayed(assay: &Assay, server: &Server, admin: &Client, id: &str, secret: &SeasonSecret) {
+    let made = admin.post_json("/keys", &json!({ "name": "auditor", "account": "auditor", "scopes": ["read"] }));
+    let key = made.body["key"].as_str().unwrap();
+    let (address, out) = (format!("http://{}", server.address()), assay.path("entry"));
+    let out = out.to_str().unwrap();
+    let fetched = assay.run(&["fetch", id, "--server", &address, "--key", key, "--out", out]);
+    assert_eq!(fetched.code, 0, "{}{}", fetched.stdout, fetched.stderr);
+    assert!(!assay.path("entry/policy.zip").exists(), "the policy is its owner's");
+    assert!(fetched.stdout.contains("--policy POLICY --season-secret HEX"), "{}", fetched.stdout);
+    let policy = assay.write("policy.zip", zip_folder(&example(CARTPOLE, "reference")));
+    let (policy, secret) = (policy.to_str().unwrap(), secret.to_hex());
+    let replayed = assay.run(&["replay", out, "--season-secret", &secret, "--policy", policy, "--episode", "3"]);
+    assert_eq!(replayed.code, 0, "{}{}", replayed.stdout, replayed.stderr);
 }
 
 /// Searches every answer of every route that a competitor and the host can request, every linked artifact, and the

@@ -191,6 +191,12 @@ fn a_site_goes_on_in_postgresql_and_s3() {
     assert_eq!(serde_json::from_str::<Value>(&again.stdout).unwrap()["tables"], about["tables"]);
     let finished = assay.run(&command);
     assert!(finished.code == 2 && finished.stderr.contains("is not empty"), "{finished:?}");
+    let elsewhere: Vec<&str> = command.iter().map(|word| if *word == "site" { "site2" } else { *word }).collect();
+    for _ in 0..2 {
+        let second = assay.run(&elsewhere);
+        assert!(second.code == 2 && second.stderr.contains("has these records already"), "{second:?}");
+        assert!(!assay.path("site2").exists() && !assay.path("site2.partial").exists());
+    }
     assert_eq!(before, contents(&assay.path("data")), "the old folder is untouched");
 
     let server = assay.serve(&assay.path("site"), &["--store", &url, "--blobs", BUCKET, "--lanes", "2"]);

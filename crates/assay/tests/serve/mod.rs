@@ -13,6 +13,7 @@ mod closing;
 mod community;
 mod connecting;
 mod events;
+mod fetching;
 mod folder;
 mod full;
 mod jobs;

@@ -110,8 +110,10 @@ fn the_log_is_json_and_holds_no_key() {
     for secret in [secret(&key), secret(&canary), "k-7Jq2-canary".to_owned()] {
         assert!(!log.contains(&secret), "a secret is in the log");
     }
-    let lines: Vec<serde_json::Value> =
-        log.lines().filter(|line| line.starts_with('{')).map(|line| serde_json::from_str(line).unwrap()).collect();
+    let parsed = |line: &str| serde_json::from_str(line).unwrap_or_else(|_| panic!("a line is not JSON: {line}"));
+    let lines: Vec<serde_json::Value> = log.lines().map(parsed).collect();
+    assert!(lines.iter().all(|line| line["timestamp"].is_string() && line["level"].is_string()), "{log}");
+    assert!(lines.iter().any(|line| line["message"].as_str().is_some_and(|text| text.starts_with("listening on"))));
     let answered = lines.iter().filter(|line| line["message"] == "answered");
     assert!(answered.clone().count() >= 4, "{log}");
     assert!(answered.clone().all(|line| line["http.status"].is_u64() && line["span"]["request.id"].is_string()));

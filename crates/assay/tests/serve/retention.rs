@@ -79,7 +79,7 @@ fn old_evidence_is_removed_and_the_record_stays() {
 
     // The owner erases the remaining files.
     assert_eq!(client.delete(&path).status, 204);
-    for below in ["", "/report", "/report.json", "/attestation", "/episodes"] {
+    for below in ["", "/report", "/report.json", "/attestation", "/episodes", "/archive"] {
         gone(&client, &format!("{path}{below}"));
     }
     let listed = client.get("/verify").body["jobs"][0].clone();

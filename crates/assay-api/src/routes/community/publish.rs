@@ -13,6 +13,7 @@ use jiff::Timestamp;
 
 use crate::account_slots::{AccountSlot, PUBLISH_RETRY_S};
 use crate::http::{ApiError, Caller, ErrorCode, IdempotencyGuard, Json, OverLimit};
+use crate::links;
 use crate::routes::community::view::{CommunityScenarioDetail, detail};
 use crate::routes::openapi::body::{never_null, schema_of};
 use crate::state::App;
@@ -66,7 +67,7 @@ pub(in crate::routes) async fn handle(
     let id = publish_form(&app, &caller, form).await?;
     let scenario = app.records.community_scenario(&id).await?.ok_or_else(|| ApiError::not_found("scenario"))?;
     let body: CommunityScenarioDetail = detail(&app, &scenario, app.records.community_versions(&id).await?);
-    let place = app.settings.address(&format!("{}/{id}", uri.path().trim_end_matches('/')));
+    let place = links::address(&app.settings, &format!("{}/{id}", uri.path().trim_end_matches('/')));
     Ok((StatusCode::CREATED, [(header::LOCATION, place)], Json(body)).into_response())
 }
 

@@ -5,6 +5,7 @@ use assay_store::{CommunityScenario, CommunityVersion};
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::links;
 use crate::state::App;
 use crate::views::ScenarioSummary;
 
@@ -54,7 +55,7 @@ pub(in crate::routes) struct CommunityScenarioDetail {
 pub(in crate::routes) fn entry(app: &App, scenario: &CommunityScenario) -> CommunityScenarioView {
     let digest = scenario.card.digest;
     let drawn = app.scenario_files.picture(digest).is_some();
-    let address = || app.settings.address(&app.signer.sign_thumbnail(digest, app.clock.now()));
+    let address = || links::address(&app.settings, &app.signer.sign_thumbnail(digest, app.clock.now()));
     CommunityScenarioView {
         summary: ScenarioSummary::new(&scenario.card),
         author: scenario.account.clone(),

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use super::permission::require_upload_scope;
 use super::view::{ModelView, respond};
 use crate::http::{ApiError, Caller, json_body, read_body};
+use crate::links;
 use crate::models::{Announced, announce};
 use crate::routes::openapi::body::schema_of;
 use crate::state::App;
@@ -63,7 +64,7 @@ pub(in crate::routes) async fn handle(
     let name = name.map(|name| checked_name(&name)).transpose()?.filter(|name| !name.is_empty());
     let (record, is_new) = announce(&app, &caller, Announced { sha256, size_bytes, name }).await?;
     let mut response = respond(if is_new { StatusCode::CREATED } else { StatusCode::OK }, &record);
-    let location = app.settings.address(&format!("/models/{}", record.upload));
+    let location = links::address(&app.settings, &format!("/models/{}", record.upload));
     if let Ok(location) = HeaderValue::from_str(&location) {
         response.headers_mut().insert(header::LOCATION, location);
     }

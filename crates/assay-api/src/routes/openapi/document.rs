@@ -175,7 +175,7 @@ fn complete(operation: &mut Value, endpoint: &EndpointInfo) {
     }
     let responses = &mut operation["responses"];
     if let Some(stream) = responses.pointer_mut("/200/content/text~1event-stream/schema") {
-        *stream = event(&stream.take());
+        *stream = event_stream(&stream.take());
     }
     if endpoint.cacheable {
         responses["304"] =
@@ -223,16 +223,15 @@ fn needed(endpoint: &EndpointInfo) -> Option<String> {
     }
 }
 
-/// Returns the schema of a stream's event, whose data is JSON text.
-fn event(data: &Value) -> Value {
+/// Returns the schema of a stream: a text, as generated clients receive it. OpenAPI 3.1 has no word for its events, whose
+/// data is JSON of the schema `data`.
+fn event_stream(data: &Value) -> Value {
     json!({
-        "type": "object",
-        "description": "An event of the stream (the body is a sequence of events in the format text/event-stream)",
-        "properties": {
-            "id": { "type": "string", "description": "Value for `Last-Event-ID`; only recorded events have one" },
-            "data": { "type": "string", "contentMediaType": "application/json", "contentSchema": data },
-        },
-        "required": ["data"],
+        "type": "string",
+        "description": "Events in the format text/event-stream, separated by an empty line. Each has a line `data: ` \
+            with JSON of the schema that `x-event-data` names, and recorded ones a line `id: ` with the value for \
+            `Last-Event-ID`",
+        "x-event-data": data,
     })
 }
 

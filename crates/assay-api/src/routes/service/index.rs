@@ -4,6 +4,7 @@ use axum::extract::State;
 use serde::Serialize;
 
 use crate::http::Json;
+use crate::links;
 use crate::routes::openapi::body::schema_of;
 use crate::state::App;
 
@@ -27,7 +28,7 @@ pub(in crate::routes) struct Index {
 /// Needs no key.
 #[utoipa::path(get, path = "/", operation_id = "index", tag = "service", responses((status = 200, body = ref(schema_of::<Index>())), (status = 303, description = "The client prefers HTML to JSON: `Location` is the address of the pages for people")))]
 pub(in crate::routes) async fn handle(State(app): State<App>) -> Json<Index> {
-    let at = |path| app.settings.address(path);
+    let at = |path| links::address(&app.settings, path);
     Json(Index {
         name: "assay",
         version: env!("CARGO_PKG_VERSION"),

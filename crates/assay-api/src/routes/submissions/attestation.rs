@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
 use crate::http::{ApiError, Caller, Json};
-use crate::routes::jobs::{ReadAccess, Submission};
+use crate::routes::jobs::{ReleasedAccess, Submission};
 use crate::routes::openapi::body::schema_of;
 use crate::routes::submissions::view::{SubmissionRun, released};
 use crate::routes::verify::report::{signed, signed_text, with_result};
@@ -59,17 +59,19 @@ pub(in crate::routes) enum Attestation {
 pub(in crate::routes) async fn handle(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    Submission { published, .. }: Submission<ReadAccess>,
+    Submission { published, .. }: Submission<ReleasedAccess>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let run = SubmissionRun::of(query.as_deref())?;
     if run == SubmissionRun::Closing {
-        let job = released(&app, &caller, published, run, THERE_IS_ONE).await?;
+        let job = released(&app, published, run, THERE_IS_ONE).await?;
         return signed(&app, &job, SignedDocument::Statement).await;
     }
-    let job = published.record();
-    caller.record_access(&app, (&job.account, &job.header.job_id), "read a statement").await?;
     let is_open = published.is_open();
+    if is_open {
+        let job = published.record();
+        caller.record_access(&app, (&job.account, &job.header.job_id), "read the commitment to a statement").await?;
+    }
     let job = with_result(published.into_record(), THERE_IS_ONE)?;
     if !is_open {
         return signed(&app, &job, SignedDocument::Statement).await;

@@ -1,10 +1,9 @@
 //! `GET /submissions/{id}/episodes`: the episodes of a submission, once its season is closed.
 
-use axum::Extension;
 use axum::extract::{RawQuery, State};
 
-use crate::http::{ApiError, Caller, Json};
-use crate::routes::jobs::{ReadAccess, Submission};
+use crate::http::{ApiError, Json};
+use crate::routes::jobs::{ReleasedAccess, Submission};
 use crate::routes::openapi::body::schema_of;
 use crate::routes::submissions::view::{SubmissionRun, released};
 use crate::routes::verify::episodes::{EpisodePage, page};
@@ -25,10 +24,9 @@ use crate::state::App;
 )]
 pub(in crate::routes) async fn handle(
     State(app): State<App>,
-    Extension(caller): Extension<Caller>,
-    Submission { published, .. }: Submission<ReadAccess>,
+    Submission { published, .. }: Submission<ReleasedAccess>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<EpisodePage>, ApiError> {
-    let job = released(&app, &caller, published, SubmissionRun::of(query.as_deref())?, "episodes are shown").await?;
+    let job = released(&app, published, SubmissionRun::of(query.as_deref())?, "episodes are shown").await?;
     page(&app, &job, query.as_deref()).await
 }

@@ -1,6 +1,7 @@
-//! `DELETE /submissions/{id}`: erases the policy and evidence of a submission, once its season is closed: until then,
-//! the policy may be needed for the rerun at the end of the season. The record stays, and so does the leaderboard.
+//! `DELETE /submissions/{id}`: erases the policy and evidence of a submission, once it is cancelled or its season closed:
+//! until then, the policy may be needed for the rerun at the end of the season. The record stays, and so does the leaderboard.
 
+use assay_model::JobStatus;
 use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -12,8 +13,8 @@ use crate::state::App;
 
 /// Erase a submission
 ///
-/// Removes the policy and evidence of a submission whose season is closed; until then, the policy may be needed for the
-/// rerun at the end of the season. The record stays, and with it the place on the leaderboard.
+/// Removes the policy and evidence of a submission that is CANCELLED, or whose season is closed; until then, the policy
+/// may be needed for the rerun at the end of the season. The record stays, and with it the place on the leaderboard.
 #[utoipa::path(
     delete, path = "/submissions/{id}", operation_id = "erase_submission", tag = "arena",
     params(("id" = uuid::Uuid, Path, description = "The submission's id")),
@@ -28,7 +29,8 @@ pub(in crate::routes) async fn handle(
     Extension(caller): Extension<Caller>,
     Submission { published, .. }: Submission<WriteAccess>,
 ) -> Result<StatusCode, ApiError> {
-    if published.is_open() {
+    // A cancelled one is never run again.
+    if published.is_open() && published.status() != JobStatus::Cancelled {
         let message = "the season is not closed yet, and the policy may have to be rerun; erase it after that";
         return Err(ApiError::new(ErrorCode::Conflict, message));
     }

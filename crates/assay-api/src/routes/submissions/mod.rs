@@ -1,5 +1,6 @@
 //! Submissions to the arena: `/submissions`.
 
+pub(in crate::routes) mod archive;
 pub(in crate::routes) mod attestation;
 pub(in crate::routes) mod cancel;
 pub(in crate::routes) mod choose;

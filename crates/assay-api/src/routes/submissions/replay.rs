@@ -37,6 +37,7 @@ pub(in crate::routes) async fn handle(
     let wish = wish(&app, request).await?;
     let run = SubmissionRun::of(query.as_deref())?;
     let Submission { published, .. } = Submission::<ReadAccess>::named(&app, &caller, &id).await?;
-    let job = released(&app, &caller, published, run, "an episode can be replayed").await?;
+    let job = released(&app, published, run, "an episode can be replayed").await?;
+    caller.record_access(&app, (&job.account, &job.header.job_id), "replayed an episode of a submission").await?;
     replay(&app, job, wish.episode).await.map(Json)
 }

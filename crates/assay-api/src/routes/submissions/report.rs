@@ -1,12 +1,11 @@
 //! `GET /submissions/{id}/report` (a page) and `/report.json` (a document), once the season is closed.
 
 use assay_store::SignedDocument;
-use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 
-use crate::http::{ApiError, Caller};
-use crate::routes::jobs::{ReadAccess, Submission};
+use crate::http::ApiError;
+use crate::routes::jobs::{ReleasedAccess, Submission};
 use crate::routes::openapi::body::schema_of;
 use crate::routes::submissions::view::{SubmissionRun, released};
 use crate::routes::verify::report::{page_of, signed};
@@ -26,12 +25,10 @@ use crate::views::JobView;
 )]
 pub(in crate::routes) async fn page(
     State(app): State<App>,
-    Extension(caller): Extension<Caller>,
-    Submission { published, .. }: Submission<ReadAccess>,
+    Submission { published, .. }: Submission<ReleasedAccess>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    page_of(&app, released(&app, &caller, published, SubmissionRun::of(query.as_deref())?, "there is a report").await?)
-        .await
+    page_of(&app, released(&app, published, SubmissionRun::of(query.as_deref())?, "there is a report").await?).await
 }
 
 /// Get the report of a submission
@@ -47,10 +44,9 @@ pub(in crate::routes) async fn page(
 )]
 pub(in crate::routes) async fn document(
     State(app): State<App>,
-    Extension(caller): Extension<Caller>,
-    Submission { published, .. }: Submission<ReadAccess>,
+    Submission { published, .. }: Submission<ReleasedAccess>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    let job = released(&app, &caller, published, SubmissionRun::of(query.as_deref())?, "there is a report").await?;
+    let job = released(&app, published, SubmissionRun::of(query.as_deref())?, "there is a report").await?;
     signed(&app, &job, SignedDocument::Report).await
 }

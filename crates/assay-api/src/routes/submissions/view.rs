@@ -8,7 +8,7 @@ use assay_store::{JobRecord, JobState};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::http::{ApiError, Caller, ErrorCode};
+use crate::http::{ApiError, ErrorCode};
 use crate::published::PublishedSubmission;
 use crate::routes::query::Query;
 use crate::routes::verify::report::with_result;
@@ -187,7 +187,6 @@ impl SubmissionRun {
 /// `what` names the requested resource in error messages.
 pub(in crate::routes) async fn released(
     app: &App,
-    caller: &Caller,
     published: PublishedSubmission,
     run: SubmissionRun,
     what: &str,
@@ -199,7 +198,6 @@ pub(in crate::routes) async fn released(
         let message = format!("{what} when season {season} of {} is closed", record.header.scenario);
         return Err(ApiError::new(ErrorCode::Forbidden, message));
     }
-    caller.record_access(app, (&record.account, &record.header.job_id), "read a submission's evidence").await?;
     match run {
         SubmissionRun::Season => with_result(record, what),
         SubmissionRun::Closing => with_result(closing_run(app, &record).await?, what),

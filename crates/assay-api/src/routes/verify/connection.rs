@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::http::{ApiError, Caller, Json, RedactedBody, no_body};
+use crate::links;
 use crate::routes::connections::open::{connects, ended};
 use crate::routes::jobs::{Verification, WriteAccess};
 use crate::routes::openapi::body::schema_of;
@@ -50,7 +51,7 @@ pub(in crate::routes) async fn handle(
         return Err(ended());
     }
     let (token, expires_at) = app.connection_tokens.issue(job, &caller, app.clock.now(), &*app.entropy).await?;
-    let connection_url = app.settings.address(&format!("/connections/{job}"));
+    let connection_url = links::address(&app.settings, &format!("/connections/{job}"));
     let hidden = NewConnection { connection_url, token: None, expires_at };
     let stored = serde_json::to_vec(&hidden).map_err(|e| ApiError::internal("a new connection", &e))?;
     let shown = NewConnection { token: Some(token.reveal().to_owned()), ..hidden };

@@ -11,10 +11,7 @@ use crate::routes::jobs::{NamedJob, ReadAccess, Verification};
 use crate::routes::openapi::body::schema_of;
 use crate::signed_urls::LIFETIME;
 use crate::state::App;
-use crate::views::JobView;
-
-/// Maximum number of episodes in the job object.
-const MAX_EPISODES_SHOWN: u32 = 100;
+use crate::views::{JobView, MAX_EPISODES_SHOWN};
 
 /// Get a verification
 ///

@@ -48,7 +48,7 @@ pub(in crate::routes) async fn handle(
         let (records, matching) = app.records.jobs(&filter).await?;
         total = matching;
         for record in &records {
-            jobs.push(JobView::load(&app, record, Vec::new()).await?);
+            jobs.push(JobView::listed(&app, record).await?);
         }
     }
     Ok(Json(JobPage { jobs, total, limit, offset }))

@@ -1,5 +1,6 @@
 //! Verifications: `/verify`, and `/preflight`.
 
+pub(in crate::routes) mod archive;
 pub(in crate::routes) mod attestation;
 pub(in crate::routes) mod cancel;
 pub(in crate::routes) mod connection;

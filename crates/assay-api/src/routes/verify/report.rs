@@ -2,7 +2,6 @@
 //! writes.
 
 use assay_model::JobStatus;
-use assay_report::html;
 use assay_store::{JobRecord, SignedDocument};
 use axum::Extension;
 use axum::extract::State;
@@ -10,7 +9,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 
 use crate::http::{ApiError, Caller, ErrorCode};
-use crate::report_assets::{MAX_EPISODES, card_of, plots_of};
+use crate::report_assets::{MAX_EPISODES, report_page};
 use crate::routes::jobs::{ReadAccess, Verification};
 use crate::routes::openapi::body::schema_of;
 use crate::state::App;
@@ -44,19 +43,8 @@ pub(in crate::routes) async fn page_of(app: &App, record: JobRecord) -> Result<R
     let mut episodes = app.records.episodes(record.header.job_id, 0, MAX_EPISODES).await?;
     add_renderings(app, &record, &mut episodes).await?;
     let report = record.report(&episodes);
-    let card = card_of(app, &report).await?;
-    let mut plots = Vec::new();
-    for episode in html::drawn(&report) {
-        plots.extend(plots_of(app, &report, episode).await.map(|plots| (episode, plots)));
-    }
     let addresses = EvidenceUrls::of(app, &record).linked(&episodes);
-    let assets = html::Assets {
-        scenario: card.as_deref(),
-        plots: &plots,
-        addresses: Some(&addresses),
-        generator: concat!("assay ", env!("CARGO_PKG_VERSION")),
-    };
-    let page = html::render(&report, assets).map_err(|e| ApiError::internal("the report's page", &e))?;
+    let page = report_page(app, report, Some(addresses)).await?;
     let headers = [(header::CONTENT_TYPE, "text/html; charset=utf-8"), (header::CONTENT_SECURITY_POLICY, POLICY)];
     Ok((headers, page).into_response())
 }

@@ -55,7 +55,7 @@ pub(in crate::routes) async fn handle(
     let found = awaited_reviews(&app, &caller, &Query::parse(query.as_deref())).await?;
     let mut jobs = Vec::new();
     for record in &found.records {
-        jobs.push(JobView::load(&app, record, Vec::new()).await?);
+        jobs.push(JobView::listed(&app, record).await?);
     }
     Ok(Json(ReviewPage { jobs, next: found.next }))
 }

@@ -35,6 +35,7 @@ pub struct RecordsImport<'a> {
     from: &'a RecordsCopy,
     session: PgSession,
     server: String,
+    has_records: bool,
 }
 
 impl std::fmt::Debug for RecordsImport<'_> {
@@ -52,11 +53,17 @@ impl<'a> RecordsImport<'a> {
         let Connected { session, .. } = connect(options, StorageHealth::of_server(Path::new("/"))).await?;
         let server = options.server();
         migrate(&session, STEPS).await.map_err(|problem| problem.at(server.clone()))?;
-        let import = Self { from, session, server };
+        let mut import = Self { from, session, server, has_records: false };
         import.lock().await?;
-        import.is_complete(&mut |_| {}).await?;
+        import.has_records = import.is_complete(&mut |_| {}).await?.is_some();
         import.session.roll_back().await;
         Ok(import)
+    }
+
+    /// Returns whether the database had exactly these records at the beginning.
+    #[must_use]
+    pub fn has_records(&self) -> bool {
+        self.has_records
     }
 
     /// Returns the number of rows to copy.

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Read};
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Returns a bar for `bytes` bytes labelled `prefix`, which is hidden without a terminal.
-pub(super) fn bar(prefix: &'static str, bytes: u64) -> ProgressBar {
+pub(in crate::commands) fn bar(prefix: &'static str, bytes: u64) -> ProgressBar {
     if !io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
