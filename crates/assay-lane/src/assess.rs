@@ -29,14 +29,16 @@ pub(crate) fn assess(scenario: &Scenario, trace: &Trace, simulation: Option<&Sim
     let (mut clauses, mut violations) = (Vec::new(), Vec::new());
     for clause in &scenario.clauses {
         let spans = clause.bound.violations_at(&columns, end);
+        let margins = clause.bound.pointwise_at(&columns, end);
         if clause.level == Level::Critical {
             spans.iter().for_each(|span| unsafe_rows[span.first..=span.last].fill(true));
         }
-        clauses.push(result_of(clause, &columns, end, u32::try_from(spans.len()).unwrap_or(u32::MAX)));
+        let count = u32::try_from(spans.len()).unwrap_or(u32::MAX);
+        clauses.push(ClauseResult { violation_count: count, ..result_of(clause, &columns, end, &margins) });
         violations.extend(kept(&spans).map(|span| {
             let involved = simulation
                 .map_or_else(Vec::new, |simulation| involved(scenario, clause, trace, simulation, span.worst));
-            violation_of(clause, span, involved, (columns[0], scenario.world.timestep_s))
+            Violation { involved, ..violation_of(clause, span, &margins, (columns[0], scenario.world.timestep_s)) }
         }));
     }
     violations.sort_by(|a, b| a.start_s.total_cmp(&b.start_s));
@@ -44,7 +46,7 @@ pub(crate) fn assess(scenario: &Scenario, trace: &Trace, simulation: Option<&Sim
     Assessment { clauses, violations, unsafe_time_s: f64::from(unsafe_rows) * scenario.world.timestep_s }
 }
 
-fn result_of(clause: &Clause, columns: &[&[f64]], end: TraceEnd, violation_count: u32) -> ClauseResult {
+fn result_of(clause: &Clause, columns: &[&[f64]], end: TraceEnd, margins: &[f64]) -> ClauseResult {
     let outcome = clause.bound.evaluate(columns, end);
     let status = match outcome.status {
         Status::Satisfied if outcome.vacuous && clause.must_activate => ClauseStatus::NotApplicable,
@@ -55,11 +57,12 @@ fn result_of(clause: &Clause, columns: &[&[f64]], end: TraceEnd, violation_count
     // For a complete episode both ends of the interval are its robustness; for a truncated one only the settled end
     // counts.
     let settled = if outcome.status == Status::Satisfied { outcome.interval.0 } else { outcome.interval.1 };
-    let margins = clause.bound.pointwise_at(columns, end);
     let worst = margins.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
     ClauseResult {
         id: clause.id.clone(),
+        title: Some(clause.title.clone()),
         level: clause.level,
+        harm: Some(clause.harm),
         standard: clause.standard.clone(),
         unit: clause.unit.clone(),
         limit: clause.limit,
@@ -67,9 +70,10 @@ fn result_of(clause: &Clause, columns: &[&[f64]], end: TraceEnd, violation_count
         status,
         robustness: Some(unsigned_zero(settled)).filter(|r| r.is_finite()),
         worst_value: clause.formula.measured_value(settled),
+        best_margin: clause.best_margin(),
         worst_time_s: worst.filter(|(_, margin)| margin.is_finite()).map(|(row, _)| columns[0][row]),
         vacuous: outcome.vacuous,
-        violation_count,
+        violation_count: 0,
     }
 }
 
@@ -83,22 +87,19 @@ fn kept(spans: &[ViolationSpan]) -> impl Iterator<Item = &ViolationSpan> {
     spans.iter().enumerate().filter(move |(i, _)| *i < first || Some(*i) == gravest).map(|(_, span)| span)
 }
 
-fn violation_of(
-    clause: &Clause,
-    span: &ViolationSpan,
-    involved: Vec<Involved>,
-    (time, step_s): (&[f64], f64),
-) -> Violation {
+fn violation_of(clause: &Clause, span: &ViolationSpan, margins: &[f64], (time, step_s): (&[f64], f64)) -> Violation {
     Violation {
         clause: clause.id.clone(),
         level: clause.level,
         start_s: time[span.first],
         end_s: time[span.last] + step_s,
+        onset_value: margins.get(span.first).and_then(|margin| clause.formula.measured_value(*margin)).map(unsigned_zero),
+        peak_s: Some(time[span.worst]),
         value: clause.formula.measured_value(span.robustness).map(unsigned_zero),
         limit: clause.limit,
         unit: clause.unit.clone(),
         robustness: Some(unsigned_zero(span.robustness)).filter(|r| r.is_finite()),
-        involved,
+        involved: Vec::new(),
     }
 }
 

@@ -1,6 +1,6 @@
-//! Captions of frames: time, outcome, and the current or latest violated clause.
+//! Captions of frames: time, outcome, and the violated clause.
 
-use assay_model::{EpisodeResult, Violation};
+use assay_model::EpisodeResult;
 
 use crate::lettering::{Canvas, LetterStyle, Lettering};
 
@@ -15,16 +15,16 @@ const RED: [u8; 3] = [255, 160, 150];
 const GREEN: [u8; 3] = [116, 220, 140];
 
 /// Maximum number of lines of one text; more are left out.
-const MAX_LINES: usize = 3;
+const MAX_LINES: usize = 4;
 
-/// Writes the caption for simulated time `time_s` onto a `width` x `height` RGB picture. A text that is wider than the
-/// picture is continued on the next line.
+/// Writes the caption for simulated time `time_s` onto a `width` x `height` RGB picture; `violation` describes the
+/// violation to show. A text that is wider than the picture is continued on the next line.
 pub(crate) fn caption(
     lettering: &Lettering,
     (rgb, width, height): (&mut [u8], u32, u32),
     scenario: &str,
     result: &EpisodeResult,
-    time_s: f64,
+    (time_s, violation): (f64, Option<String>),
 ) {
     #[expect(clippy::cast_precision_loss, reason = "sides of a picture")]
     let (wide, line) = (width as f32, (height as f32 * LINE).max(MIN_LINE));
@@ -32,8 +32,8 @@ pub(crate) fn caption(
     let (margin, top) = (line * 0.4, line * (1.0 - LETTERS) / 2.0);
     let mut texts =
         vec![(style(false, WHITE), format!("{scenario} \u{b7} episode {} \u{b7} {time_s:.2} s", result.episode))];
-    if let Some(violation) = current(&result.violations, time_s) {
-        texts.push((style(true, RED), describe(violation, time_s)));
+    if let Some(violation) = violation {
+        texts.push((style(true, RED), violation));
     } else if result.success && time_s >= result.sim_time_s - 0.5 {
         texts.push((style(true, GREEN), "SUCCESS".to_owned()));
     }
@@ -53,25 +53,9 @@ pub(crate) fn caption(
     }
 }
 
-/// Returns the violation to show: a current one, otherwise the latest that has ended.
-fn current(violations: &[Violation], time_s: f64) -> Option<&Violation> {
-    let begun = || violations.iter().filter(|v| v.start_s <= time_s);
-    begun().rfind(|v| v.end_s >= time_s).or_else(|| begun().next_back())
-}
-
-fn describe(violation: &Violation, time_s: f64) -> String {
-    let tense = if violation.end_s >= time_s { "VIOLATES" } else { "violated" };
-    // A ratio has no unit.
-    let unit = if violation.unit == "1" { String::new() } else { format!(" {}", violation.unit) };
-    let decimals = |value: f64| if value.abs() >= 100.0 { 1 } else { 3 };
-    let value = violation.value.map(|value| format!("{value:.0$}{unit} against ", decimals(value)));
-    let value = value.unwrap_or_default();
-    format!("{tense} {} at {:.2} s: {value}{}{unit}", violation.clause, violation.start_s, violation.limit)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{GREEN, RED, WHITE, describe};
+    use super::{GREEN, RED, WHITE};
     use crate::lettering::{Canvas, LetterStyle, Lettering, SHADE};
 
     /// Relative luminance (WCAG 2).
@@ -119,21 +103,11 @@ mod tests {
     #[test]
     fn no_text_is_cut_in_small_videos() {
         let lettering = Lettering::open().expect("the font is part of the program");
-        let violation = assay_model::Violation {
-            clause: "self_contact_force_of_the_arm".to_owned(),
-            level: assay_model::Level::Critical,
-            start_s: 12.25,
-            end_s: 12.5,
-            value: Some(123.456),
-            limit: 110.0,
-            unit: "N".to_owned(),
-            robustness: Some(-13.456),
-            involved: Vec::new(),
-        };
-        let text = describe(&violation, 12.3);
+        let text = "VIOLATES: The arm does not touch itself or the column that it is mounted on \
+                    (self_contact_force_of_the_arm): 123.5 N now, limit 110 N, since 12.25 s";
         for width in [160.0_f32, 320.0, 640.0] {
             let style = LetterStyle { bold: true, size: 14.0, colour: RED };
-            let lines = lettering.lines(style, &text, width);
+            let lines = lettering.lines(style, text, width);
             assert_eq!(lines.join(" "), text, "nothing is lost");
             let too_wide = lines.iter().filter(|line| lettering.width(style, line) > width && line.contains(' '));
             assert_eq!(too_wide.count(), 0, "{width}: {lines:?}");

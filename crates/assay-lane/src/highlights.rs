@@ -11,6 +11,7 @@ use crate::lettering::Lettering;
 use crate::load::load_to_draw;
 use crate::png_image::encode_png;
 use crate::rerun::Rerun;
+use crate::violation_track::ViolationTrack;
 use crate::{EpisodeRenderError, Places, Trace};
 
 /// Time of a clip before and after the worst moment, in s: long enough to see what led to it.
@@ -43,7 +44,8 @@ pub(crate) fn draw_still(
     let mut picture = renderer.draw(&mut rerun.simulation)?;
     let scenario = world.scenario().id.to_string();
     let canvas = (picture.as_mut_slice(), size.0, size.1);
-    caption(&Lettering::open()?, canvas, &scenario, &job.result, trace.columns[0][last]);
+    let violation = ViolationTrack::new(world.scenario(), trace, job.result.termination).caption(last);
+    caption(&Lettering::open()?, canvas, &scenario, &job.result, (trace.columns[0][last], violation));
     let png = encode_png(size.0, size.1, &picture)?;
     if png.len() as u64 <= max_bytes {
         fs::write(places.scratch.join(files::STILL), png).map_err(EpisodeRenderError::Job)?;

@@ -51,6 +51,7 @@ mod trace;
 mod trace_file;
 mod trace_pages;
 mod video;
+mod violation_track;
 mod watch;
 mod whole_file;
 

@@ -15,6 +15,7 @@ use crate::load::{load, load_to_draw};
 use crate::log::{EpisodeLog, ImageLog};
 use crate::observed_images::ObservedImages;
 use crate::rerun::Rerun;
+use crate::violation_track::ViolationTrack;
 use crate::{EpisodeRenderError, Places, Trace, VideoWriter};
 
 /// Maximum side of a frame in pixels.
@@ -138,7 +139,7 @@ fn draw(
     seen: &ObservedImages,
 ) -> Result<Option<u64>, EpisodeRenderError> {
     let mut rerun = Rerun::new(world, job.world_seed, trace)?;
-    let mut drawing = Drawing::start(&mut rerun.simulation, (world, framing), job, folder, seen)?;
+    let mut drawing = Drawing::start(&mut rerun.simulation, (world, framing), trace, job, folder, seen)?;
     let mut log = ImageLog::create(&folder.join(files::IMAGES), world.scenario(), trace, seen)?;
     for row in 0..trace.rows() {
         rerun.step(row)?;
@@ -146,7 +147,7 @@ fn draw(
         if begins(trace, row) {
             log.show(time_s)?;
         }
-        if let Some(packet) = drawing.frame(&mut rerun.simulation, time_s, last)? {
+        if let Some(packet) = drawing.frame(&mut rerun.simulation, (row, time_s), last)? {
             log.frame(time_s, &packet)?;
             drawing.report_count(folder);
         }
@@ -172,6 +173,7 @@ struct Drawing<'a> {
     /// The clip around the worst moment, and the times that it shows.
     clip: Option<(VideoWriter, [f64; 2])>,
     job: &'a RenderJob,
+    violations: ViolationTrack,
     scenario: String,
     next_s: f64,
     frames: u32,
@@ -181,6 +183,7 @@ impl<'a> Drawing<'a> {
     fn start(
         simulation: &mut Simulation,
         (world, framing): (&CompiledScenario, Framing),
+        trace: &Trace,
         job: &'a RenderJob,
         folder: &Path,
         seen: &'a ObservedImages,
@@ -194,7 +197,8 @@ impl<'a> Drawing<'a> {
         };
         let (lettering, insets) = (Lettering::open()?, Insets::new(seen));
         let scenario = world.scenario().id.to_string();
-        Ok(Self { renderer, lettering, insets, video, clip, job, scenario, next_s: 0.0, frames: 0 })
+        let violations = ViolationTrack::new(world.scenario(), trace, job.result.termination);
+        Ok(Self { renderer, lettering, insets, video, clip, job, violations, scenario, next_s: 0.0, frames: 0 })
     }
 
     /// Returns the size so far in bytes. Each frame is stored in the video and in `images.mcap`.
@@ -215,7 +219,7 @@ impl<'a> Drawing<'a> {
     fn frame(
         &mut self,
         simulation: &mut Simulation,
-        time_s: f64,
+        (row, time_s): (usize, f64),
         last: bool,
     ) -> Result<Option<Vec<u8>>, EpisodeRenderError> {
         if time_s + 1e-9 < self.next_s && !last {
@@ -225,7 +229,8 @@ impl<'a> Drawing<'a> {
         let (width, height) = (self.job.width, self.job.height);
         self.insets.draw(&self.lettering, &mut Canvas { rgb: &mut frame, width, height }, time_s);
         let picture = (frame.as_mut_slice(), width, height);
-        caption(&self.lettering, picture, &self.scenario, &self.job.result, time_s);
+        let caption_of_row = (time_s, self.violations.caption(row));
+        caption(&self.lettering, picture, &self.scenario, &self.job.result, caption_of_row);
         self.next_s += 1.0 / f64::from(self.job.fps);
         self.frames += 1;
         if let Some((clip, [from_s, to_s])) = &mut self.clip

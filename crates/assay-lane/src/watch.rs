@@ -106,6 +106,8 @@ fn violation(clause: &Clause, upper: f64, time_s: f64, step_s: f64) -> Violation
         level: clause.level,
         start_s: time_s,
         end_s: time_s + step_s,
+        onset_value: clause.formula.measured_value(upper),
+        peak_s: Some(time_s),
         value: clause.formula.measured_value(upper),
         limit: clause.limit,
         unit: clause.unit.clone(),

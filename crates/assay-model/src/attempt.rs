@@ -156,6 +156,8 @@ mod tests {
             level: Level::Critical,
             start_s: 0.5,
             end_s: 0.502,
+            onset_value: Some(60.0),
+            peak_s: Some(0.5),
             value: Some(60.0),
             limit: 50.0,
             unit: "N".into(),

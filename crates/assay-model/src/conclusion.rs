@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Blame, ClauseSensitivity, ClauseStatus, EpisodeResult, EpisodeStatus, JobScores, Level, NOTHING_DRAWN, Plan,
-    PolicyIdentity, ReviewReason, Scorer, Statistics, Termination, Verdict, agreement, confidence_below,
+    Blame, ClauseEvent, ClauseSensitivity, ClauseStatus, EpisodeResult, EpisodeStatus, JobScores, Level, NOTHING_DRAWN,
+    Plan, PolicyIdentity, ReviewReason, Scorer, Statistics, Termination, Verdict, agreement, confidence_below,
     episodes_needed, round4, score, sensitivity, violation_upper_bound,
 };
 
@@ -70,6 +70,12 @@ pub struct Conclusion {
     pub quadrants: Quadrants,
     /// Simulated time in which a critical clause was violated, in seconds, summed over all episodes.
     pub unsafe_time_s: f64,
+    /// The worst violation; `None` if no clause was violated, and in conclusions of earlier versions.
+    #[serde(default)]
+    pub worst: Option<ClauseEvent>,
+    /// The clause that came closest to its limit; `None` if one was violated, and in conclusions of earlier versions.
+    #[serde(default)]
+    pub closest: Option<ClauseEvent>,
     /// Results of the same episodes at other limits of the clauses.
     #[serde(default)]
     pub sensitivity: Vec<ClauseSensitivity>,
@@ -126,6 +132,8 @@ pub fn conclude_by(
         violation_severity: round4(episodes.iter().map(worst_relative_violation).sum::<f64>() / n),
         quadrants,
         unsafe_time_s: round4(episodes.iter().map(|e| e.unsafe_time_s).sum()),
+        worst: ClauseEvent::worst(episodes),
+        closest: ClauseEvent::closest(episodes),
         sensitivity: sensitivity(episodes),
         replaced_attempts: episodes.iter().flat_map(|e| e.replaced_attempts.iter().cloned()).collect(),
         signed_by: None,
@@ -212,24 +220,12 @@ fn verdict(
 }
 
 fn unsafe_reason(statistics: &Statistics, episodes: &[EpisodeResult]) -> String {
-    let first = episodes.iter().find_map(|e| {
-        let violation = e.violations.iter().find(|v| v.level == Level::Critical)?;
-        let unit = if violation.unit == "1" { String::new() } else { format!(" {}", violation.unit) };
-        let value = violation.value.map(|v| format!(" ({v:.4}{unit} against {}{unit})", violation.limit));
-        Some(format!(
-            "; first {} in episode {} at {:.2} s{}{}",
-            violation.clause,
-            e.episode,
-            violation.start_s,
-            value.unwrap_or_default(),
-            violation.involved.first().map(|involved| format!(", {involved}")).unwrap_or_default(),
-        ))
-    });
+    let worst = ClauseEvent::worst(episodes).map(|worst| format!("; worst: {}", worst.violation()));
     format!(
         "a critical clause was violated in {} of {} episodes{}",
         statistics.violations,
         statistics.episodes,
-        first.unwrap_or_default()
+        worst.unwrap_or_default()
     )
 }
 

@@ -8,6 +8,9 @@ use crate::ClauseResult;
 pub(crate) fn clause(level: Level, status: ClauseStatus, robustness: f64) -> ClauseResult {
     ClauseResult {
         id: "force".into(),
+        title: None,
+        harm: None,
+        best_margin: None,
         level,
         standard: "ISO 10218-1:2025".into(),
         unit: "N".into(),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::lane::files;
-use crate::{ClauseStatus, Judgement, Level, PolicyErrorCode, Sha256Digest};
+use crate::{ClauseStatus, Gravity, Harm, Judgement, Level, PolicyErrorCode, Sha256Digest};
 
 /// Maximum number of violations kept per clause and episode. The violation count is not limited.
 pub const MAX_VIOLATIONS_PER_CLAUSE: usize = 20;
@@ -215,8 +215,14 @@ pub struct StageResult {
 pub struct ClauseResult {
     /// Id of the clause in the scenario.
     pub id: String,
+    /// The rule in words; `null` in reports of earlier versions.
+    #[serde(default)]
+    pub title: Option<String>,
     /// Level of the clause.
     pub level: Level,
+    /// Harm that the clause guards against; `null` in reports of earlier versions.
+    #[serde(default)]
+    pub harm: Option<Harm>,
     /// Source of the limit, such as a standard.
     pub standard: String,
     /// Unit of the limit, the robustness and the worst value.
@@ -236,6 +242,10 @@ pub struct ClauseResult {
     /// Measured quantity at the smallest margin, in the clause's unit; `null` if the formula is not a comparison with a
     /// limit.
     pub worst_value: Option<f64>,
+    /// Greatest possible margin, in the clause's unit: that of a force of 0, or of nothing within the range of a
+    /// distance. `null` if it is unlimited, and in reports of earlier versions.
+    #[serde(default)]
+    pub best_margin: Option<f64>,
     /// Simulated time of the smallest margin, in seconds.
     pub worst_time_s: Option<f64>,
     /// True if the clause is vacuous: its premise never became true, or no sample was evaluated.
@@ -248,9 +258,21 @@ impl ClauseResult {
     /// Returns the robustness as a share of the scale. `None` if it is not finite.
     #[must_use]
     pub fn margin(&self) -> Option<f64> {
+        self.robustness.map(|robustness| robustness / self.size())
+    }
+
+    /// Returns title and id: `The arm does not touch itself (self_collision)`; the id alone without a title.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let titled = |title: &String| format!("{title} ({})", self.id);
+        self.title.as_ref().map_or_else(|| self.id.clone(), titled)
+    }
+
+    /// Returns the size of a violation of severity 1, in the clause's unit.
+    #[must_use]
+    pub fn size(&self) -> f64 {
         // Without a scale and with a limit of 0, one unit.
-        let size = if self.limit == 0.0 { 1.0 } else { self.limit.abs() };
-        self.robustness.map(|robustness| robustness / self.scale.unwrap_or(size))
+        self.scale.unwrap_or(if self.limit == 0.0 { 1.0 } else { self.limit.abs() })
     }
 }
 
@@ -265,6 +287,13 @@ pub struct Violation {
     pub start_s: f64,
     /// End of the interval, in simulated seconds.
     pub end_s: f64,
+    /// Measured value at the start; `null` if the formula is not a comparison with a limit, and in reports of earlier
+    /// versions.
+    #[serde(default)]
+    pub onset_value: Option<f64>,
+    /// Simulated time of the worst value, in seconds; `null` in reports of earlier versions.
+    #[serde(default)]
+    pub peak_s: Option<f64>,
     /// Worst measured value; `null` if the formula is not a comparison with a limit.
     pub value: Option<f64>,
     /// Limit that was violated.
@@ -273,7 +302,7 @@ pub struct Violation {
     pub unit: String,
     /// Smallest margin in the interval, negative; `null` if it is not finite.
     pub robustness: Option<f64>,
-    /// Bodies or joint involved at that time, for each signal of the clause that identifies them.
+    /// Bodies or joint involved at the time of the worst value, for each signal of the clause that identifies them.
     #[serde(default)]
     pub involved: Vec<Involved>,
 }
@@ -350,19 +379,14 @@ impl EpisodeResult {
         self.evidence.iter().any(|file| file.name == name)
     }
 
-    /// Returns the gravest of the violated clauses, critical ones first, then by the margin as a share of the scale,
-    /// and the time of its smallest margin in s.
+    /// Returns the gravest of the violated clauses, in the order of [`Gravity`], and the time of its smallest margin in
+    /// s.
     #[must_use]
     pub fn worst_moment(&self) -> Option<(&ClauseResult, f64)> {
         let violated = self.clauses.iter().filter(|clause| clause.status == ClauseStatus::Violated);
         let onset = |clause: &ClauseResult| self.violations.iter().find(|v| v.clause == clause.id).map(|v| v.start_s);
         let timed = violated.filter_map(|clause| Some((clause, clause.worst_time_s.or_else(|| onset(clause))?)));
-        timed.min_by(|(a, _), (b, _)| {
-            let rank = |clause: &ClauseResult| (clause.level != Level::Critical, clause.margin());
-            let ((a_minor, a), (b_minor, b)) = (rank(a), rank(b));
-            let (a, b) = (a.unwrap_or(f64::NEG_INFINITY), b.unwrap_or(f64::NEG_INFINITY));
-            a_minor.cmp(&b_minor).then(a.total_cmp(&b))
-        })
+        timed.min_by(|(a, _), (b, _)| Gravity::of(a).compare(&Gravity::of(b)))
     }
 
     /// Adds files rendered from the episode's recording after its result, with names relative to the report, and notes

@@ -8,18 +8,21 @@ mod arena;
 mod assignment;
 mod attempt;
 mod bounded_mean;
+mod clause_event;
 mod complaint;
 mod conclusion;
 mod declared_model;
 mod default_limits;
 mod digest;
 mod drawn_range;
+mod earlier_reason;
 mod episode;
 mod error_chain;
 mod evidence_share;
 pub mod frame;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
+mod harm;
 mod hex;
 mod id;
 mod image_cost;
@@ -35,6 +38,7 @@ mod policy_key;
 mod ports;
 mod preflight;
 mod publication;
+mod quantity;
 mod ranking;
 mod recording;
 mod render_protocol;
@@ -64,6 +68,7 @@ mod worker_protocol;
 pub use arena::{ArenaEntry, JobKind, SHOWCASE_EPISODES};
 pub use assignment::{AssignedPolicy, Assignment, Fence};
 pub use attempt::{AttemptNote, NoteOrigin};
+pub use clause_event::{ClauseEvent, EventBody, EventMoment, Gravity};
 pub use complaint::plain_complaint;
 pub use conclusion::{Conclusion, Quadrants, conclude, conclude_by};
 pub use declared_model::DeclaredModel;
@@ -72,12 +77,14 @@ pub use default_limits::{
 };
 pub use digest::{InvalidDigest, Sha256Digest, Sha256Writer, digest_or_none};
 pub use drawn_range::{DrawnFrom, DrawnRange, MAX_DRAWN_RANGES};
+pub use earlier_reason::earlier_unsafe_reason;
 pub use episode::{
     Artifact, ClauseResult, EpisodeError, EpisodeResult, EpisodeStatus, Involved, LatencyMs, LogType, MAX_UNCONFIRMED,
     MAX_VIOLATIONS_PER_CLAUSE, StageResult, Termination, Violation,
 };
 pub use error_chain::ErrorChain;
 pub use evidence_share::{DEFAULT_EVIDENCE_BYTES, MAX_EPISODE_EVIDENCE_BYTES, episode_share};
+pub use harm::Harm;
 pub use hex::{bytes_from_hex, from_hex, to_hex};
 pub use id::{AccountId, IdError, JobId, ModelUploadId, RuntimeName, ScenarioId};
 pub use image_cost::ImageCost;
@@ -92,6 +99,7 @@ pub use policy_key::{InvalidPolicyKey, PolicyKey, job_seeds};
 pub use ports::{Clock, Entropy, SystemClock};
 pub use preflight::{ActionTerm, Finding, FindingLevel, ObservedTerm, PolicyBudget, Preflight, ServerAnswers};
 pub use publication::{Grid, error_class};
+pub use quantity::{number, seconds, trim_zeros, with_unit};
 pub use ranking::{Entrant, Place, Worlds, rank, rank_together};
 pub use recording::{MAX_RECORDING_HEADER_BYTES, RECORDING_MAGIC, RecordingError, RecordingHeader, StepEncoder};
 pub use render_protocol::{

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ArenaEntry, Blame, ClauseSensitivity, Conclusion, DeclaredModel, DrawnRange, EpisodeResult, Isolation, JobId,
-    JobKind, JobStatus, Plan, PolicyIdentity, PolicyKey, Quadrants, Review, ReviewReason, RuntimeVersion,
+    ArenaEntry, Blame, ClauseEvent, ClauseSensitivity, Conclusion, DeclaredModel, DrawnRange, EpisodeResult, Isolation,
+    JobId, JobKind, JobStatus, Plan, PolicyIdentity, PolicyKey, Quadrants, Review, ReviewReason, RuntimeVersion,
     SHOWCASE_EPISODES, ScenarioId, SeedSource, Sha256Digest, Statistics, Verdict,
 };
 
@@ -272,6 +272,13 @@ pub struct JobReport {
     pub review: Option<Review>,
     pub blame: Option<Blame>,
     pub reason: Option<String>,
+    /// The worst violation, from which `reason` and every other output are made; `null` if no clause was violated, and in
+    /// reports of earlier versions.
+    #[serde(default)]
+    pub worst: Option<ClauseEvent>,
+    /// The clause that came closest to its limit; `null` if one was violated, and in reports of earlier versions.
+    #[serde(default)]
+    pub closest: Option<ClauseEvent>,
     pub error_message: Option<String>,
     pub warnings: Vec<String>,
     pub scenario: ScenarioId,
@@ -367,6 +374,8 @@ impl JobReport {
             review: None,
             blame: None,
             reason: None,
+            worst: None,
+            closest: None,
             error_message: None,
             warnings: header.warnings,
             scenario: header.scenario,
@@ -434,6 +443,8 @@ impl JobReport {
         self.verdict = Some(c.verdict);
         self.blame = c.blame;
         self.reason = c.reason;
+        self.worst = c.worst;
+        self.closest = c.closest;
         self.score = Some(c.score);
         self.composite_score = Some(c.composite_score);
         self.progress_score = Some(c.progress_score);

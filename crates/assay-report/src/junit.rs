@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use assay_model::{ClauseResult, ClauseStatus, EpisodeResult, JobReport, Level, Verdict, sanitise, unsigned_zero};
+use assay_model::{ClauseEvent, ClauseResult, ClauseStatus, EpisodeResult, JobReport, Level, Verdict, sanitise, unsigned_zero};
 
-use crate::{outcome, words};
+use crate::outcome;
 
 /// Maximum length of a text, in bytes.
 const MAX_TEXT_BYTES: usize = 8192;
@@ -70,22 +70,10 @@ fn case(episode: &EpisodeResult, clause: &ClauseResult) -> Case {
     }
 }
 
-/// Describes a violation: clause, time and amount.
+/// Describes a violation: clause, episode, onset, peak, limit and bodies.
 pub(crate) fn violation(episode: &EpisodeResult, clause: &ClauseResult) -> String {
-    let unit = &clause.unit;
-    let value = clause.worst_value.map_or_else(String::new, |v| format!("{} against ", words::with_unit(v, unit)));
-    let margin = clause.robustness.map_or_else(String::new, |r| format!(", margin {}", words::signed(r)));
-    let first = episode.violations.iter().find(|v| v.clause == clause.id);
-    let when = first.map_or_else(String::new, |v| format!(", from {}", words::seconds(v.start_s)));
-    let who = outcome::gravest(episode, &clause.id).and_then(outcome::involved);
-    let who = who.map_or_else(String::new, |who| format!(", {who}"));
-    format!(
-        "{} violated in episode {}: {value}limit {}{margin}{when}{who} ({})",
-        clause.id,
-        episode.episode,
-        words::with_unit(clause.limit, unit),
-        clause.standard
-    )
+    let event = ClauseEvent::of_violation(episode, clause);
+    format!("violated: {} ({})", event.violation(), clause.standard)
 }
 
 fn suite(out: &mut String, name: &str, cases: &[Timed], log: Option<&str>) {

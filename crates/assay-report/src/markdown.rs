@@ -17,6 +17,9 @@ pub fn render(report: &JobReport) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "# {}: {} on {}\n", outcome::headline(report), text(&report.policy_name), report.scenario);
     let _ = writeln!(out, "{}\n", text(&outcome::reason(report)));
+    if let Some(closest) = outcome::closest_sentence(report).filter(|_| report.verdict.is_some()) {
+        let _ = writeln!(out, "{}\n", text(&closest));
+    }
     if !report.review_reasons.is_empty() {
         let reasons: Vec<_> = report.review_reasons.iter().map(|r| outcome::review(*r)).collect();
         let _ = writeln!(out, "Manual review recommended: {}.\n", reasons.join("; "));
@@ -52,7 +55,7 @@ fn clauses(out: &mut String, report: &JobReport) {
         let _ = writeln!(
             out,
             "| {} | {} | {} | {} | {} | {} | {} | {} |",
-            text(&clause.id),
+            text(&clause.name()),
             summary.clause.level.as_str(),
             summary.status_words(),
             shown(Some(clause.limit)),

@@ -1,8 +1,8 @@
 //! Texts for the closed vocabularies of an outcome, and the policy's errors.
 
 use assay_model::{
-    Blame, EpisodeResult, EpisodeStatus, JobReport, JobStatus, Judgement, PolicyErrorCode, PolicyIdentity,
-    ReviewDecision, ReviewReason, Violation,
+    Blame, ClauseEvent, EpisodeResult, EpisodeStatus, JobReport, JobStatus, Judgement, PolicyErrorCode, PolicyIdentity,
+    ReviewDecision, ReviewReason,
 };
 
 use crate::remedy;
@@ -41,22 +41,24 @@ pub(crate) fn reason(report: &JobReport) -> String {
     }
 }
 
-/// Returns the violation of a clause with the smallest margin.
-pub(crate) fn gravest<'a>(episode: &'a EpisodeResult, clause: &str) -> Option<&'a Violation> {
-    let margin = |violation: &Violation| violation.robustness.unwrap_or(f64::NEG_INFINITY);
-    let found = episode.violations.iter().filter(|violation| violation.clause == clause);
-    found.min_by(|a, b| margin(a).total_cmp(&margin(b)))
+/// Returns the worst violation, computed from the episodes for a report of an earlier version.
+pub(crate) fn worst(report: &JobReport) -> Option<ClauseEvent> {
+    report.worst.clone().or_else(|| ClauseEvent::worst(&report.episode_details))
 }
 
-/// Returns the bodies or joints involved, each once.
-pub(crate) fn involved(violation: &Violation) -> Option<String> {
-    let mut all: Vec<String> = violation.involved.iter().map(ToString::to_string).collect();
-    all.dedup();
-    (!all.is_empty()).then(|| all.join("; "))
+/// Returns the clause that came closest to its limit, computed from the episodes for a report of an earlier version or
+/// without a verdict.
+pub(crate) fn closest(report: &JobReport) -> Option<ClauseEvent> {
+    report.closest.clone().or_else(|| ClauseEvent::closest(&report.episode_details))
+}
+
+/// Returns the sentence about the clause that came closest to its limit.
+pub(crate) fn closest_sentence(report: &JobReport) -> Option<String> {
+    closest(report).map(|event| format!("Closest to its limit: {}.", event.approach()))
 }
 
 /// Capitalises the text and ends it with a full stop.
-fn sentence(text: &str) -> String {
+pub(crate) fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     let capital = chars.next().map(|c| c.to_uppercase().collect::<String>()).unwrap_or_default();
     let stop = if text.ends_with(['.', '!', '?']) { "" } else { "." };

@@ -56,7 +56,8 @@ pub fn render(report: &JobReport, version: &str) -> Result<String, JsonError> {
 fn rule(clause: &ClauseResult) -> Value {
     json!({
         "id": text(&clause.id),
-        "shortDescription": { "text": text(&clause.standard) },
+        "shortDescription": { "text": text(clause.title.as_ref().unwrap_or(&clause.id)) },
+        "fullDescription": { "text": text(&clause.standard) },
         "defaultConfiguration": { "level": level(clause) },
         "properties": { "limit": clause.limit, "unit": text(&clause.unit) },
     })
@@ -71,7 +72,7 @@ fn result(report: &JobReport, episode: &EpisodeResult, clause: &ClauseResult) ->
     let message = if violated {
         junit::violation(episode, clause)
     } else {
-        format!("{} could not be decided in episode {}", clause.id, episode.episode)
+        format!("{} could not be decided in episode {}", clause.name(), episode.episode)
     };
     // SARIF, 3.27.10: a level other than none belongs to kind fail only.
     let (kind, level) = if violated { ("fail", level(clause)) } else { ("open", "none") };

@@ -1,34 +1,6 @@
 //! Numbers and counts as text, identical in every form of the report.
 
-/// Formats a number with four significant digits, without trailing zeros: `83.1`, `0.02`, `1.2e-7`.
-pub(crate) fn number(x: f64) -> String {
-    if x == 0.0 {
-        return "0".to_owned();
-    }
-    if !x.is_finite() {
-        return x.to_string();
-    }
-    let magnitude = x.abs();
-    if !(1e-4..1e7).contains(&magnitude) {
-        return trimmed(&format!("{x:.3e}"));
-    }
-    let decimals = [1e3, 1e2, 1e1, 1.0, 1e-1, 1e-2, 1e-3].iter().position(|&bound| magnitude >= bound).unwrap_or(7);
-    trimmed(&format!("{x:.decimals$}"))
-}
-
-/// Removes trailing zeros after the decimal point (before the exponent, if there is one).
-fn trimmed(text: &str) -> String {
-    let (digits, exponent) = text.find('e').map_or((text, ""), |at| text.split_at(at));
-    if !digits.contains('.') {
-        return text.to_owned();
-    }
-    format!("{}{exponent}", digits.trim_end_matches('0').trim_end_matches('.'))
-}
-
-/// Formats a number with its unit; a ratio (unit 1) is shown without one.
-pub(crate) fn with_unit(x: f64, unit: &str) -> String {
-    if unit.is_empty() || unit == "1" { number(x) } else { format!("{} {unit}", number(x)) }
-}
+pub(crate) use assay_model::{number, seconds, with_unit};
 
 /// Formats a margin with its sign, so that a violated clause cannot be mistaken for a satisfied one.
 pub(crate) fn signed(x: f64) -> String {
@@ -40,7 +12,7 @@ pub(crate) fn percent_up(share: f64) -> String {
     // The slack keeps 0.05 from becoming 5.1 %: most decimals have no exact double.
     const SLACK: f64 = 1e-9;
     let tenths = (share * 1000.0 - SLACK).ceil().max(0.0);
-    format!("{} %", trimmed(&format!("{:.1}", tenths / 10.0)))
+    format!("{} %", assay_model::trim_zeros(&format!("{:.1}", tenths / 10.0)))
 }
 
 /// Formats a share in [0, 1] as percent, with four significant digits.
@@ -52,11 +24,6 @@ pub(crate) fn percent(share: f64) -> String {
 pub(crate) fn score(x: f64) -> String {
     // Adding zero turns -0 into 0.
     format!("{:.3}", x + 0.0)
-}
-
-/// Formats simulated seconds with two decimals.
-pub(crate) fn seconds(x: f64) -> String {
-    format!("{x:.2} s")
 }
 
 /// Formats a time of RFC 3339 without fractions of a second: `2026-11-21 10:00:00 UTC`.
@@ -102,19 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_keep_four_digits() {
-        for (x, text) in [
-            (83.125, "83.12"),
-            (50.0, "50"),
-            (0.02, "0.02"),
-            (-1234.56, "-1235"),
-            (1e-9, "1e-9"),
-            (0.000_123_456, "0.0001235"),
-            (100.0, "100"),
-            (2e8, "2e8"),
-        ] {
-            assert_eq!(number(x), text);
-        }
+    fn margins_have_a_sign() {
         assert_eq!(signed(-3.0), "-3");
         assert_eq!(signed(0.5), "+0.5");
     }

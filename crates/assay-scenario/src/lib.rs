@@ -17,6 +17,7 @@ mod error;
 mod expression;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
+mod harm;
 mod json_schema;
 mod library;
 mod load;
@@ -26,6 +27,7 @@ mod reference;
 mod robot;
 mod scenario;
 mod schema;
+mod signal_range;
 mod spec;
 mod suggest;
 mod tables;

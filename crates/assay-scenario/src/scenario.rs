@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use assay_model::lane::{LaneClause, LaneScenario};
-use assay_model::{Level, ScenarioCard, ScenarioId, Sha256Digest};
+use assay_model::{Harm, Level, ScenarioCard, ScenarioId, Sha256Digest};
 use assay_stl::{BoundFormula, Formula};
 
 use crate::whole::whole;
@@ -128,6 +128,8 @@ pub struct Clause {
     pub title: String,
     /// Level of the clause.
     pub level: Level,
+    /// Harm that the clause guards against.
+    pub harm: Harm,
     /// Weight in the safety score, (0, 1].
     pub weight: f64,
     /// Source of the limit.
@@ -138,6 +140,8 @@ pub struct Clause {
     pub limit: f64,
     /// A robustness of -scale is the most severe violation.
     pub scale: f64,
+    /// Bounds on the margin that follow from the ranges of the signals.
+    pub margin_range: (f64, f64),
     /// True if a violation ends the episode.
     pub terminal: bool,
     /// True if the clause is `not_applicable` when its premise never becomes true.
@@ -146,6 +150,14 @@ pub struct Clause {
     pub formula: Formula,
     /// The formula bound to [`Scenario::signal_names`] at the physics rate.
     pub bound: BoundFormula,
+}
+
+impl Clause {
+    /// Returns the greatest possible margin; `None` if it is unlimited.
+    #[must_use]
+    pub fn best_margin(&self) -> Option<f64> {
+        Some(self.margin_range.1).filter(|margin| margin.is_finite())
+    }
 }
 
 impl Scenario {

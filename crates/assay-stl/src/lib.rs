@@ -47,6 +47,7 @@ pub mod fuzzing;
 mod lex;
 mod limits;
 mod lower;
+mod margin_range;
 mod measured_value;
 mod monitor;
 mod offline;

@@ -12,6 +12,8 @@ fn violated(episode: u32) -> AttemptNote {
         level: Level::Critical,
         start_s: 1.0,
         end_s: 1.002,
+        onset_value: None,
+        peak_s: None,
         value: Some(2.5),
         limit: 2.4,
         unit: "m".into(),

@@ -25,6 +25,8 @@ fn recorded(index: u32, violated: bool) -> EpisodeResult {
         level: Level::Critical,
         start_s: 0.1,
         end_s: 0.2,
+        onset_value: None,
+        peak_s: None,
         value: None,
         limit: 1.0,
         unit: "m/s".into(),

@@ -41,8 +41,7 @@ impl Progress {
     /// Removes the bars.
     pub(crate) fn clear(&self) {
         if let Some(bars) = &self.bars {
-            // Bars that can't be cleared stay on the screen, which is harmless.
-            let _ = bars.all.clear();
+            bars.clear();
         }
     }
 }
@@ -55,6 +54,17 @@ impl Bars {
         job.set_prefix(activity);
         job.enable_steady_tick(std::time::Duration::from_millis(100));
         Self { all, job, episodes: Mutex::new(HashMap::new()) }
+    }
+
+    /// Removes all bars. A bar whose clock still ticks would be drawn again, over whatever follows.
+    fn clear(&self) {
+        self.job.disable_steady_tick();
+        self.job.finish_and_clear();
+        if let Ok(mut episodes) = self.episodes.lock() {
+            episodes.drain().for_each(|(_, bar)| bar.finish_and_clear());
+        }
+        // Bars that can't be cleared stay on the screen, which is harmless.
+        let _ = self.all.clear();
     }
 }
 
@@ -103,4 +113,21 @@ fn line(result: &EpisodeResult, done: u32, of: u32) -> String {
         None => "no success".to_owned(),
     };
     format!("[{done}/{of}] episode {} after {:.2} s simulated: {outcome}", result.episode, result.sim_time_s)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cleared_bars_are_not_drawn_again() {
+        let progress =
+            Progress { bars: Some(Bars::new("verifying", 2)), quiet: true, episodes: 2, done: Mutex::new(0) };
+        progress.progress(0, 3, 10);
+        let bars = progress.bars.as_ref().expect("bars");
+        let episode = bars.episodes.lock().expect("bars").get(&0).cloned().expect("its bar");
+        assert!(!bars.job.is_finished() && !episode.is_finished());
+        progress.clear();
+        assert!(bars.job.is_finished() && episode.is_finished(), "a bar still ticks");
+    }
 }

@@ -1,11 +1,13 @@
 //! A verification as a line of a list.
 
-use assay_model::{JobReport, JobStatus, Verdict, sanitise};
+use assay_model::{ClauseEvent, JobReport, JobStatus, Verdict, sanitise};
 use assay_store::JobRecord;
 use jiff::Timestamp;
 
-/// Maximum length of a policy's name or of a reason in a list, in bytes.
+/// Maximum length of a policy's name in a list, in bytes.
 const MAX_TEXT_BYTES: usize = 200;
+/// Maximum length of a reason in a list, in bytes: a clause's title, its onset and peak, and the bodies.
+const MAX_REASON_BYTES: usize = 600;
 
 /// A verification as a line of a list.
 pub(super) struct JobLine {
@@ -32,14 +34,15 @@ impl JobLine {
     pub(super) fn new(record: &JobRecord) -> Self {
         let report = record.report(&[]);
         let (word, tone) = judged(&report);
-        let reason = report.reason.as_ref().or(report.error_message.as_ref());
+        let worst = report.worst.as_ref().filter(|_| report.verdict == Some(Verdict::Unsafe));
+        let reason = worst.map(ClauseEvent::violation).or(report.reason.clone()).or(report.error_message.clone());
         let is_erased = report.erased_at.is_some();
         Self {
             policy: sanitise(&report.policy_name, MAX_TEXT_BYTES),
             scenario: report.scenario.to_string(),
             word: if is_erased { "ERASED".to_owned() } else { word },
             tone: if is_erased { "calm" } else { tone },
-            reason: reason.map(|text| sanitise(text, MAX_TEXT_BYTES)).unwrap_or_default(),
+            reason: reason.map(|text| sanitise(&text, MAX_REASON_BYTES)).unwrap_or_default(),
             episodes_done: report.progress.episodes_done,
             episodes_total: report.progress.episodes_total,
             is_open: !report.status.is_final(),

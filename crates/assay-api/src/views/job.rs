@@ -2,9 +2,9 @@
 
 use assay_model::lane::files;
 use assay_model::{
-    Blame, ClauseSensitivity, DeclaredModel, DrawnRange, EpisodeResult, Fingerprint, JobHeader, JobId, JobMode,
-    JobProgress, JobReport, JobStatus, PolicyIdentity, PolicyKey, Quadrants, ReplacedAttempt, Review, ReviewReason,
-    ScenarioId, Sha256Digest, Statistics, Verdict,
+    Blame, ClauseEvent, ClauseSensitivity, DeclaredModel, DrawnRange, EpisodeResult, Fingerprint, JobHeader, JobId,
+    JobMode, JobProgress, JobReport, JobStatus, PolicyIdentity, PolicyKey, Quadrants, ReplacedAttempt, Review,
+    ReviewReason, ScenarioId, Sha256Digest, Statistics, Verdict,
 };
 use assay_store::JobRecord;
 use jiff::Timestamp;
@@ -44,6 +44,11 @@ pub(crate) struct JobView {
     review: Option<Review>,
     blame: Option<Blame>,
     reason: Option<String>,
+    /// The worst violation, from which `reason` and every other output are made; `null` if no clause was violated, and in
+    /// jobs that predate this field.
+    worst: Option<ClauseEvent>,
+    /// The clause that came closest to its limit; `null` if one was violated, and in jobs that predate this field.
+    closest: Option<ClauseEvent>,
     error_message: Option<String>,
     warnings: Vec<String>,
     scenario: ScenarioId,
@@ -155,6 +160,8 @@ impl JobView {
             review: report.review,
             blame: report.blame,
             reason: report.reason,
+            worst: report.worst,
+            closest: report.closest,
             error_message: report.error_message,
             warnings: report.warnings,
             scenario: report.scenario,

@@ -22,6 +22,9 @@ const HOSTILE: &str = "<img src=x onerror=alert(1)>'\"&<!--";
 fn violated(index: u32, text: &str) -> EpisodeResult {
     let clause = |id: &str, limit: f64, value: f64| ClauseResult {
         id: format!("{id}{text}"),
+        title: Some(format!("rule of {id}{text}")),
+        harm: None,
+        best_margin: None,
         level: Level::Critical,
         standard: format!("a standard{text}"),
         unit: format!("N{text}"),
@@ -40,6 +43,8 @@ fn violated(index: u32, text: &str) -> EpisodeResult {
         level: Level::Critical,
         start_s: 0.75,
         end_s: 1.5,
+        onset_value: Some(clause.limit + 0.25),
+        peak_s: clause.worst_time_s,
         value: clause.worst_value,
         limit: clause.limit,
         unit: clause.unit.clone(),

@@ -1,6 +1,6 @@
 //! Describes an episode in words: its events with their times, as lines of `/log`.
 
-use assay_model::{EpisodeResult, Level};
+use assay_model::{ClauseEvent, EpisodeResult, Level, with_unit};
 use foxglove::messages::Log;
 use foxglove::messages::log::Level as LogLevel;
 
@@ -38,9 +38,14 @@ pub(super) fn story(result: &EpisodeResult, end_s: f64) -> Vec<Line> {
     }
     for violation in &result.violations {
         let level = if violation.level == Level::Critical { LogLevel::Error } else { LogLevel::Warning };
-        let unit = if violation.unit == "1" { String::new() } else { format!(" {}", violation.unit) };
-        let value = violation.value.map(|value| format!(": {value:.4}{unit} at worst")).unwrap_or_default();
-        let text = format!("{} violated{value}, limit {}{unit}", violation.clause, violation.limit);
+        let clause = result.clauses.iter().find(|clause| clause.id == violation.clause);
+        let text = clause.map_or_else(
+            || format!("{} violated, limit {}", violation.clause, with_unit(violation.limit, &violation.unit)),
+            |clause| {
+                let event = ClauseEvent::of_interval(result, clause, violation);
+                format!("violated: {}, {}", event.name(), event.course())
+            },
+        );
         lines.push(Line { time_s: violation.start_s, level, text });
         if violation.end_s < end_s {
             lines.push(Line::info(violation.end_s, format!("{} holds again", violation.clause)));

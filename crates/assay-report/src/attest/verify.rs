@@ -1,7 +1,10 @@
 //! Offline verification of a statement: the signature, the policy, and whether the numbers follow from the report's
 //! episodes.
 
-use assay_model::{JobReport, Plan, PolicyIdentity, Scorer, Sha256Digest, Statistics, conclude_by, sanitise};
+use assay_model::{
+    JobReport, Plan, PolicyIdentity, Scorer, Sha256Digest, Statistics, Verdict, conclude_by, earlier_unsafe_reason,
+    sanitise,
+};
 
 use super::{Envelope, EnvelopeError, KnownKey, PREDICATE_TYPE, PublishedKeys, STATEMENT_TYPE, Statement};
 
@@ -153,7 +156,15 @@ pub fn recompute(report: &JobReport) -> Result<(), AttestError> {
     let same = |what, holds: bool| if holds { Ok(()) } else { Err(AttestError::Number(what)) };
     let close = |a: Option<f64>, b: f64| a.is_some_and(|a| (a - b).abs() <= ROUNDING);
     same("the verdict", report.verdict == Some(again.verdict) && report.blame == again.blame)?;
-    same("the reason", report.reason == again.reason)?;
+    let counted = plan.counted(&report.episode_details);
+    let reason = match report.worst {
+        // As versions without `worst` wrote it.
+        None if again.verdict == Verdict::Unsafe => Some(earlier_unsafe_reason(&again.statistics, counted)),
+        _ => again.reason,
+    };
+    same("the reason", report.reason == reason)?;
+    same("the worst violation", report.worst.is_none() || report.worst == again.worst)?;
+    same("the closest clause", report.closest.is_none() || report.closest == again.closest)?;
     // Absent from reports of earlier versions.
     let again_sizes = (again.statistics.sample_size, again.statistics.distinct_worlds);
     let (sample_size, distinct_worlds) = statistics.sample_size.map_or((None, None), |_| again_sizes);

@@ -1,6 +1,9 @@
 //! Section of one episode.
 
-use assay_model::{ClauseResult, ClauseStatus, EpisodePlots, EpisodeResult, EpisodeStatus, Level, Violation};
+use assay_model::{
+    ClauseEvent, ClauseResult, ClauseStatus, EpisodePlots, EpisodeResult, EpisodeStatus, EventBody, Gravity, Level,
+    Violation,
+};
 
 use super::assets::{Addresses, Assets};
 use super::charts::Timeline;
@@ -65,6 +68,7 @@ pub(super) struct StageView {
 
 /// Row of a clause.
 pub(super) struct EpisodeClause {
+    pub(super) title: Option<String>,
     pub(super) id: String,
     pub(super) limit: String,
     pub(super) value: String,
@@ -83,6 +87,8 @@ pub(super) struct ViolationView {
     pub(super) start_s: f64,
     pub(super) end: String,
     pub(super) end_s: f64,
+    /// Value at the start.
+    pub(super) onset: Option<String>,
     pub(super) value: String,
     pub(super) limit: String,
     pub(super) margin: String,
@@ -93,6 +99,7 @@ pub(super) struct ViolationView {
 /// The onset of a clause's violation and its worst moment, with links into the video.
 pub(super) struct MomentView {
     pub(super) clause: String,
+    pub(super) title: Option<String>,
     pub(super) tone: &'static str,
     pub(super) value: String,
     pub(super) involved: Option<String>,
@@ -242,6 +249,7 @@ impl EpisodeClause {
     fn of(clause: &ClauseResult) -> Self {
         let unit = clean(&clause.unit);
         Self {
+            title: clause.title.as_deref().map(clean),
             id: clean(&clause.id),
             limit: words::with_unit(clause.limit, &unit),
             value: clause.worst_value.map_or_else(|| "-".to_owned(), |v| words::with_unit(v, &unit)),
@@ -257,6 +265,8 @@ impl EpisodeClause {
 impl ViolationView {
     fn of(violation: &Violation, video: Option<&str>) -> Self {
         let unit = clean(&violation.unit);
+        let involved = EventBody::in_words(&EventBody::all(violation));
+        let peak = violation.peak_s.map(|time_s| format!(" at {}", words::seconds(time_s))).unwrap_or_default();
         Self {
             clause: clean(&violation.clause),
             tone: tone_of(violation.level, ClauseStatus::Violated),
@@ -264,10 +274,11 @@ impl ViolationView {
             start_s: violation.start_s,
             end: words::seconds(violation.end_s),
             end_s: violation.end_s,
-            value: violation.value.map_or_else(|| "-".to_owned(), |v| words::with_unit(v, &unit)),
+            onset: violation.onset_value.map(|v| words::with_unit(v, &unit)),
+            value: violation.value.map_or_else(|| "-".to_owned(), |v| format!("{}{peak}", words::with_unit(v, &unit))),
             limit: words::with_unit(violation.limit, &unit),
             margin: violation.robustness.map_or_else(|| "-".to_owned(), words::signed),
-            involved: outcome::involved(violation).map_or_else(|| "-".to_owned(), |involved| clean(&involved)),
+            involved: involved.map_or_else(|| "-".to_owned(), |involved| clean(&involved)),
             video: video.map(|video| moment(video, violation.start_s)),
         }
     }
@@ -277,35 +288,25 @@ impl MomentView {
     /// Returns the violated clauses of an episode, the gravest first.
     fn all(episode: &EpisodeResult, video: Option<&str>) -> Vec<Self> {
         let mut violated: Vec<_> = episode.clauses.iter().filter(|c| c.status == ClauseStatus::Violated).collect();
-        let rank = |clause: &ClauseResult| clause.margin().unwrap_or(f64::NEG_INFINITY);
-        violated.sort_by(|a, b| {
-            let minor = |clause: &ClauseResult| clause.level != Level::Critical;
-            minor(a).cmp(&minor(b)).then(rank(a).total_cmp(&rank(b)))
-        });
+        violated.sort_by(|a, b| Gravity::of(a).compare(&Gravity::of(b)));
         violated.into_iter().map(|clause| Self::of(episode, clause, video)).collect()
     }
 
     fn of(episode: &EpisodeResult, clause: &ClauseResult, video: Option<&str>) -> Self {
-        let unit = clean(&clause.unit);
         let at = |time_s: f64| Moment {
             time: words::seconds(time_s),
             time_s,
             video: video.map(|video| moment(video, time_s)),
         };
-        let limit = words::with_unit(clause.limit, &unit);
-        let value = match (clause.worst_value, clause.robustness) {
-            (Some(value), _) => format!("{}, limit {limit}", words::with_unit(value, &unit)),
-            (None, Some(margin)) => format!("margin {}", words::with_unit(margin, &unit)),
-            (None, None) => format!("limit {limit}"),
-        };
-        let first = episode.violations.iter().find(|violation| violation.clause == clause.id);
+        let event = ClauseEvent::of_violation(episode, clause);
         Self {
             clause: clean(&clause.id),
+            title: clause.title.as_deref().map(clean),
             tone: tone_of(clause.level, clause.status),
-            value,
-            involved: outcome::gravest(episode, &clause.id).and_then(outcome::involved).map(|names| clean(&names)),
-            onset: first.map(|violation| at(violation.start_s)),
-            worst: clause.worst_time_s.map(at),
+            value: clean(&event.course()),
+            involved: EventBody::in_words(&event.bodies).map(|names| clean(&names)),
+            onset: event.onset.time_s.map(at),
+            worst: event.peak.time_s.map(at),
         }
     }
 }

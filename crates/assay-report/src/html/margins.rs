@@ -1,7 +1,7 @@
 //! Margins of all clauses as bars against their limits, worst first.
 
 use super::display::{clean, tone_of};
-use super::gravest::{scale, share};
+use super::gravest::share;
 use crate::{ClauseSummary, words};
 
 /// Half the width of a bar's drawing: the limit is in the middle.
@@ -12,6 +12,7 @@ const LEAST_WIDTH: f64 = 1.0;
 /// Bar of a clause.
 pub(super) struct MarginBar {
     pub(super) clause: String,
+    pub(super) title: Option<String>,
     pub(super) level: &'static str,
     pub(super) tone: &'static str,
     pub(super) status: String,
@@ -42,11 +43,12 @@ impl MarginBar {
         let (clause, worst) = (summary.clause, summary.worst);
         let unit = clean(&clause.unit);
         let or_nothing = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-        let part = worst.map(|worst| worst.robustness / scale(clause));
+        let part = worst.map(|worst| worst.robustness / clause.size());
         let shown = part.map_or(0.0, |part| HALF * part.clamp(-1.0, 1.0));
         let width = if part.is_some() { shown.abs().max(LEAST_WIDTH) } else { 0.0 };
         Self {
             clause: clean(&clause.id),
+            title: clause.title.as_deref().map(clean),
             level: clause.level.as_str(),
             tone: tone_of(clause.level, summary.status()),
             status: summary.status_words(),
@@ -64,5 +66,5 @@ impl MarginBar {
 }
 
 fn key(summary: &ClauseSummary<'_>) -> f64 {
-    summary.worst.map_or(0.0, |worst| worst.robustness / scale(summary.clause))
+    summary.worst.map_or(0.0, |worst| worst.robustness / summary.clause.size())
 }

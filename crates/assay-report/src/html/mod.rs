@@ -73,7 +73,7 @@ pub fn verdict(report: &JobReport, assets: Assets<'_>, episode_link: &str) -> Re
 /// whether the task was done. They are not escaped.
 #[must_use]
 pub fn lead(report: &JobReport) -> String {
-    let lead = gravest::lead(report, gravest::Gravest::of(&report.episode_details).as_ref());
+    let lead = gravest::lead(report, gravest::Gravest::of(report).as_ref());
     gravest::achieved(report).map_or_else(|| lead.clone(), |achieved| format!("{lead} {achieved}"))
 }
 

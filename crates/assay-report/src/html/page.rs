@@ -159,7 +159,7 @@ impl EpisodeFragment {
 impl ReportParts {
     fn new(report: &JobReport, assets: Assets<'_>, episode_link: &str) -> Self {
         let scenario = assets.scenario.map_or_else(|| report.scenario.to_string(), |card| clean(&card.name));
-        let gravest = Gravest::of(&report.episode_details);
+        let gravest = Gravest::of(report);
         let summaries = ClauseSummary::of(&report.episode_details);
         Self {
             headline: outcome::headline(report),
@@ -170,7 +170,7 @@ impl ReportParts {
             },
             lead: lead(report, gravest.as_ref()),
             achieved: achieved(report),
-            closest: closest(&summaries),
+            closest: closest(report),
             still: gravest.as_ref().and_then(|gravest| StillView::of(gravest, assets.addresses)),
             episode_link: episode_link.to_owned(),
             blame: report.blame.map(outcome::blame),

@@ -22,6 +22,7 @@ const LEAD_S: f64 = 0.4;
 /// Plot of one clause in one episode.
 pub(super) struct PlotView {
     pub(super) clause: String,
+    pub(super) title: Option<String>,
     pub(super) tone: &'static str,
     pub(super) status: &'static str,
     /// Polygons between the smallest and greatest value of the signal in each time bin; a gap starts a new polygon.
@@ -101,6 +102,7 @@ impl PlotView {
         let violations: Vec<_> = episode.violations.iter().filter(|v| v.clause == clause.id).collect();
         Some(Self {
             clause: clean(&clause.id),
+            title: clause.title.as_deref().map(clean),
             tone: tone_of(clause.level, clause.status),
             status: super::display::status_word(clause.status),
             bands: bands(&bins, &plots.time_s, plots.end_s, &x, &y),
@@ -152,7 +154,9 @@ fn worst(
     let (margin, time) = (clause.robustness?, clause.worst_time_s?);
     let x = x(time);
     let (anchor, offset) = if x > f64::midpoint(LEFT, RIGHT) { ("end", -8.0) } else { ("start", 8.0) };
-    let label = format!("{} at {}", words::with_unit(value(margin), unit), words::seconds(time));
+    // The margin of a formula that is not a comparison with its limit is not a measurement.
+    let what = if safe_side(clause).is_some() { "" } else { "margin " };
+    let label = format!("{what}{} at {}", words::with_unit(value(margin), unit), words::seconds(time));
     Some(WorstMarker { x, y: y(value(margin)), label, anchor, label_x: x + offset })
 }
 

@@ -1,6 +1,7 @@
 //! The picture of the gravest violation.
 
 use super::assets::Addresses;
+use super::display::clean;
 use super::gravest::Gravest;
 use super::link::link;
 use crate::words;
@@ -40,7 +41,7 @@ impl StillView {
             clip,
             video,
             episode: episode.episode,
-            caption: format!("Episode {}{when}, the worst moment", episode.episode),
+            caption: format!("Episode {}{when}, the worst moment: {}", episode.episode, clean(&gravest.event.name())),
             is_pending,
         })
     }

@@ -111,6 +111,9 @@ impl Screen {
             self.line(&painted);
         }
         self.paragraph(&sanitise(&outcome::reason(report), MAX_MESSAGE_BYTES), 0);
+        if let Some(closest) = outcome::closest_sentence(report) {
+            self.paragraph(&sanitise(&closest, MAX_MESSAGE_BYTES), 0);
+        }
         if let Some(blame) = report.blame {
             self.paragraph(&format!("Caused by {}.", outcome::blame(blame)), 0);
         }

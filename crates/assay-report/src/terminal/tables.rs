@@ -22,22 +22,22 @@ const NOTHING: &str = "-";
 const INDENT: &str = "  ";
 /// Space between two columns of a table, in characters.
 const GAP: u16 = 2;
-/// Minimum width of the two columns of the clause table that may wrap, in characters; more if one of their words is
-/// longer.
-const LEAST_PROSE: usize = 40;
 /// Indentation of a continuation line of a list.
 const CONTINUED: &str = "   ";
-/// Number of columns of the clause table that must not wrap.
+/// Number of columns of the clause table that must not wrap: all but the status.
 const CLAUSE_FACTS: usize = 6;
+/// Minimum width of the status, in characters; more if one of its words is longer.
+const LEAST_STATUS: usize = 20;
 
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// Row of the clause table, as text.
 struct ClauseRow {
     facts: [String; CLAUSE_FACTS],
+    /// Title, and the id after it.
+    name: String,
     status: String,
     tone: Tone,
-    standard: String,
 }
 
 impl ClauseRow {
@@ -58,9 +58,9 @@ impl ClauseRow {
                     format!("ep. {}{time}", w.episode)
                 })),
             ],
+            name: clean(&clause.name()),
             status: summary.status_words(),
             tone: Tone::of_clause(clause.level, summary.status()),
-            standard: clean(&clause.standard),
         }
     }
 
@@ -70,57 +70,44 @@ impl ClauseRow {
             *number = number.clone().set_alignment(CellAlignment::Right);
         }
         cells.push(toned(&self.status, self.tone));
-        cells.push(Cell::new(&self.standard));
         cells
     }
 
     fn listed(&self, width: usize, paint: Paint) -> Vec<String> {
-        let [id, level, limit, value, margin, when] = &self.facts;
+        let [_, level, limit, value, margin, when] = &self.facts;
         let worst = if value == NOTHING { String::new() } else { format!("worst {value}, ") };
         let facts = format!("{level}, limit {limit}, {worst}margin {margin} ({when})");
-        let mut lines = wrap(&format!("{id}: {}", self.status), width);
-        if let Some(head) = lines.first_mut() {
-            *head = head.replacen(&self.status, &paint.text(self.tone, &self.status), 1);
+        let mut lines = wrap(&format!("{}: {}", self.name, self.status), width);
+        if let Some(end) = lines.last_mut() {
+            *end = end.replacen(&self.status, &paint.text(self.tone, &self.status), 1);
         }
-        for text in [&facts, &self.standard] {
-            lines.extend(
-                wrap(text, width.saturating_sub(INDENT.len())).into_iter().map(|line| format!("{INDENT}{line}")),
-            );
-        }
+        let facts = wrap(&facts, width.saturating_sub(INDENT.len()));
+        lines.extend(facts.into_iter().map(|line| format!("{INDENT}{line}")));
         lines
     }
 }
 
-/// Returns the clause table, a row per clause, as lines of at most `width` columns (longer only if a name is).
+/// Returns the clause table, a row per clause, as lines of at most `width` columns (longer only if a name is). The
+/// sources of the limits, which are long, are in the other forms of the report.
 pub(super) fn clauses(summaries: &[ClauseSummary<'_>], width: usize, paint: Paint) -> Vec<String> {
     let rows: Vec<_> = summaries.iter().map(ClauseRow::of).collect();
     let mut table = table(width, paint);
-    table.set_header(["clause", "level", "limit", "worst", "margin", "when", "status", "standard"]);
+    table.set_header(["clause", "level", "limit", "worst", "margin", "when", "status"]);
     table.add_rows(rows.iter().map(ClauseRow::cells));
-    // The name of a standard can be read over several lines; a number cannot.
     for column in table.column_iter_mut().take(CLAUSE_FACTS) {
         column.set_constraint(ColumnConstraint::ContentWidth);
     }
-    let words = longest_words(&rows);
+    let words = rows.iter().flat_map(|row| row.status.split(' ')).map(UnicodeWidthStr::width);
+    let word = u16::try_from(words.max().unwrap_or_default()).unwrap_or(u16::MAX / 4) + GAP;
     // The lower boundary prevents broken words.
-    for (column, word) in table.column_iter_mut().skip(CLAUSE_FACTS).zip(words) {
-        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(word + GAP)));
+    for column in table.column_iter_mut().skip(CLAUSE_FACTS) {
+        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(word)));
     }
     set_gaps(&mut table);
-    let prose = words.iter().map(|word| usize::from(word + GAP)).sum::<usize>().max(LEAST_PROSE);
-    if needed(&table, CLAUSE_FACTS) + prose > width {
+    if needed(&table, CLAUSE_FACTS) + usize::from(word).max(LEAST_STATUS) > width {
         return rows.iter().flat_map(|row| row.listed(width, paint)).collect();
     }
     table.lines().collect()
-}
-
-/// Returns the widths of the longest words of the two columns that may wrap, including their headers.
-fn longest_words(rows: &[ClauseRow]) -> [u16; 2] {
-    let longest = |header: &str, text: fn(&ClauseRow) -> &str| {
-        let words = rows.iter().flat_map(|row| text(row).split(' ')).chain([header]);
-        words.map(|word| u16::try_from(word.width()).unwrap_or(u16::MAX / 4)).max().unwrap_or_default()
-    };
-    [longest("status", |row| &row.status), longest("standard", |row| &row.standard)]
 }
 
 /// Row of the episode table, as text.

@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "fixtures are known to be right")]
 
 use assay_model::{
-    ClauseResult, ClauseStatus, EpisodeError, EpisodeResult, EpisodeSeeds, EpisodeStatus, Fingerprint, Isolation,
+    ClauseResult, ClauseStatus, EpisodeError, EpisodeResult, EpisodeSeeds, EpisodeStatus, Fingerprint, Harm, Isolation,
     JobHeader, JobReport, JobStatus, LatencyMs, Level, Plan, PolicyErrorCode, PolicyIdentity, PolicyKey, Record,
     Sha256Digest, StageResult, Termination, Violation, conclude,
 };
@@ -17,6 +17,17 @@ const CLAUSES: [(&str, Level, &str, &str, f64, f64, f64); 5] = [
     ("self_collision", Level::Critical, "Project limit: the arm does not touch itself", "m", 0.0, 0.0314, 0.62),
     ("clearance", Level::Warning, "Project limit: 30 mm to every post", "m", 0.03, 0.0127, 1.94),
 ];
+/// Title and harm of a clause.
+fn rule_of(id: &str) -> (&'static str, Harm) {
+    match id {
+        "contact_force" => ("The arm does not press on anything", Harm::Collision),
+        "self_collision" => ("The arm does not touch itself", Harm::Collision),
+        "tcp_speed" => ("The tool moves at reduced speed", Harm::Limit),
+        "joint_position" => ("Every joint keeps away from its end of travel", Harm::Limit),
+        _ => ("The arm keeps clear of the posts", Harm::Comfort),
+    }
+}
+
 /// Clauses whose limit is a minimum; the limits of the others are maxima.
 const AT_LEAST: [&str; 3] = ["joint_position", "self_collision", "clearance"];
 const WEIGHTS: [f64; 5] = [1.0, 1.0, 1.0, 1.0, 0.4];
@@ -110,6 +121,9 @@ fn clean(index: u32) -> EpisodeResult {
             .iter()
             .map(|&(id, level, standard, unit, limit, margin, time)| ClauseResult {
                 id: id.into(),
+                title: Some(rule_of(id).0.into()),
+                harm: Some(rule_of(id).1),
+                best_margin: None,
                 level,
                 standard: standard.into(),
                 unit: unit.into(),
@@ -156,6 +170,8 @@ fn violate(episode: &mut EpisodeResult, clause: usize, value: f64, start_s: f64,
         level: result.level,
         start_s,
         end_s,
+        onset_value: Some(result.limit.midpoint(value)),
+        peak_s: result.worst_time_s,
         value: Some(value),
         limit: result.limit,
         unit: result.unit.clone(),

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use assay_stl::{BoundFormula, Formula};
 
+use crate::harm::HarmNames;
 use crate::schema::{ClauseEntry, Document, StageEntry, SuccessAt};
-use crate::{Clause, ScenarioError, Stage, Success};
+use crate::{Clause, ScenarioError, Signal, Stage, Success};
 
 use super::identifiers::is_name;
 
@@ -60,6 +61,7 @@ pub(super) fn success(document: &Document, names: &[String]) -> Result<Success, 
 }
 
 pub(super) fn clauses(document: &Document, names: &[String]) -> Result<Vec<Clause>, ScenarioError> {
+    let harms = HarmNames::new(&document.groups, &document.signals);
     let mut ids = BTreeSet::new();
     let clause = |(i, entry): (usize, &ClauseEntry)| {
         let fail = |key: &str, problem: &str| Err(ScenarioError::value(format!("clause[{i}].{key}"), problem));
@@ -93,6 +95,9 @@ pub(super) fn clauses(document: &Document, names: &[String]) -> Result<Vec<Claus
             id: entry.id.clone(),
             title: entry.title.clone(),
             level: entry.level,
+            harm: entry.harm.unwrap_or_else(|| harms.of_formula(&formula)),
+            margin_range: formula
+                .margin_range(|name| document.signals.get(name).map_or((0.0, f64::INFINITY), Signal::range)),
             weight: entry.weight,
             standard: entry.standard.clone(),
             unit: entry.unit.clone(),

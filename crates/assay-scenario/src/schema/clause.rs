@@ -1,6 +1,6 @@
 //! `[[clause]]`: the safety rules.
 
-use assay_model::Level;
+use assay_model::{Harm, Level};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
@@ -11,6 +11,8 @@ pub(crate) struct ClauseEntry {
     pub(crate) title: String,
     #[schemars(schema_with = "levels")]
     pub(crate) level: Level,
+    #[schemars(schema_with = "harms")]
+    pub(crate) harm: Option<Harm>,
     #[serde(default = "one")]
     #[schemars(range(max = 1))]
     pub(crate) weight: f64,
@@ -27,6 +29,10 @@ pub(crate) struct ClauseEntry {
 
 fn levels(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "enum": ["critical", "warning"] })
+}
+
+fn harms(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "enum": ["person", "collision", "limit", "comfort"] })
 }
 
 fn one() -> f64 {

@@ -75,6 +75,8 @@ pub(crate) fn differs_from(scenario: &Scenario, result: &EpisodeResult) -> Optio
             && found.level == own.level
             && found.standard == own.standard
             && found.unit == own.unit
+            && found.title.as_ref().is_none_or(|title| *title == own.title)
+            && found.harm.is_none_or(|harm| harm == own.harm)
             && found.limit.to_bits() == own.limit.to_bits()
             && found.scale.is_none_or(|scale| scale.to_bits() == own.scale.to_bits())
     };
@@ -105,6 +107,8 @@ pub(crate) fn differs_from(scenario: &Scenario, result: &EpisodeResult) -> Optio
 fn empty(scenario: &Scenario, episode: u32, seeds: EpisodeSeeds, error: EpisodeError) -> EpisodeResult {
     let clause = |clause: &assay_scenario::Clause| ClauseResult {
         id: clause.id.clone(),
+        title: Some(clause.title.clone()),
+        harm: Some(clause.harm),
         level: clause.level,
         standard: clause.standard.clone(),
         unit: clause.unit.clone(),
@@ -113,6 +117,7 @@ fn empty(scenario: &Scenario, episode: u32, seeds: EpisodeSeeds, error: EpisodeE
         status: ClauseStatus::Undetermined,
         robustness: None,
         worst_value: None,
+        best_margin: clause.best_margin(),
         worst_time_s: None,
         vacuous: false,
         violation_count: 0,

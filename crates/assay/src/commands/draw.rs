@@ -160,7 +160,9 @@ impl RenderProgress {
 impl DrawEvents for RenderProgress {
     fn frames(&self, episode: u32, frames: u32) {
         let Ok(mut rendered) = self.rendered.lock() else { return };
-        rendered.insert(episode, frames);
+        // A renderer that starts again counts from 0, and two of them report in any order.
+        let most = rendered.entry(episode).or_default();
+        *most = frames.max(*most);
         let all = rendered.values().copied().map(u64::from).sum();
         self.bar.iter().for_each(|bar| bar.set_position(all));
     }
@@ -179,6 +181,22 @@ impl DrawEvents for RenderProgress {
         match &self.bar {
             Some(bar) => bar.println(line),
             None => complain!("{line}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bar_never_runs_backwards() {
+        let totals = HashMap::from([(0, 100), (1, 50)]);
+        let progress = RenderProgress { bar: Some(ProgressBar::hidden()), rendered: Mutex::default(), totals };
+        let position = || progress.bar.as_ref().map(ProgressBar::position);
+        for (episode, frames, expected) in [(0, 40, 40), (1, 10, 50), (0, 5, 50), (1, 20, 60), (0, 41, 61)] {
+            progress.frames(episode, frames);
+            assert_eq!(position(), Some(expected), "{frames} frames of episode {episode}");
         }
     }
 }

@@ -7,7 +7,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use assay_model::{AssignedEpisode, EpisodeResult, EpisodeSeeds, JobReport, Record, SeedSource};
+use assay_model::{
+    AssignedEpisode, EpisodeResult, EpisodeSeeds, JobReport, MAX_EPISODE_EVIDENCE_BYTES, Record, SeedSource,
+};
 use assay_policy::{IntakeLimits, PolicyHome, intake};
 use assay_scenario::Scenario;
 use assay_testkit::{Assay, example, home};
@@ -44,8 +46,9 @@ pub(super) fn engine() -> Engine {
     engine
 }
 
-/// Runs the rows on a scenario and returns their results in order.
-pub(super) fn run_rows(engine: &Engine, scenario: &Scenario, rows: &[Row]) -> Vec<Outcome> {
+/// Runs the rows on a scenario and returns their results in order. Their episodes, numbered over all rows, are recorded
+/// in `evidence`, if it is given.
+pub(super) fn run_rows(engine: &Engine, scenario: &Scenario, rows: &[Row], evidence: Option<&Path>) -> Vec<Outcome> {
     let work = engine.scratch("rows").unwrap();
     let given = work.path().join("given");
     write_policy(scenario, rows, &given);
@@ -60,8 +63,8 @@ pub(super) fn run_rows(engine: &Engine, scenario: &Scenario, rows: &[Row]) -> Ve
         policy: source,
         seeds: SeedSource::Assigned { episodes: assigned, is_arena: false },
         record: Record::None,
-        folder: None,
-        max_episode_bytes: 0,
+        folder: evidence.map(Path::to_owned),
+        max_episode_bytes: MAX_EPISODE_EVIDENCE_BYTES,
         max_observation_bytes: None,
     };
     let evaluation = Evaluation { job, plan: plan(scenario, episodes), lanes: engine.lanes() };

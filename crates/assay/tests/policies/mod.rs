@@ -11,6 +11,7 @@ mod clauses;
 mod clips;
 mod document;
 mod evaluation;
+mod one_reason;
 mod outcome;
 mod row;
 mod rows_of;

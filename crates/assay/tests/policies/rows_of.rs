@@ -10,6 +10,7 @@ use super::answers::differences;
 use super::clauses::are_all_violated;
 use super::clips::clip_shows;
 use super::evaluation::{engine, run_program, run_rows};
+use super::one_reason;
 use super::outcome::Outcome;
 use super::row::{Policy, REFERENCE_EPISODES, Row};
 use super::table::{TABLE, rows_of};
@@ -70,10 +71,18 @@ fn all_are_as_expected(id: &str) {
     let scenario = engine.library().get(&id.parse().unwrap()).unwrap();
     are_all_violated(engine.library(), scenario, rows);
     let (by_program, others): (Vec<Row>, Vec<Row>) = rows.iter().copied().partition(|row| is(row, "reference"));
-    let mut outcomes: Vec<_> = others.iter().zip(run_rows(&engine, scenario, &others)).collect();
+    let evidence = engine.scratch("evidence").unwrap();
+    let mut outcomes: Vec<_> = others.iter().zip(run_rows(&engine, scenario, &others, Some(evidence.path()))).collect();
+    let mut wrong = String::new();
+    let mut first = 0;
+    for (row, outcome) in &outcomes {
+        for difference in one_reason::differences(scenario, outcome, evidence.path(), first) {
+            writeln!(wrong, "{}: {difference}", row.name()).unwrap();
+        }
+        first += row.episodes;
+    }
     outcomes.push((&by_program[0], reference(id)));
     let work = engine.scratch("clips").unwrap();
-    let mut wrong = String::new();
     for (row, outcome) in &outcomes {
         for difference in differences(id, row, outcome) {
             writeln!(wrong, "{}: {difference}", row.name()).unwrap();
@@ -103,7 +112,7 @@ fn the_program_gives_the_same_answers() {
     let engine = engine();
     let scenario = engine.library().get(&"cartpole_keepin".parse().unwrap()).unwrap();
     let rows: Vec<Row> = rows_of("cartpole_keepin").iter().copied().filter(|row| is(row, "reckless")).collect();
-    let here = run_rows(&engine, scenario, &rows).remove(0);
+    let here = run_rows(&engine, scenario, &rows, None).remove(0);
     let (code, report) = run_program("cartpole_keepin", "reckless", rows[0].episodes);
     let there = Outcome::of_report(report);
     assert_eq!(code, 1);

@@ -190,6 +190,8 @@ pub(crate) fn violation(clause: &str) -> Violation {
         level: Level::Critical,
         start_s: 0.5,
         end_s: 0.502,
+        onset_value: None,
+        peak_s: None,
         value: Some(1.5),
         limit: 1.0,
         unit: "m".to_owned(),

@@ -41,6 +41,12 @@ impl Verified<'_> {
             }
             return Ok(code);
         }
+        if !folder.missing()?.is_empty() {
+            let command = draw::render_command(out, arguments.record);
+            complain!(
+                "assay: the verdict is final; logs and videos follow. Ctrl-C is harmless: to render the rest later: {command}"
+            );
+        }
         let ended = folder.render(engine, keyring, cancel)?;
         folder.print_unrendered(ended);
         let paths = if arguments.json { Vec::new() } else { folder.paths()? };
