@@ -47,7 +47,7 @@ class Notebook(unittest.TestCase):
             self.assertEqual("no episode has a video" in data["text/html"], "image" in picture)
             self.assertRegex(data["text/html"], r"<td>contact_force</td><td>critical</td><td [^>]*>-4\d\d(\.\d)? N</td>")
         said = "".join(output.text for outputs in cells for output in outputs if output.output_type == "stream")
-        self.assertIn("first contact_force in episode 0 at 0.89 s", said)
+        self.assertIn("worst: The arm does not press on posts, table or floor (contact_force) in episode 0, from ", said)
         self.assertIn("declared: False  measured: True\nthe same verdict: True\n", said)
         self.assertTrue(re.search(r"ends at 0\.90 s; [1-9]\d of 100 steps with a violation", said), said)
 

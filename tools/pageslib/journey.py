@@ -154,7 +154,7 @@ def watch(person: Visitor) -> str:
     expect(page.locator(".lost")).to_be_visible()
     person.context.set_offline(False)
     expect(page.locator("section.verdict")).to_contain_text("UNSAFE")
-    expect(page.locator("section.verdict .why")).to_contain_text("beyond its limit")
+    expect(page.locator("section.verdict .why")).to_contain_text(", peak ")
     expect(page.locator("ul.cells a")).to_have_count(EPISODES)
     expect(page.locator("[data-poll]")).to_have_count(0)
     return page.url.removeprefix(person.address)

@@ -101,3 +101,69 @@ impl ViolationTrack {
         format!("violated: {name}: from {onset}{started}, {word} {peak} at {}, limit {limit}", at(span.worst))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+    use std::path::Path;
+
+    use super::*;
+
+    /// A trace of `tabletop_reach` in which nothing happens but what `set` writes into the columns of signals.
+    fn track(set: &[(&str, &[f64])]) -> ViolationTrack {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let scenario = Scenario::load(&root.join("scenarios/tabletop_reach"), &root.join("robots")).unwrap();
+        let names = std::iter::once("time_s".to_owned());
+        let names: Vec<String> =
+            names.chain(scenario.signals.iter().map(|(name, _)| format!("signal.{name}"))).collect();
+        let column = |name: &String| {
+            let own = set.iter().find(|(own, _)| name.strip_prefix("signal.") == Some(own));
+            let far = if name.contains("margin") || name.contains("clearance") { 1.0 } else { 0.0 };
+            own.map_or_else(|| vec![far; 6], |(_, values)| values.to_vec())
+        };
+        let mut columns: Vec<Vec<f64>> = names.iter().map(column).collect();
+        columns[0] = (0..6).map(f64::from).collect();
+        let trace = Trace { names, columns, first_signal: 1, ..Trace::default() };
+        ViolationTrack::new(&scenario, &trace, Termination::TimeLimit)
+    }
+
+    #[test]
+    fn captions_show_what_is_active_with_its_value_at_that_moment() {
+        let track = track(&[
+            ("contact_force", &[0.0, 57.0, 557.0, 80.0, 0.0, 0.0]),
+            ("post_clearance", &[1.0, 0.01, 0.01, 0.01, 0.01, 1.0]),
+            ("joint_margin", &[1.0, 1.0, -0.5, 1.0, 1.0, 1.0]),
+        ]);
+        let force = "The arm does not press on posts, table or floor (contact_force)";
+        let clearance = "From the elbow on, the arm keeps clear of the posts (clearance)";
+        let rows = [
+            None,
+            // Not the peak of what has just begun, and not the warning; collisions come before limits of joints.
+            Some(format!("VIOLATES: {force}: 57 N now, limit 50 N, since 1.00 s")),
+            Some(format!("VIOLATES: {force}: 557 N now, limit 50 N, since 1.00 s")),
+            Some(format!("VIOLATES: {force}: 80 N now, limit 50 N, since 1.00 s")),
+            Some(format!("VIOLATES: {clearance}: 0.01 m now, limit 0.02 m, since 1.00 s")),
+            Some(format!("violated: {force}: from 1.00 s (57 N), peak 557 N at 2.00 s, limit 50 N")),
+        ];
+        for (row, expected) in rows.into_iter().enumerate() {
+            assert_eq!(track.caption(row), expected, "row {row}");
+        }
+    }
+
+    #[test]
+    fn a_minimum_has_a_lowest_value() {
+        let track = track(&[("joint_margin", &[1.0, 0.04, -0.006, 1.0, 1.0, 1.0])]);
+        let name = "Every joint keeps away from its end of travel (joint_position)";
+        let over = format!("violated: {name}: from 1.00 s (0.04 rad), lowest -0.006 rad at 2.00 s, limit 0.05 rad");
+        assert_eq!(track.caption(3), Some(over));
+    }
+
+    #[test]
+    fn a_trace_with_other_signals_has_no_captions() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let scenario = Scenario::load(&root.join("scenarios/tabletop_reach"), &root.join("robots")).unwrap();
+        let trace =
+            Trace { names: vec!["time_s".to_owned()], columns: vec![vec![0.0]], first_signal: 1, ..Trace::default() };
+        assert_eq!(ViolationTrack::new(&scenario, &trace, Termination::TimeLimit).caption(0), None);
+    }
+}

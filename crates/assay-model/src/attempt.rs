@@ -132,7 +132,7 @@ impl EpisodeResult {
         clause.violation_count = 1;
         clause.robustness = violation.robustness;
         clause.worst_value = violation.value;
-        clause.worst_time_s = Some(violation.start_s);
+        clause.worst_time_s = violation.peak_s.or(Some(violation.start_s));
         self.violations.push(violation.clone());
         self.violations.sort_by(|a, b| a.start_s.total_cmp(&b.start_s));
         self.evidence_notes.push(format!(

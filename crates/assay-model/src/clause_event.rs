@@ -106,8 +106,8 @@ impl EventBody {
 }
 
 impl ClauseEvent {
-    /// Returns the worst violation of a job: critical clauses before warnings, then by the harm, then by the margin as a
-    /// share of the scale; the first of equals. `None` if no clause was violated.
+    /// Returns the worst violation of a job: critical clauses before warnings, then by the harm, then by the margin as
+    /// a share of the scale; the first of equals. `None` if no clause was violated.
     #[must_use]
     pub fn worst(episodes: &[EpisodeResult]) -> Option<Self> {
         let (episode, clause) = gravest(episodes)?;

@@ -272,8 +272,8 @@ pub struct JobReport {
     pub review: Option<Review>,
     pub blame: Option<Blame>,
     pub reason: Option<String>,
-    /// The worst violation, from which `reason` and every other output are made; `null` if no clause was violated, and in
-    /// reports of earlier versions.
+    /// The worst violation, from which `reason` and every other output are made; `null` if no clause was violated, and
+    /// in reports of earlier versions.
     #[serde(default)]
     pub worst: Option<ClauseEvent>,
     /// The clause that came closest to its limit; `null` if one was violated, and in reports of earlier versions.

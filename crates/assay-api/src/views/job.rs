@@ -44,8 +44,8 @@ pub(crate) struct JobView {
     review: Option<Review>,
     blame: Option<Blame>,
     reason: Option<String>,
-    /// The worst violation, from which `reason` and every other output are made; `null` if no clause was violated, and in
-    /// jobs that predate this field.
+    /// The worst violation, from which `reason` and every other output are made; `null` if no clause was violated, and
+    /// in jobs that predate this field.
     worst: Option<ClauseEvent>,
     /// The clause that came closest to its limit; `null` if one was violated, and in jobs that predate this field.
     closest: Option<ClauseEvent>,

@@ -140,8 +140,8 @@ async fn a_verdict_names_the_gravest_violation_and_leads_to_it_in_two_clicks() {
     let page = open(&app, &format!("/ui/verifications/{job}"), &browser.cookie).await;
     let text = html(&page);
     is_plain(text, "the verdict");
-    let sentence = "force reached 86 N, 36 N beyond its limit of 50 N, in episode 6 at 1.25 s (hand and post); violated in 100 of \
-                    100 episodes.";
+    let sentence = "Rule of force (force) in episode 6, from 0.75 s (50.25 N), peak 86 N at 1.25 s, limit 50 N: hand and post; \
+                    violated in 100 of 100 episodes.";
     for part in [
         "<h1 class=\"bad\">UNSAFE</h1>",
         sentence,

@@ -125,7 +125,7 @@ fn the_closest_clause_is_not_at_its_best_value() {
     let closest = ClauseEvent::closest(&[run(1, vec![at_best, near("b", 2.0)])]).expect("a clause");
     assert_eq!(
         closest.approach(),
-        "Rule of b (b), 48 N of 50 N in episode 1 at 4.64 s, with 2 % of its scale to spare"
+        "Rule of b (b), 48 N, limit 50 N, in episode 1 at 4.64 s, with 2 % of its scale to spare"
     );
     assert_eq!(closest.onset, closest.peak);
 }

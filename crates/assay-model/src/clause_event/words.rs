@@ -44,19 +44,19 @@ impl ClauseEvent {
         format!("{} in episode {}, {}{bodies}", self.name(), self.episode, self.course())
     }
 
-    /// Returns the smallest margin of a satisfied clause: `TITLE (ID), 48 N of 50 N in episode 0 at 3.20 s, with 4 % of
-    /// its scale to spare`.
+    /// Returns the smallest margin of a satisfied clause: `TITLE (ID), 48 N, limit 50 N, in episode 0 at 3.20 s, with
+    /// 4 % of its scale to spare`.
     #[must_use]
     pub fn approach(&self) -> String {
         let time = self.peak.time_s.map(|time_s| format!(" at {}", seconds(time_s))).unwrap_or_default();
         let limit = with_unit(self.limit, &self.unit);
         let value = match (self.peak.value, self.margin) {
-            (Some(value), _) => format!("{} of {limit}", with_unit(value, &self.unit)),
-            (None, Some(margin)) => format!("margin {}, limit {limit},", with_unit(margin, &self.unit)),
-            (None, None) => format!("limit {limit}"),
+            (Some(value), _) => format!("{}, ", with_unit(value, &self.unit)),
+            (None, Some(margin)) => format!("margin {}, ", with_unit(margin, &self.unit)),
+            (None, None) => String::new(),
         };
         let share =
             self.margin.map(|margin| format!(", with {} % of its scale to spare", number(margin / self.scale * 100.0)));
-        format!("{}, {value} in episode {}{time}{}", self.name(), self.episode, share.unwrap_or_default())
+        format!("{}, {value}limit {limit}, in episode {}{time}{}", self.name(), self.episode, share.unwrap_or_default())
     }
 }

@@ -114,6 +114,36 @@ fn keys_have_the_format_of_openssl() {
     assert!(SigningKey::from_pem(&public).is_err());
 }
 
+/// A report of an earlier version has no `worst`, and the reason names the first violation.
+#[test]
+fn earlier_reports_verify_as_before() {
+    let mut report = fixtures::violated();
+    recompute(&report).unwrap();
+    (report.worst, report.closest) = (None, None);
+    assert!(matches!(recompute(&report), Err(AttestError::Number("the reason"))), "the reason is that of today");
+    report.reason = Some(
+        "a critical clause was violated in 1 of 3 episodes; first contact_force in episode 1 at 3.42 s (83.1250 N against \
+         50 N)"
+            .into(),
+    );
+    for episode in &mut report.episode_details {
+        episode.violations.iter_mut().for_each(|v| (v.onset_value, v.peak_s) = (None, None));
+        episode.clauses.iter_mut().for_each(|c| (c.title, c.harm) = (None, None));
+    }
+    recompute(&report).unwrap();
+}
+
+#[test]
+fn another_event_is_found() {
+    for field in ["worst", "closest"] {
+        let mut value = serde_json::to_value(fixtures::violated()).unwrap();
+        value[field] = value["worst"].clone();
+        value[field]["peak"]["time_s"] = 3.42.into();
+        let report: JobReport = serde_json::from_value(value).unwrap();
+        assert!(matches!(recompute(&report), Err(AttestError::Number(_))), "{field}");
+    }
+}
+
 #[test]
 fn wrong_numbers_are_found() {
     for report in [fixtures::safe(), fixtures::violated(), fixtures::failed(), fixtures::uncertified()] {

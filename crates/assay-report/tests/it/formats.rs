@@ -39,9 +39,10 @@ fn junit_names_the_failed_clause() {
     assert_eq!(names.iter().filter(|name| *name == "testsuite").count(), 4, "the verdict and three episodes");
     assert_eq!(names.iter().filter(|name| *name == "failure").count(), 2, "the verdict and contact_force");
     for part in [
-        "contact_force violated in episode 1: 83.12 N against limit 50 N, margin -33.12, from 3.42 s (ISO 10218-1:2025",
+        "violated: The arm does not press on anything (contact_force) in episode 1, from 3.42 s (66.56 N), peak 83.12 N at \
+         3.51 s, limit 50 N (ISO 10218-1:2025",
         "<testcase classname=\"assay.tabletop_reach.episode_000\" name=\"contact_force\" time=\"0.000\"/>",
-        "<skipped message=\"warning: clearance violated in episode 2",
+        "<skipped message=\"warning: violated: The arm keeps clear of the posts (clearance) in episode 2",
     ] {
         assert!(xml.contains(part), "{part}: {xml}");
     }
@@ -94,7 +95,9 @@ fn markdown_shows_text_of_a_policy_verbatim() {
     let text = markdown::render(&fixtures::violated());
     assert!(text.starts_with("# UNSAFE: my\\_policy on tabletop_reach\n"));
     assert!(
-        text.contains("| contact\\_force | critical | violated in ep. 1 | 50 N | 83.12 N | -33.12 | ep. 1, 3.5"),
+        text.contains(
+            "| The arm does not press on anything (contact\\_force) | critical | violated in ep. 1 | 50 N | 83.12 N | -33.12 | ep. 1, 3.5"
+        ),
         "{text}"
     );
     let hostile = markdown::render(&fixtures::failed());

@@ -205,3 +205,25 @@ fn the_picture_of_the_gravest_violation_leads_to_the_clip_around_it() {
     let figure = old.split("<figure class=\"still\">").nth(1).unwrap();
     assert!(figure[..figure.find("</figure>").unwrap()].contains("<video"), "the video stands for them");
 }
+
+/// `always (force <= 2 * limit and mean[0:0.5] (force) <= limit)`: its margin is not a measured force.
+#[test]
+fn a_margin_is_not_labelled_as_a_measurement() {
+    let mut report = fixtures::safe();
+    let clauses = report.episode_details.iter_mut().map(|episode| &mut episode.clauses[0]);
+    clauses.for_each(|clause| (clause.worst_value, clause.robustness) = (None, Some(160.0)));
+    let html = page("margins", &report);
+    assert!(html.contains(">margin 160 N at 0.00 s<"), "the label of the margin");
+    assert!(!html.contains(">160 N at"), "nothing was touched");
+    assert!(html.contains("dashed: margin 0"));
+}
+
+#[test]
+fn the_page_tells_onset_and_peak_apart() {
+    let html = page("unsafe", &fixtures::violated());
+    let lead = "The arm does not press on anything (contact_force) in episode 1, from 3.42 s (66.56 N), peak 83.12 N at 3.51 s, limit \
+                50 N; violated in 1 of 3 episodes.";
+    assert!(html.contains(lead), "the lead");
+    let safe = page("safe", &fixtures::safe());
+    assert!(safe.contains("Closest to its limit: The arm does not touch itself (self_collision), 0.0294 m, limit 0 m"));
+}

@@ -162,6 +162,7 @@ const RULES: &[Mistake] = &[
     ("id = \"cart_speed\"", "id = \"../x\"", &["clause[2].id", "use a-z"]),
     ("level = \"critical\"", "level = \"fatal\"", &["must be one of critical, warning, not fatal"]),
     ("weight = 1.0", "weight = 0", &["clause[0].weight", "(0, 1]"]),
+    ("weight = 1.0", "harm = \"animal\"", &["harm", "person"]),
     ("weight = 1.0", "weight = 2", &["clause[0].weight", "(0, 1]"]),
     ("weight = 1.0", "weight = nan", &["clause[0].weight", "(0, 1]"]),
     ("limit = 50.0", "limit = 0", &["clause[1].scale", "must be given"]),

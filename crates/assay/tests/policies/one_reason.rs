@@ -1,16 +1,18 @@
 //! Every output of a row tells the same violation: clause, times and values are read back out of its text, and compared
 //! with the episode's trace.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 
 use assay_model::{
     ClauseEvent, ClauseStatus, EpisodeResult, Harm, JobHeader, JobReport, JobStatus, Level, Plan, PolicyIdentity,
-    Record, Sha256Digest, Verdict, conclude, seconds, with_unit,
+    Record, Sha256Digest, Termination, Verdict, conclude, seconds, with_unit,
 };
 use assay_report::terminal::TerminalOptions;
 use assay_report::{attest, html, junit, markdown, sarif, terminal};
 use assay_scenario::{Clause, Scenario};
+use assay_stl::TraceEnd;
 use parquet::column::reader::ColumnReader;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
@@ -24,14 +26,14 @@ struct Shown {
     peak: Option<f64>,
 }
 
-/// Returns everything in which an output differs from the traces below `evidence`; nothing for a row whose episodes have
-/// none.
+/// Returns everything in which an output differs from the traces below `evidence`, whose first episode is `first`.
 pub(super) fn differences(scenario: &Scenario, outcome: &Outcome, evidence: &Path, first: u32) -> Vec<String> {
     let Some(worst) = ClauseEvent::worst(&outcome.episodes) else { return unviolated(scenario, outcome) };
     let clause = scenario.clauses.iter().find(|clause| clause.id == worst.clause).unwrap();
     let mut wrong = misordered(&worst, outcome);
     let trace = evidence.join(format!("episodes/{:03}/trace.parquet", first + worst.episode));
-    let Some(shown) = shown(scenario, clause, &trace) else {
+    let ended = outcome.episodes.iter().find(|episode| episode.episode == worst.episode).unwrap().termination;
+    let Some(shown) = shown(scenario, clause, &trace, ended) else {
         wrong.push(format!("{}: no violation of {}", trace.display(), clause.id));
         return wrong;
     };
@@ -56,7 +58,8 @@ fn unviolated(scenario: &Scenario, outcome: &Outcome) -> Vec<String> {
         wrong.push(format!("the closest clause {} is at its best value", clause.id));
     }
     let text = terminal_text(&report(scenario, outcome));
-    let value = closest.peak.value.map_or_else(String::new, |value| format!("{} of", with_unit(value, &clause.unit)));
+    let value =
+        closest.peak.value.map_or_else(String::new, |value| format!("{}, limit", with_unit(value, &clause.unit)));
     for part in [clause.title.clone(), value, seconds(closest.peak.time_s.unwrap())] {
         if !text.contains(&part) {
             wrong.push(format!("the terminal lacks {part:?} of the closest clause"));
@@ -77,16 +80,18 @@ fn misordered(worst: &ClauseEvent, outcome: &Outcome) -> Vec<String> {
 
 /// Returns the texts of all outputs.
 fn outputs(report: &JobReport) -> Vec<(&'static str, String)> {
-    let evidence = vec![attest::Evidence { name: "report.json".into(), sha256: Some(Sha256Digest::of("report")) }];
+    let evidence = vec![attest::Evidence::new("report.json", Sha256Digest::of("report"))];
     let statement = attest::Statement::of(report, None, "1", evidence).unwrap();
     let worst = report.worst.as_ref().unwrap();
     let mut outputs = vec![
-        ("the page", html::render(report, html::Assets::default()).unwrap()),
-        ("the lead", html::lead(report)),
         ("the JUnit file", junit::render(report)),
         ("the SARIF file", sarif::render(report, "1").unwrap()),
         ("the line of a list", worst.violation()),
     ];
+    if report.verdict != Some(Verdict::Inconclusive) {
+        outputs.push(("the page", html::render(report, html::Assets::default()).unwrap()));
+        outputs.push(("the lead", html::lead(report)));
+    }
     if report.verdict == Some(Verdict::Unsafe) {
         outputs.push(("the reason", report.reason.clone().unwrap()));
         outputs.push(("the statement", statement.predicate.reason.unwrap()));
@@ -105,10 +110,8 @@ fn terminal_text(report: &JobReport) -> String {
 /// Returns the parts that an output must contain: title, id, onset and peak with their values, the limit.
 fn parts(clause: &Clause, worst: &ClauseEvent, shown: &Shown, output: &str) -> Vec<String> {
     let escaped = |text: &str| match output {
-        "the page" | "the JUnit file" => {
-            let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-            if output == "the page" { text.replace('\'', "&#39;") } else { text.replace('\'', "&apos;") }
-        }
+        "the page" => text.replace('\'', "&#39;"),
+        "the JUnit file" => text.replace('\'', "&apos;"),
         _ => text.to_owned(),
     };
     let unit = |value: f64| with_unit(value, &clause.unit);
@@ -131,10 +134,11 @@ fn parts(clause: &Clause, worst: &ClauseEvent, shown: &Shown, output: &str) -> V
 }
 
 /// Returns the worst violation of a clause, computed from the trace's columns.
-fn shown(scenario: &Scenario, clause: &Clause, trace: &Path) -> Option<Shown> {
+fn shown(scenario: &Scenario, clause: &Clause, trace: &Path, ended: Termination) -> Option<Shown> {
     let columns = columns(scenario, trace);
     let columns: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
-    let margins = clause.bound.pointwise(&columns);
+    let is_whole = matches!(ended, Termination::Success | Termination::TimeLimit);
+    let margins = clause.bound.pointwise_at(&columns, if is_whole { TraceEnd::Complete } else { TraceEnd::Cut });
     let peak = (0..margins.len()).min_by(|a, b| margins[*a].total_cmp(&margins[*b]))?;
     let is_beyond = margins[peak] < 0.0;
     let onset = margins[..peak].iter().rposition(|margin| *margin >= 0.0).map_or(0, |row| row + 1);
@@ -201,7 +205,7 @@ fn report(scenario: &Scenario, outcome: &Outcome) -> JobReport {
         created_at: "2026-01-01T00:00:00Z".parse().unwrap(),
         warnings: Vec::new(),
         arena: None,
-        labels: Default::default(),
+        labels: BTreeMap::new(),
     };
     let queued = JobReport::queued(&header).in_status(JobStatus::Completed, None);
     queued.with_episodes(&episodes).with_conclusion(&conclusion)
