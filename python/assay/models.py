@@ -249,6 +249,57 @@ class CameraSpec:
 
 
 @dataclass(frozen=True)
+class ClauseEvent:
+    """Violation of a clause in an episode, or, if the clause was satisfied, its smallest margin."""
+
+    bodies: list[EventBody]
+    """Bodies or joint involved at the peak; empty if the clause was satisfied, or refers to none."""
+    clause: str
+    """Id of the clause."""
+    episode: int
+    """Index of the episode."""
+    harm: str | None
+    """Harm that the clause guards against; `null` in reports of earlier versions."""
+    level: str
+    """Level of the clause."""
+    limit: float
+    """Limit of the clause."""
+    margin: float | None
+    """Margin at the peak, negative when violated; `null` if it is not finite."""
+    onset: EventMoment
+    """Beginning of the violation. Equal to `peak` if the clause was satisfied."""
+    peak: EventMoment
+    """Moment of the smallest margin."""
+    scale: float
+    """Size of a violation of severity 1, in the clause's unit."""
+    title: str
+    """The rule in words; the id in reports of earlier versions."""
+    unit: str
+    """Unit of the limit, the values and the margin."""
+    raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
+    """The JSON as the server sent it."""
+
+    @classmethod
+    def from_json(cls, data: Any) -> ClauseEvent:
+        """Creates the object from decoded JSON."""
+        return cls(
+            bodies=_list(EventBody, data.get("bodies")),
+            clause=data.get("clause"),
+            episode=data.get("episode"),
+            harm=data.get("harm"),
+            level=data.get("level"),
+            limit=data.get("limit"),
+            margin=data.get("margin"),
+            onset=_one(EventMoment, data.get("onset")),
+            peak=_one(EventMoment, data.get("peak")),
+            scale=data.get("scale"),
+            title=data.get("title"),
+            unit=data.get("unit"),
+            raw=data,
+        )
+
+
+@dataclass(frozen=True)
 class ClauseLimit:
     """A safety clause, with its limit."""
 
@@ -294,6 +345,12 @@ class ClauseLimit:
 class ClauseResult:
     """Result of one clause in one episode."""
 
+    best_margin: float | None
+    """Greatest possible margin, in the clause's unit: that of a force of 0, or of nothing within the range of a
+    distance. `null` if it is unlimited, and in reports of earlier versions.
+    """
+    harm: str | None
+    """Harm that the clause guards against; `null` in reports of earlier versions."""
     id: str
     """Id of the clause in the scenario."""
     level: str
@@ -313,6 +370,8 @@ class ClauseResult:
     """Source of the limit, such as a standard."""
     status: str
     """Status of the clause in this episode."""
+    title: str | None
+    """The rule in words; `null` in reports of earlier versions."""
     unit: str
     """Unit of the limit, the robustness and the worst value."""
     vacuous: bool
@@ -332,6 +391,8 @@ class ClauseResult:
     def from_json(cls, data: Any) -> ClauseResult:
         """Creates the object from decoded JSON."""
         return cls(
+            best_margin=data.get("best_margin"),
+            harm=data.get("harm"),
             id=data.get("id"),
             level=data.get("level"),
             limit=data.get("limit"),
@@ -339,6 +400,7 @@ class ClauseResult:
             scale=data.get("scale"),
             standard=data.get("standard"),
             status=data.get("status"),
+            title=data.get("title"),
             unit=data.get("unit"),
             vacuous=data.get("vacuous"),
             violation_count=data.get("violation_count"),
@@ -1052,6 +1114,50 @@ class ErrorDetails:
 
 
 @dataclass(frozen=True)
+class EventBody:
+    """Body or joint involved in a violation."""
+
+    id: str
+    """Name in the scene."""
+    name: str
+    """Display name."""
+    raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
+    """The JSON as the server sent it."""
+
+    @classmethod
+    def from_json(cls, data: Any) -> EventBody:
+        """Creates the object from decoded JSON."""
+        return cls(
+            id=data.get("id"),
+            name=data.get("name"),
+            raw=data,
+        )
+
+
+@dataclass(frozen=True)
+class EventMoment:
+    """Time and value of a moment of a violation."""
+
+    time_s: float | None
+    """Simulated time, in seconds; `null` if it was not recorded, as in reports of earlier versions."""
+    value: float | None
+    """Measured value at that time, in the clause's unit; `null` if it was not recorded, or if the formula is not
+    a comparison with a limit.
+    """
+    raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
+    """The JSON as the server sent it."""
+
+    @classmethod
+    def from_json(cls, data: Any) -> EventMoment:
+        """Creates the object from decoded JSON."""
+        return cls(
+            time_s=data.get("time_s"),
+            value=data.get("value"),
+            raw=data,
+        )
+
+
+@dataclass(frozen=True)
 class Finding:
     """Finding for a policy's author."""
 
@@ -1312,6 +1418,10 @@ class JobReport:
     attestation_url: str | None
     """URL of the signed statement, once the job is COMPLETED."""
     blame: str | None
+    closest: ClauseEvent | None
+    """The clause that came closest to its limit; `null` if one was violated, and in jobs that predate this
+    field.
+    """
     completed_at: str | None
     composite_score: float | None
     consistency: float | None
@@ -1380,6 +1490,10 @@ class JobReport:
     vlm_agreement: bool | None
     waiting_for: str | None
     warnings: list[str]
+    worst: ClauseEvent | None
+    """The worst violation, from which `reason` and every other output are made; `null` if no clause was
+    violated, and in jobs that predate this field.
+    """
     raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
     """The JSON as the server sent it."""
 
@@ -1389,6 +1503,7 @@ class JobReport:
         return cls(
             attestation_url=data.get("attestation_url"),
             blame=data.get("blame"),
+            closest=_one(ClauseEvent, data.get("closest")),
             completed_at=data.get("completed_at"),
             composite_score=data.get("composite_score"),
             consistency=data.get("consistency"),
@@ -1440,6 +1555,7 @@ class JobReport:
             vlm_agreement=data.get("vlm_agreement"),
             waiting_for=data.get("waiting_for"),
             warnings=data.get("warnings"),
+            worst=_one(ClauseEvent, data.get("worst")),
             raw=data,
         )
 
@@ -3506,11 +3622,19 @@ class Violation:
     end_s: float
     """End of the interval, in simulated seconds."""
     involved: list[Involved]
-    """Bodies or joint involved at that time, for each signal of the clause that identifies them."""
+    """Bodies or joint involved at the time of the worst value, for each signal of the clause that identifies
+    them.
+    """
     level: str
     """Level of the clause."""
     limit: float
     """Limit that was violated."""
+    onset_value: float | None
+    """Measured value at the start; `null` if the formula is not a comparison with a limit, and in reports of
+    earlier versions.
+    """
+    peak_s: float | None
+    """Simulated time of the worst value, in seconds; `null` in reports of earlier versions."""
     robustness: float | None
     """Smallest margin in the interval, negative; `null` if it is not finite."""
     start_s: float
@@ -3531,6 +3655,8 @@ class Violation:
             involved=_list(Involved, data.get("involved")),
             level=data.get("level"),
             limit=data.get("limit"),
+            onset_value=data.get("onset_value"),
+            peak_s=data.get("peak_s"),
             robustness=data.get("robustness"),
             start_s=data.get("start_s"),
             unit=data.get("unit"),

@@ -42,7 +42,7 @@ pub struct ClauseEvent {
     pub scale: f64,
 }
 
-/// Moment of a [`ClauseEvent`].
+/// Time and value of a moment of a violation.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct EventMoment {
     /// Simulated time, in seconds; `null` if it was not recorded, as in reports of earlier versions.
@@ -52,7 +52,7 @@ pub struct EventMoment {
     pub value: Option<f64>,
 }
 
-/// Body or joint of a [`ClauseEvent`].
+/// Body or joint involved in a violation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct EventBody {
     /// Name in the scene.

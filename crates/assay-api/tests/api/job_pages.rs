@@ -178,7 +178,7 @@ async fn an_episode_shows_onset_and_worst_apart_with_video_plots_and_hashes() {
         "<video id=\"video\" controls muted playsinline preload=\"metadata\" src=\"/artifacts/",
         "#t=0.75\" data-seek=\"0.75\">onset 0.75 s</a>",
         "#t=1.25\" data-seek=\"1.25\">worst 1.25 s</a>",
-        "81 N, limit 50 N",
+        "from 0.75 s (50.25 N), peak 81 N at 1.25 s, limit 50 N",
         "hand and post",
         "<svg class=\"signal\"",
         "class=\"onset-bad\"",

@@ -40,11 +40,14 @@ fn interval(clause: &ClauseResult, start_s: f64, peak_s: Option<f64>, value: f64
     }
 }
 
+/// Id, level, harm and margin of a clause.
+type Broken = (&'static str, Level, Harm, f64);
+
 #[test]
 fn the_worst_is_chosen_by_level_then_harm_then_severity() {
     use Harm::{Collision, Comfort, Limit, Person};
     use Level::{Critical, Warning};
-    let rows: [(&[(&str, Level, Harm, f64)], Option<&str>); 7] = [
+    let rows: [(&[Broken], Option<&str>); 7] = [
         (&[("a", Critical, Limit, -90.0), ("b", Critical, Person, -1.0)], Some("b")),
         (&[("a", Critical, Comfort, -90.0), ("b", Critical, Collision, -1.0), ("c", Critical, Limit, -5.0)], Some("b")),
         (&[("a", Critical, Limit, -2.0), ("b", Critical, Limit, -3.0)], Some("b")),

@@ -11,7 +11,6 @@ pub(crate) struct ClauseEntry {
     pub(crate) title: String,
     #[schemars(schema_with = "levels")]
     pub(crate) level: Level,
-    #[schemars(schema_with = "harms")]
     pub(crate) harm: Option<Harm>,
     #[serde(default = "one")]
     #[schemars(range(max = 1))]
@@ -29,10 +28,6 @@ pub(crate) struct ClauseEntry {
 
 fn levels(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "enum": ["critical", "warning"] })
-}
-
-fn harms(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "enum": ["person", "collision", "limit", "comfort"] })
 }
 
 fn one() -> f64 {
