@@ -191,6 +191,7 @@ fn report(scenario: &Scenario, outcome: &Outcome) -> JobReport {
         scenario: scenario.id.clone(),
         scenario_version: scenario.version.clone(),
         scenario_digest: scenario.digest,
+        drawn_ranges: None,
         render_profile: None,
         policy_name: "row".into(),
         policy_sha256: Some(Sha256Digest::of("policy")),
