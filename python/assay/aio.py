@@ -66,6 +66,10 @@ class AsyncClient:
         """Returns the signed statement of a job. API: verification_attestation."""
         return await in_thread(self._client.attestation, job_id)
 
+    async def archive(self, job_id: str, path: str | os.PathLike[str], *, evidence: bool=True) -> None:
+        """Downloads everything about a job as one zip file, without `evidence` all but the episodes. API: verification_archive."""
+        await in_thread(self._client.archive, job_id, path, evidence=evidence)
+
     async def cancel(self, job_id: str) -> wire.JobReport:
         """Cancels a job. API: cancel_verification."""
         return await in_thread(self._client.cancel, job_id)
@@ -221,6 +225,10 @@ class AsyncClient:
     async def submission_attestation(self, id: str, *, run: str | None=None) -> wire.Envelope | wire.Commitment:
         """Returns the signed statement of a submission, or in an open season a commitment to it. API: submission_attestation."""
         return await in_thread(self._client.submission_attestation, id, run=run)
+
+    async def submission_archive(self, id: str, path: str | os.PathLike[str], *, run: str | None=None, evidence: bool=True) -> None:
+        """Downloads everything about a submission, once its season is closed, as `archive` does. API: submission_archive."""
+        await in_thread(self._client.submission_archive, id, path, run=run, evidence=evidence)
 
     async def replay_submission(self, id: str, *, episode: int=0, run: str | None=None) -> wire.ReplayReport:
         """Runs an episode of a submission again. API: replay_submission."""

@@ -24,6 +24,60 @@ def _map(kind: Any, value: Any) -> Any:
 
 
 @dataclass(frozen=True)
+class Access:
+    """An access to something of another account."""
+
+    account: str
+    """Account of the key."""
+    action: str
+    """What was done, such as `read a report`."""
+    at: str
+    """Time of the access; of several to the same thing within a minute, of the first."""
+    key_id: str
+    """Id of the key that was used."""
+    owner: str
+    """Account that owns the thing."""
+    target: str
+    """Id of the thing: of a job, a key or a scenario."""
+    raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
+    """The JSON as the server sent it."""
+
+    @classmethod
+    def from_json(cls, data: Any) -> Access:
+        """Creates the object from decoded JSON."""
+        return cls(
+            account=data.get("account"),
+            action=data.get("action"),
+            at=data.get("at"),
+            key_id=data.get("key_id"),
+            owner=data.get("owner"),
+            target=data.get("target"),
+            raw=data,
+        )
+
+
+@dataclass(frozen=True)
+class AccessPage:
+    """A page of accesses."""
+
+    accesses: list[Access]
+    """The accesses, newest first."""
+    next: int | None
+    """Value of `offset` with which the list continues; `null` at its end."""
+    raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
+    """The JSON as the server sent it."""
+
+    @classmethod
+    def from_json(cls, data: Any) -> AccessPage:
+        """Creates the object from decoded JSON."""
+        return cls(
+            accesses=_list(Access, data.get("accesses")),
+            next=data.get("next"),
+            raw=data,
+        )
+
+
+@dataclass(frozen=True)
 class Account:
     """An account, and what it uses."""
 
@@ -550,6 +604,10 @@ class CommunityScenario:
     """Difficulty, from 1 (easy) to 5 (hard)."""
     digest: str
     """SHA-256 over the scenario's files, hexadecimal."""
+    draws_worlds: bool
+    """False if the scenario draws nothing: all its episodes are then one observation of one world, and no
+    certification is accepted.
+    """
     evaluations: int
     """Number of verifications on this scenario so far, across all versions."""
     id: str
@@ -575,6 +633,7 @@ class CommunityScenario:
             description=data.get("description"),
             difficulty=data.get("difficulty"),
             digest=data.get("digest"),
+            draws_worlds=data.get("draws_worlds"),
             evaluations=data.get("evaluations"),
             id=data.get("id"),
             max_score=data.get("max_score"),
@@ -599,6 +658,14 @@ class CommunityScenarioDetail:
     """Difficulty, from 1 (easy) to 5 (hard)."""
     digest: str
     """SHA-256 over the scenario's files, hexadecimal."""
+    drawn_ranges: list[DrawnRange] | None
+    """Distributions from which it draws the worlds of its episodes, at most 256: those with more than one value
+    that reach an episode. `null` for versions that earlier releases stored.
+    """
+    draws_worlds: bool
+    """False if the scenario draws nothing: all its episodes are then one observation of one world, and no
+    certification is accepted.
+    """
     evaluations: int
     """Number of verifications on this scenario so far, across all versions."""
     id: str
@@ -617,6 +684,8 @@ class CommunityScenarioDetail:
     version: str
     versions: list[CommunityVersion]
     """All versions, newest first."""
+    warnings: list[str]
+    """Notes for its author, for example that it draws nothing."""
     raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
     """The JSON as the server sent it."""
 
@@ -628,6 +697,8 @@ class CommunityScenarioDetail:
             description=data.get("description"),
             difficulty=data.get("difficulty"),
             digest=data.get("digest"),
+            drawn_ranges=_list(DrawnRange, data.get("drawn_ranges")),
+            draws_worlds=data.get("draws_worlds"),
             evaluations=data.get("evaluations"),
             id=data.get("id"),
             long_description=data.get("long_description"),
@@ -639,6 +710,7 @@ class CommunityScenarioDetail:
             time_limit=data.get("time_limit"),
             version=data.get("version"),
             versions=_list(CommunityVersion, data.get("versions")),
+            warnings=data.get("warnings"),
             raw=data,
         )
 
@@ -838,6 +910,36 @@ class DrainRequest:
 
 
 @dataclass(frozen=True)
+class DrawnRange:
+    """A distribution with more than one value that reaches the episodes of a scenario."""
+
+    distribution: str
+    """Kind of the distribution."""
+    high: float | None
+    """Largest value; `null` for noise."""
+    low: float | None
+    """Smallest value; `null` for noise."""
+    name: str
+    """Name of the number drawn, as in the scenario; `noise.NAME` for the noise of an observation."""
+    sd: float | None
+    """Standard deviation, of a normal distribution or of noise."""
+    raw: dict[str, Any] = _field(repr=False, compare=False, default_factory=dict)
+    """The JSON as the server sent it."""
+
+    @classmethod
+    def from_json(cls, data: Any) -> DrawnRange:
+        """Creates the object from decoded JSON."""
+        return cls(
+            distribution=data.get("distribution"),
+            high=data.get("high"),
+            low=data.get("low"),
+            name=data.get("name"),
+            sd=data.get("sd"),
+            raw=data,
+        )
+
+
+@dataclass(frozen=True)
 class Envelope:
     """A signed payload, as stored in a file."""
 
@@ -992,6 +1094,10 @@ class EpisodeResult:
     """Violations ordered by start; at most 20 per clause, always including its most severe one."""
     wall_time_s: float
     """Wall-clock time in seconds, from the first observation to the end."""
+    world_sha256: str | None
+    """SHA-256 over the numbers drawn for the world, hexadecimal: episodes with the same one ran in the same
+    world. `null` in reports that predate this field, and if the episode never began.
+    """
     chunk: int | None
     """Number of actions in an answer of the policy, executed one per control step; in the longest, if they
     differ. Left out without an answer, and in results of earlier versions.
@@ -1034,6 +1140,7 @@ class EpisodeResult:
             video_url=data.get("video_url"),
             violations=_list(Violation, data.get("violations")),
             wall_time_s=data.get("wall_time_s"),
+            world_sha256=data.get("world_sha256"),
             chunk=data.get("chunk"),
             unconfirmed=data.get("unconfirmed"),
             raw=data,
@@ -1426,6 +1533,10 @@ class JobReport:
     composite_score: float | None
     consistency: float | None
     created_at: str
+    drawn_ranges: list[DrawnRange] | None
+    """Distributions from which the scenario draws the worlds of its episodes, at most 256: those with more than
+    one value that reach an episode. Empty if it draws nothing; `null` in jobs that predate this field.
+    """
     episode_details: list[EpisodeResult]
     erased_at: str | None
     """Time at which policy and evidence were erased at the owner's request; present only in lists, because a
@@ -1485,7 +1596,7 @@ class JobReport:
     unsafe_time_s: float | None
     verdict: str | None
     video_url: str | None
-    """URL of the first video among `episode_details`."""
+    """URL of the first video among the first 100 episodes."""
     violation_severity: float | None
     vlm_agreement: bool | None
     waiting_for: str | None
@@ -1508,6 +1619,7 @@ class JobReport:
             composite_score=data.get("composite_score"),
             consistency=data.get("consistency"),
             created_at=data.get("created_at"),
+            drawn_ranges=_list(DrawnRange, data.get("drawn_ranges")),
             episode_details=_list(EpisodeResult, data.get("episode_details")),
             erased_at=data.get("erased_at"),
             error_message=data.get("error_message"),
@@ -2760,6 +2872,10 @@ class Scenario:
     """Difficulty, from 1 (easy) to 5 (hard)."""
     digest: str
     """SHA-256 over the scenario's files, hexadecimal."""
+    draws_worlds: bool
+    """False if the scenario draws nothing: all its episodes are then one observation of one world, and no
+    certification is accepted.
+    """
     id: str
     max_score: int
     """Score of a perfect submission."""
@@ -2777,6 +2893,7 @@ class Scenario:
             description=data.get("description"),
             difficulty=data.get("difficulty"),
             digest=data.get("digest"),
+            draws_worlds=data.get("draws_worlds"),
             id=data.get("id"),
             max_score=data.get("max_score"),
             name=data.get("name"),
@@ -2828,6 +2945,14 @@ class ScenarioDetail:
     """Difficulty, from 1 (easy) to 5 (hard)."""
     digest: str
     """SHA-256 over the scenario's files, hexadecimal."""
+    drawn_ranges: list[DrawnRange] | None
+    """Distributions from which it draws the worlds of its episodes, at most 256: those with more than one value
+    that reach an episode. `null` for versions that earlier releases stored.
+    """
+    draws_worlds: bool
+    """False if the scenario draws nothing: all its episodes are then one observation of one world, and no
+    certification is accepted.
+    """
     id: str
     long_description: str
     """Author's description in Markdown."""
@@ -2847,6 +2972,8 @@ class ScenarioDetail:
             description=data.get("description"),
             difficulty=data.get("difficulty"),
             digest=data.get("digest"),
+            drawn_ranges=_list(DrawnRange, data.get("drawn_ranges")),
+            draws_worlds=data.get("draws_worlds"),
             id=data.get("id"),
             long_description=data.get("long_description"),
             max_score=data.get("max_score"),
@@ -3251,12 +3378,20 @@ class Statistics:
     """Confidence that the violation probability is below the scenario's own bound, in [0, 1]."""
     confidence_level: float
     """One-sided confidence level of the bound, in (0, 1)."""
+    distinct_worlds: int | None
+    """Number of different worlds among the episodes; `null` in reports of earlier versions, and if no episode
+    began.
+    """
     episodes: int
     """Number of episodes that count."""
     episodes_needed: int
     """Number of clean episodes needed to certify the target, or without one the scenario's own bound."""
     max_violation_probability: float
     """The scenario's own bound on the violation probability, in (0, 1)."""
+    sample_size: int | None
+    """Number of independent observations, which the bound and the confidence refer to: the episodes, or 1 if the
+    scenario draws nothing. `null` in reports of earlier versions, which counted every episode.
+    """
     target: float | None
     """Violation probability to certify, in (0, 1); `null` without a certification."""
     violation_probability_upper: float
@@ -3275,9 +3410,11 @@ class Statistics:
             certified=data.get("certified"),
             confidence=data.get("confidence"),
             confidence_level=data.get("confidence_level"),
+            distinct_worlds=data.get("distinct_worlds"),
             episodes=data.get("episodes"),
             episodes_needed=data.get("episodes_needed"),
             max_violation_probability=data.get("max_violation_probability"),
+            sample_size=data.get("sample_size"),
             target=data.get("target"),
             violation_probability_upper=data.get("violation_probability_upper"),
             violations=data.get("violations"),

@@ -1,5 +1,5 @@
-//! Responses of the HTTP library to heads of requests that it rejects itself, because they are too long: it sends no body,
-//! and no handler sees the request. Their common form is added on the way to the client.
+//! Responses of the HTTP library to heads of requests that it rejects itself, because they are too long: it sends no
+//! body, and no handler sees the request. Their common form is added on the way to the client.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

@@ -12,8 +12,8 @@ pub fn round3(x: f64) -> f64 {
     unsigned_zero((x * 1e3).round_ties_even() / 1e3)
 }
 
-/// Returns 0 for a negative zero, as the sum of no numbers and a negated zero are, and the same number otherwise: a sign
-/// without meaning is not published.
+/// Returns 0 for a negative zero, such as the sum of no numbers, and the same number otherwise: a sign without meaning
+/// is not published.
 #[must_use]
 pub fn unsigned_zero(x: f64) -> f64 {
     x + 0.0

@@ -137,8 +137,8 @@ impl ServiceClient {
         self.content(request.call(), max_bytes, to)
     }
 
-    /// Downloads a file of evidence from the address that the service signed, as [`Self::download`] does. The key is not
-    /// sent: the file may be at another host.
+    /// Downloads a file of evidence from the address that the service signed, as [`Self::download`] does. The key is
+    /// not sent: the file may be at another host.
     pub(crate) fn download_signed(&self, url: &str, max_bytes: u64, to: &mut dyn Write) -> Result<Download, Failure> {
         let url = if url.starts_with('/') { self.url(url) } else { url.to_owned() };
         let sent = self.agent.get(url).call();

@@ -163,7 +163,7 @@ pub(super) struct UploadedFile {
 }
 
 impl UploadedFile {
-    /// Returns whether this is what a browser sends for a field for a file when none was chosen: no name and no content.
+    /// Returns whether this is what a browser sends for a file field when none was chosen: no name and no content.
     fn is_unchosen(&self) -> bool {
         self.size_bytes == 0 && self.name.as_deref().is_some_and(str::is_empty)
     }

@@ -21,6 +21,8 @@ use tower::ServiceExt;
 use crate::app::{Answer, TestApp, request};
 use crate::sessions::{Browser, sign_in};
 
+/// The state in which lists show a submission.
+const PUBLISHED: &str = "once its end is published";
 /// Episodes of a submission that count; the showcase follows.
 const COUNTED: u32 = 3;
 
@@ -244,7 +246,12 @@ async fn ask_everything(app: &TestApp, askers: &[Asker], id: &str, when: &str) {
         if matches!(row, Row::Changes | Row::Ends) || (row == Row::NamesNone && endpoint.method != "GET") {
             continue;
         }
-        for asker in askers {
+        // What names no job is asked once its end is published, by the owner; documents, which take long, never change.
+        let is_document = ["/openapi.json", "/docs", "/ui/docs"].iter().any(|begin| endpoint.path.starts_with(begin));
+        if row == Row::NamesNone && (is_document || when != PUBLISHED) {
+            continue;
+        }
+        for asker in askers.iter().take(if row == Row::NamesNone { 1 } else { askers.len() }) {
             let queries: &[&str] = if row == Row::NamesNone { &[""] } else { &["", "?run=closing"] };
             for query in queries {
                 let context = format!("{} {}{query} of {} {when}", endpoint.method, endpoint.path, asker.name);
@@ -286,7 +293,7 @@ async fn nothing_but_the_published_leaves_an_open_season() {
     app.publish();
     let detail = app.get(&format!("/submissions/{id}"), &askers[0].key).await.body;
     assert_eq!((&detail["status"], &detail["showcase"]["episode"]), (&json!("COMPLETED"), &json!(COUNTED)));
-    ask_everything(&app, &askers, &id, "once its end is published").await;
+    ask_everything(&app, &askers, &id, PUBLISHED).await;
 
     let scenario = "cartpole_keepin".parse().unwrap();
     records.begin_closing_season(&scenario, 1, SeasonSecret::new([1; 32]), app.state.clock.now()).await.unwrap();

@@ -10,11 +10,10 @@ use anyhow::anyhow;
 use assay_model::JobId;
 use clap::Args;
 
-use self::place::{Fetched, JobResource};
+use self::place::Fetched;
 use crate::exit::{ExitStatus, Failure, OrFail};
 use crate::interrupt::cancel_on_signal;
 use crate::options::ServiceArgs;
-use crate::screen;
 
 #[derive(Debug, Args)]
 #[command(
@@ -54,19 +53,11 @@ pub(crate) fn run(arguments: &FetchArgs) -> Result<ExitStatus, Failure> {
     let policy = if *has_policy { "" } else { " --policy POLICY" };
     let secret = if report.is_arena() { " --season-secret HEX" } else { "" };
     text.push_str(&format!("\nnext: assay replay {out}{policy}{secret}"));
-    super::stdout::print(&screen::layout().paragraph(&text, 0));
+    super::stdout::print(&text);
     Ok(ExitStatus::Success)
 }
 
 /// Returns the failure for content that is not what the report says.
 fn wrong(what: &str, problem: &str) -> Failure {
     Failure::Internal(anyhow!("{what} from the service {problem}"))
-}
-
-impl JobResource {
-    /// Returns the query that selects the rerun, with `rest`.
-    fn query(&self, rest: &str) -> String {
-        let run = if self.closing { "run=closing&" } else { "" };
-        format!("?{run}{rest}")
-    }
 }

@@ -20,8 +20,8 @@ fn whole(job: &JobReport, episodes: u32) {
     assert_eq!(job.progress.episodes_done, episodes);
 }
 
-/// Returns an episode without the signatures of its addresses, which differ in each answer, and their ports, which differ
-/// after a restart.
+/// Returns an episode without the signatures of its addresses, which differ in each answer, and their ports, which
+/// differ after a restart.
 fn unsigned(job: &ServedJob, episode: usize) -> Value {
     fn cut(url: &mut Value) {
         let place = url.as_str().and_then(|url| url.split('?').next()?.split_once("/artifacts/"));

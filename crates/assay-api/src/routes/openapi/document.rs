@@ -223,8 +223,8 @@ fn needed(endpoint: &EndpointInfo) -> Option<String> {
     }
 }
 
-/// Returns the schema of a stream: a text, as generated clients receive it. OpenAPI 3.1 has no word for its events, whose
-/// data is JSON of the schema `data`.
+/// Returns the schema of a stream: a text, as generated clients receive it. OpenAPI 3.1 has no word for its events,
+/// whose data is JSON of the schema `data`.
 fn event_stream(data: &Value) -> Value {
     json!({
         "type": "string",

@@ -1,5 +1,6 @@
-//! `DELETE /submissions/{id}`: erases the policy and evidence of a submission, once it is cancelled or its season closed:
-//! until then, the policy may be needed for the rerun at the end of the season. The record stays, and so does the leaderboard.
+//! `DELETE /submissions/{id}`: erases the policy and evidence of a submission, once it is cancelled or its season is
+//! closed: until then, the policy may be needed for the rerun at the end of the season. The record stays, and so does
+//! the leaderboard.
 
 use assay_model::JobStatus;
 use axum::Extension;

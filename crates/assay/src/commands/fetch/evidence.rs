@@ -1,5 +1,5 @@
-//! Downloads the files of evidence. Their addresses are valid for a limited time, so they are asked for page by page, and
-//! again when they have expired.
+//! Downloads the files of evidence. Their addresses are valid for a limited time, so they are asked for page by page,
+//! and again when they have expired.
 
 use assay_model::Sha256Digest;
 use assay_worker::Cancel;

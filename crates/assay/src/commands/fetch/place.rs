@@ -36,6 +36,14 @@ pub(super) struct JobResource {
     pub(super) closing: bool,
 }
 
+impl JobResource {
+    /// Returns the query that selects the rerun, with `rest`.
+    pub(super) fn query(&self, rest: &str) -> String {
+        let run = if self.closing { "run=closing&" } else { "" };
+        format!("?{run}{rest}")
+    }
+}
+
 /// A folder with the documents of a job.
 #[derive(Debug)]
 pub(super) struct Fetched {
@@ -141,10 +149,7 @@ fn unpack(archive: &mut ZipArchive<File>, folder: &UntrustedFolder) -> Result<()
 /// Returns whether a file with this name belongs to an archive without evidence.
 fn is_document(name: &str) -> bool {
     let mut parts = Path::new(name).components();
-    let first = match parts.next() {
-        Some(Component::Normal(first)) => first,
-        _ => return false,
-    };
+    let Some(Component::Normal(first)) = parts.next() else { return false };
     let has_more = parts.clone().next().is_some();
     let is_plain = parts.all(|part| matches!(part, Component::Normal(_)));
     let is_folder = [SCENARIO, ROBOTS].iter().any(|folder| first == *folder);
