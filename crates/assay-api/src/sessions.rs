@@ -97,6 +97,11 @@ impl<'s> CookieScope<'s> {
     }
 }
 
+/// Returns the name of the session cookie.
+pub(crate) fn cookie_name(settings: &ApiSettings) -> &'static str {
+    CookieScope::of(settings).name
+}
+
 /// Returns the error for a request with several session cookies, which also removes the one that the service has set.
 fn several_cookies(count: usize, name: &str, settings: &ApiSettings) -> ApiError {
     let message = format!(

@@ -261,7 +261,7 @@ async fn a_scenario_that_draws_nothing_is_published_with_a_warning_and_certifies
     let other = publish(&app, &key, "reach 1.0.0").await;
     assert_eq!((&other.body["draws_worlds"], &other.body["warnings"]), (&json!(true), &json!([])));
     let drawn = &other.body["drawn_ranges"][0];
-    assert_eq!(drawn, &json!({ "name": "cart_mass", "distribution": "uniform", "low": 0.9, "high": 1.2, "sd": null }));
+    assert_eq!(drawn, &json!({ "name": "side", "distribution": "choice", "low": -1.0, "high": 1.0, "sd": null }));
 
     let still = Part::Text("scenario", "lab.still");
     let target = Part::Text("max_violation_probability", "0.1");

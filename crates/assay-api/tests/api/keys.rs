@@ -1,6 +1,6 @@
 //! Every endpoint with every kind of key, and of browser session.
 
-use assay_api::{EndpointInfo, RateClass, endpoints};
+use assay_api::{ApiSettings, EndpointInfo, MetricsAccess, RateClass, endpoints};
 use assay_model::{Scope, Scopes};
 use assay_testkit::PATIENCE;
 
@@ -28,7 +28,6 @@ fn expected(endpoint: &EndpointInfo) -> u16 {
         ("GET", "/readyz") => 503,
         ("GET", "/session" | "/connections/{job_id}") => 401,
         ("DELETE", "/session") => 204,
-        ("GET", "/metrics") => 403,
         (
             "POST",
             "/session"
@@ -84,9 +83,9 @@ fn expected(endpoint: &EndpointInfo) -> u16 {
     }
 }
 
-/// Whether no single scope decides. The tests of these endpoints are their own: `rotation_*`, and those of webhooks.
+/// Whether no single scope decides. The tests of these endpoints are their own: `rotation_*`, those of webhooks, and of metrics.
 fn has_a_rule_of_its_own(endpoint: &EndpointInfo) -> bool {
-    endpoint.needs_key && endpoint.scope.is_none()
+    endpoint.needs_key && endpoint.scope.is_none() || endpoint.path == "/metrics"
 }
 
 #[tokio::test]
@@ -111,6 +110,23 @@ async fn each_endpoint_takes_its_scope_and_no_other() {
             assert_eq!((answer.status.as_u16(), answer.code()), (403, "FORBIDDEN"), "{endpoint:?}");
             assert_eq!(answer.message(), format!("the key lacks the scope {scope}"));
         }
+    }
+}
+
+#[tokio::test]
+async fn metrics_are_for_administrators_unless_a_setting_opens_them() {
+    for (metrics, scopes, status) in [
+        (MetricsAccess::Admin, "", 403),
+        (MetricsAccess::Admin, "read,review", 403),
+        // Admitted: these servers have none.
+        (MetricsAccess::Admin, "admin", 404),
+        (MetricsAccess::Loopback, "admin", 404),
+        (MetricsAccess::Loopback, "read,review", 403),
+        (MetricsAccess::Any, "", 404),
+    ] {
+        let app = TestApp::with(ApiSettings { metrics, ..ApiSettings::default() });
+        let key = if scopes.is_empty() { String::new() } else { app.key("lab", scopes).await };
+        assert_eq!(app.get("/metrics", &key).await.status, status, "{metrics:?} {scopes}");
     }
 }
 

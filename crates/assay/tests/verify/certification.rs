@@ -66,7 +66,10 @@ fn a_clean_plan_certifies() {
     let statistics = report.statistics.unwrap();
     assert_eq!((statistics.sample_size, statistics.distinct_worlds), (Some(5), Some(5)));
     let text = run.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("5 different worlds in 5 episodes; drawn for each: cart_mass 0.9 to 1.2;"), "{text}");
+    assert!(
+        text.contains("5 different worlds in 5 episodes; drawn for each: side -1 to 1 (choice); lean 0.03 to 0.1;"),
+        "{text}"
+    );
 }
 
 #[test]

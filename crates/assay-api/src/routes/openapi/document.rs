@@ -15,6 +15,7 @@ use super::{examples, introduction, links, schemas, webhooks};
 use crate::ApiSettings;
 use crate::http::Json;
 use crate::routes::endpoint::{Endpoint, EndpointInfo};
+use crate::sessions::cookie_name;
 use crate::state::App;
 
 /// The declarations that the document is built from.
@@ -71,7 +72,7 @@ fn document(settings: &ApiSettings, declared: &DeclaredApi) -> Value {
         "session": {
             "type": "apiKey",
             "in": "cookie",
-            "name": "assay_session",
+            "name": cookie_name(settings),
             "description": "A browser session (POST /session); changes also require its X-CSRF-Token. An \
                             Authorization header takes precedence over the cookie",
         },
