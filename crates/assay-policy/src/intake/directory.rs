@@ -22,6 +22,7 @@ const MAX_DIRECTORY_BYTES: u64 = 2 * 1024 * 1024;
 const ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
 const FILE_TYPE: u32 = 0o170_000;
 const REGULAR: u32 = 0o100_000;
+const PIPE: u32 = 0o010_000;
 const FOLDER: u32 = 0o040_000;
 const LINK: u32 = 0o120_000;
 
@@ -131,7 +132,7 @@ fn parse_entry(bytes: &[u8]) -> Result<(DirectoryEntry, &[u8]), IntakeError> {
     let [unpacked, packed, start] = zip64::fields(short, &bytes[name_end..extra_end])
         .ok_or_else(|| not_zip("an entry is larger than 4 GiB, or its 64-bit sizes are damaged"))?;
     let entry = DirectoryEntry {
-        kind: kind(&name, u32_at(bytes, 38)),
+        kind: kind(&name, u32_at(bytes, 38), unpacked),
         name,
         is_encrypted: u16_at(bytes, 8) & ENCRYPTED != 0,
         flags: u16_at(bytes, 8),
@@ -144,13 +145,15 @@ fn parse_entry(bytes: &[u8]) -> Result<(DirectoryEntry, &[u8]), IntakeError> {
     Ok((entry, &bytes[end..]))
 }
 
-/// Returns the kind of an entry. The upper half of the attributes is a Unix mode, or zero if there is none.
-fn kind(name: &[u8], attributes: u32) -> EntryKind {
+/// Returns the kind of an entry. The upper half of the attributes is a Unix mode, or zero if there is none. What was packed
+/// from a pipe has the mode of that pipe, and content.
+fn kind(name: &[u8], attributes: u32, unpacked: u32) -> EntryKind {
     match (attributes >> 16) & FILE_TYPE {
         LINK => EntryKind::Symlink,
         FOLDER => EntryKind::Folder,
         0 | REGULAR if name.ends_with(b"/") => EntryKind::Folder,
         0 | REGULAR => EntryKind::File,
+        PIPE if unpacked > 0 => EntryKind::File,
         _ => EntryKind::Special,
     }
 }

@@ -14,8 +14,9 @@ use assay_policy::{Intake, IntakeError, IntakeLimits, check_archive, intake};
 const POLICY: &str = "def policy(o):\n    return [0]*7\n";
 
 /// The archives by name, and whether they have the second file.
-const ACCEPTED: [(&str, bool); 25] = [
+const ACCEPTED: [(&str, bool); 26] = [
     ("7z", true),
+    ("7z_stdin", false),
     ("admzip", true),
     ("archiver", true),
     ("bsdtar", true),

@@ -155,8 +155,16 @@ fn unusual_names_are_rejected() {
 #[test]
 fn entries_that_are_not_regular_files_are_rejected() {
     refused(&archive(&[MAIN, ("link", b"/etc/passwd", 0o120_777)]), "entry 'link': it is a symbolic link");
+    let empty = ("empty", b"".as_slice(), 0o644);
     for (mode, what) in [(0o010_644_u32, "pipe"), (0o060_644, "device"), (0o140_644, "socket")] {
+        let bytes = with_field(archive(&[empty]), 38, &(mode << 16).to_le_bytes());
+        refused(&bytes, "neither a file nor a folder");
         let bytes = with_field(archive(&[MAIN]), 38, &(mode << 16).to_le_bytes());
+        if what == "pipe" {
+            // What was packed from a pipe.
+            assert_eq!(take(&bytes).names(), ["policy.py"]);
+            continue;
+        }
         refused(&bytes, "neither a file nor a folder");
         assert!(!what.is_empty());
     }

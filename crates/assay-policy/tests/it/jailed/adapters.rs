@@ -95,7 +95,8 @@ fn an_adapter_acts_the_same_forked_and_executed() {
     let mut driver = Driver::new(forked.pool().prepare(a.clone()).unwrap().wait().unwrap());
     assert_eq!(driver.begin(), Answer::Ready);
     let again: Vec<_> = (0..3).map(|step| driver.step(step)).collect();
-    assert_eq!((again, driver.counts.clone()), (first.clone(), vec![2, 0, 2]));
+    assert_eq!(again, first);
+    assert_eq!(driver.counts, [2, 0, 2]);
     driver.finish();
     assert_eq!(first, act(executed.pool(), &b));
     assert_eq!(first, act(forked.pool(), &a), "the second process of a fork server is like the first");
