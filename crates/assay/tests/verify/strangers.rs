@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use assay_testkit::{Assay, example};
 
-use crate::verify::{CARTPOLE, assay, report, verify};
+use crate::verify::{CARTPOLE, assay, verify};
 
 /// The content of the user's own files, which no command may change or show.
 const SECRET: &str = "the user's own line 7f3a9c51";
