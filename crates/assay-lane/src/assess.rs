@@ -93,7 +93,10 @@ fn violation_of(clause: &Clause, span: &ViolationSpan, margins: &[f64], (time, s
         level: clause.level,
         start_s: time[span.first],
         end_s: time[span.last] + step_s,
-        onset_value: margins.get(span.first).and_then(|margin| clause.formula.measured_value(*margin)).map(unsigned_zero),
+        onset_value: margins
+            .get(span.first)
+            .and_then(|margin| clause.formula.measured_value(*margin))
+            .map(unsigned_zero),
         peak_s: Some(time[span.worst]),
         value: clause.formula.measured_value(span.robustness).map(unsigned_zero),
         limit: clause.limit,

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use assay_model::{ClauseEvent, ClauseResult, ClauseStatus, EpisodeResult, JobReport, Level, Verdict, sanitise, unsigned_zero};
+use assay_model::{
+    ClauseEvent, ClauseResult, ClauseStatus, EpisodeResult, JobReport, Level, Verdict, sanitise, unsigned_zero,
+};
 
 use crate::outcome;
 
