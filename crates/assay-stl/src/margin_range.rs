@@ -47,7 +47,8 @@ fn arithmetic(op: Arithmetic, a: Range, b: Range) -> Range {
         Arithmetic::Sub => known((a.0 - b.1, a.1 - b.0)),
         Arithmetic::Min => (a.0.min(b.0), a.1.min(b.1)),
         Arithmetic::Max => (a.0.max(b.0), a.1.max(b.1)),
-        Arithmetic::Mul => corners(a, b, |a, b| a * b),
+        // Nothing times a value without a bound is nothing.
+        Arithmetic::Mul => corners(a, b, |a, b| if a == 0.0 || b == 0.0 { 0.0 } else { a * b }),
         Arithmetic::Div if b.0 > 0.0 || b.1 < 0.0 => corners(a, b, |a, b| a / b),
         Arithmetic::Div => UNKNOWN,
     }
