@@ -224,7 +224,7 @@ async fn behind_https_the_cookie_belongs_to_the_host() {
 async fn signing_in_has_a_rate_and_signing_out_without_a_session_writes_nothing() {
     let mut settings = ApiSettings::default();
     settings.rate.sessions_per_minute = 2;
-    let app = TestApp::with(settings);
+    let app = TestApp::limited(settings);
     let (lab, other) = (app.key("lab", "read").await, app.key("other", "read").await);
     let first = sign_in(&app, &lab).await;
     assert_eq!(sign_in(&app, &lab).await.answer.status, 201);
