@@ -241,8 +241,8 @@ fn a_folder_is_code_or_a_complete_declaration() {
     for (declaration, part) in [
         (DECLARATION.replace("model.onnx", "other.onnx"), "other.onnx: is not in the policy's folder or archive"),
         (DECLARATION.replace("model.onnx", "../model.onnx"), "../model.onnx: is not in the policy's folder"),
-        (DECLARATION.replace("units = [\"N\"]\n", ""), "missing field `units`"),
-        (DECLARATION.replace("control_mode = \"actuator\"\n", ""), "missing field `control_mode`"),
+        (DECLARATION.replace("units = [\"N\"]\n", ""), "units is missing"),
+        (DECLARATION.replace("control_mode = \"actuator\"\n", ""), "control_mode is missing"),
         (DECLARATION.replace("output = \"force\"\n", ""), "adapter.action.output is missing"),
         (DECLARATION.replace("size = 2", "size = 1000000000"), "an array has 1 to 65536 numbers"),
         (DECLARATION.replace("units", "chunk_size = 5\nreplan_steps = 6\nunits"), "execute 1 to 5 of them"),
@@ -255,7 +255,7 @@ fn a_folder_is_code_or_a_complete_declaration() {
         ),
         (DECLARATION.replace("kind = \"onnx\"", "kind = \"keras\""), "must be \"onnx\" or \"lerobot\""),
         (DECLARATION.replace("model =", "version = 2\nmodel ="), "only version 1 exists here"),
-        (DECLARATION.replace("model =", "threads = 4\nmodel ="), "unknown field `threads`"),
+        (DECLARATION.replace("model =", "threads = 4\nmodel ="), "threads is not known"),
         ("[tool.assay]\nruntime = \"onnx\"\n".to_owned(), "there is no policy.py"),
     ] {
         let message = with(&declaration);

@@ -89,7 +89,7 @@ fn a_policy_that_no_runtime_satisfies_learns_what_is_offered() {
         ("[tool.assay]\nruntime = \"torch\"", &["asks for the runtime torch", "offered are base"]),
         ("[tool.assay]\nruntime = \"base\"\n[project]\n", &[]),
         ("dependencies = [\"torch @ https://example.org/torch.whl\"]", &["policy.toml", "is an address"]),
-        ("[tool.assay]\nruntme = \"base\"", &["policy.toml", "unknown field `runtme`"]),
+        ("[tool.assay]\nruntme = \"base\"", &["policy.toml", "runtme is not known"]),
     ] {
         let policy = assay.path("policy");
         fs::create_dir_all(&policy).unwrap();
