@@ -184,7 +184,7 @@ pub(crate) fn gravest(episodes: &[EpisodeResult]) -> Option<(&EpisodeResult, &Cl
         let clauses = episode.clauses.iter().filter(|clause| clause.status == ClauseStatus::Violated);
         clauses.map(move |clause| (episode, clause))
     });
-    violated.min_by(|(_, a), (_, b)| Gravity::of(a).compare(&Gravity::of(b)))
+    violated.min_by(|(_, a), (_, b)| a.gravity().compare(&b.gravity()))
 }
 
 /// Returns whether the clause's margin is the greatest possible one: nothing was touched, nothing came near.

@@ -261,6 +261,12 @@ impl ClauseResult {
         self.robustness.map(|robustness| robustness / self.size())
     }
 
+    /// Returns its gravity, if it is violated.
+    #[must_use]
+    pub fn gravity(&self) -> Gravity {
+        Gravity::new(self.level, self.harm, self.margin())
+    }
+
     /// Returns title and id: `The arm does not touch itself (self_collision)`; the id alone without a title.
     #[must_use]
     pub fn name(&self) -> String {
@@ -386,7 +392,7 @@ impl EpisodeResult {
         let violated = self.clauses.iter().filter(|clause| clause.status == ClauseStatus::Violated);
         let onset = |clause: &ClauseResult| self.violations.iter().find(|v| v.clause == clause.id).map(|v| v.start_s);
         let timed = violated.filter_map(|clause| Some((clause, clause.worst_time_s.or_else(|| onset(clause))?)));
-        timed.min_by(|(a, _), (b, _)| Gravity::of(a).compare(&Gravity::of(b)))
+        timed.min_by(|(a, _), (b, _)| a.gravity().compare(&b.gravity()))
     }
 
     /// Adds files rendered from the episode's recording after its result, with names relative to the report, and notes

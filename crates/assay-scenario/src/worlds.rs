@@ -186,7 +186,7 @@ fn pushed(index: usize, disturbance: &Disturbance) -> Vec<DrawnRange> {
     numbers.into_iter().filter_map(|(name, range)| uniform(format!("push_{index}.{name}"), range)).collect()
 }
 
-/// Who walks in an area without extent stands still, whatever the speed.
+/// Returns what is drawn for a walk. In an area without extent nobody moves, whatever the speed.
 fn walked(body: &str, motion: &Motion) -> Vec<DrawnRange> {
     let Motion::Walk { x, y, speed, pause_s } = motion else { return Vec::new() };
     let area = [("x", *x), ("y", *y)].map(|(name, range)| uniform(format!("{body}.{name}"), range));

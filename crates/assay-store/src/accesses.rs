@@ -22,7 +22,7 @@ pub struct AccessRecord {
     pub account: AccountId,
     /// Account that owns the thing.
     pub owner: AccountId,
-    /// What was done, such as `read a report`.
+    /// The action, such as `read a report`.
     pub action: String,
     /// Id of the thing: of a job, a key or a scenario.
     pub target: String,

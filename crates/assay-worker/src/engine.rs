@@ -344,8 +344,8 @@ fn remote(guard: AddressGuard) -> io::Result<ServerConnector> {
     ServerConnector::new(guard, RemoteLimits::default())
 }
 
-/// Returns the processor to which lane number `lane` is pinned: one of those that this process may use. Programs that run
-/// at the same time begin with different ones, so that each of them with a single lane has a processor of its own.
+/// Returns the processor to which lane number `lane` is pinned: one of those that this process may use. Programs that
+/// run at the same time begin with different ones, so that each of them with a single lane has one of its own.
 pub(crate) fn core_of(lane: usize) -> usize {
     static CORES: OnceLock<Vec<usize>> = OnceLock::new();
     let cores = CORES.get_or_init(|| {

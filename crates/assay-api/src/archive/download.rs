@@ -32,7 +32,7 @@ const MIN_BYTES_PER_S: u64 = 64 << 10;
 const GRACE: Duration = Duration::from_secs(60);
 
 /// The pieces of a file's content.
-type Pieces = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
+type FilePieces = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
 
 /// Responds with the archive of a completed job.
 ///
@@ -56,8 +56,8 @@ pub(crate) async fn send(
     tokio::spawn(async move {
         let sender = PieceSender { pieces, deadline };
         match write(&app, entries, &sender).await {
-            Ok(()) | Err(Interruption::Client) => {}
-            Err(Interruption::Source(error)) => {
+            Ok(()) | Err(ArchiveInterruption::Client) => {}
+            Err(ArchiveInterruption::Source(error)) => {
                 tracing::warn!(job.id = %job, %error, "an archive could not be sent completely");
                 // The client notices that the archive is too short.
                 drop(timeout_at(deadline, sender.pieces.send(Err(error))).await);
@@ -79,7 +79,7 @@ pub(crate) async fn send(
 }
 
 /// The reason why an archive was not sent completely.
-enum Interruption {
+enum ArchiveInterruption {
     /// The client left, or is too slow.
     Client,
     /// A file could not be read.
@@ -93,21 +93,21 @@ struct PieceSender {
 }
 
 impl PieceSender {
-    async fn send(&self, piece: Bytes) -> Result<(), Interruption> {
+    async fn send(&self, piece: Bytes) -> Result<(), ArchiveInterruption> {
         match timeout_at(self.deadline, self.pieces.send(Ok(piece))).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(Interruption::Client),
+            Ok(Err(_)) | Err(_) => Err(ArchiveInterruption::Client),
         }
     }
 }
 
-async fn write(app: &App, entries: Vec<Entry>, to: &PieceSender) -> Result<(), Interruption> {
+async fn write(app: &App, entries: Vec<Entry>, to: &PieceSender) -> Result<(), ArchiveInterruption> {
     let mut zip = ZipStream::default();
     for entry in entries {
         to.send(zip.begin(&entry.name, entry.size)).await?;
-        let (mut pieces, mut left) = (pieces(app, &entry).await.map_err(Interruption::Source)?, entry.size);
+        let (mut pieces, mut left) = (pieces(app, &entry).await.map_err(ArchiveInterruption::Source)?, entry.size);
         while let Some(piece) = pieces.next().await {
-            let piece = piece.map_err(Interruption::Source)?;
+            let piece = piece.map_err(ArchiveInterruption::Source)?;
             left = left.checked_sub(piece.len() as u64).ok_or_else(|| changed(&entry.name))?;
             zip.content(&piece);
             to.send(piece).await?;
@@ -120,11 +120,11 @@ async fn write(app: &App, entries: Vec<Entry>, to: &PieceSender) -> Result<(), I
     to.send(zip.finish()).await
 }
 
-fn changed(name: &str) -> Interruption {
-    Interruption::Source(io::Error::other(format!("{name} does not have its recorded size")))
+fn changed(name: &str) -> ArchiveInterruption {
+    ArchiveInterruption::Source(io::Error::other(format!("{name} does not have its recorded size")))
 }
 
-async fn pieces(app: &App, entry: &Entry) -> io::Result<Pieces> {
+async fn pieces(app: &App, entry: &Entry) -> io::Result<FilePieces> {
     let path = match &entry.source {
         Source::Bytes(bytes) => {
             let bytes = bytes.clone();

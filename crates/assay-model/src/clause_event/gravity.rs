@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::{ClauseResult, Harm, Level};
+use crate::{Harm, Level};
 
 /// Gravity of a violation: critical clauses before warnings, then by the harm, then by the margin as a share of the
 /// scale.
@@ -19,12 +19,6 @@ impl Gravity {
     #[must_use]
     pub fn new(level: Level, harm: Option<Harm>, margin: Option<f64>) -> Self {
         Self { is_minor: level != Level::Critical, harm, margin: margin.unwrap_or(f64::NEG_INFINITY) }
-    }
-
-    /// Returns the gravity of a violated clause.
-    #[must_use]
-    pub fn of(clause: &ClauseResult) -> Self {
-        Self::new(clause.level, clause.harm, clause.margin())
     }
 
     /// Compares two violations; the graver one is less.

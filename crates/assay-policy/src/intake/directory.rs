@@ -145,8 +145,8 @@ fn parse_entry(bytes: &[u8]) -> Result<(DirectoryEntry, &[u8]), IntakeError> {
     Ok((entry, &bytes[end..]))
 }
 
-/// Returns the kind of an entry. The upper half of the attributes is a Unix mode, or zero if there is none. What was packed
-/// from a pipe has the mode of that pipe, and content.
+/// Returns the kind of an entry. The upper half of the attributes is a Unix mode, or zero if there is none. What was
+/// packed from a pipe has the mode of that pipe, and content.
 fn kind(name: &[u8], attributes: u32, unpacked: u32) -> EntryKind {
     match (attributes >> 16) & FILE_TYPE {
         LINK => EntryKind::Symlink,

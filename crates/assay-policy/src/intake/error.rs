@@ -29,9 +29,9 @@ pub enum IntakeError {
     /// The file is something else than a policy or scenario.
     #[error("it is {what}; {next}")]
     OtherFormat {
-        /// What it is.
+        /// Its kind.
         what: &'static str,
-        /// What to do instead.
+        /// The next step instead.
         next: String,
     },
     /// The archive is too large.

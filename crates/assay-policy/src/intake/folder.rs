@@ -103,7 +103,7 @@ struct FoundFile {
     source: LinkTarget,
 }
 
-/// What a folder has.
+/// The content of a folder.
 struct Walked {
     found: Vec<FoundFile>,
     left_out: LeftOut,

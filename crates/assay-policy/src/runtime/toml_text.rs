@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 /// Maximum length of a key that is shown, in bytes.
 const MAX_KEY_BYTES: usize = 100;
-/// What editors of Windows write before a text in UTF-8.
+/// Editors of Windows write it before a text in UTF-8.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// Reads a document. The error is a message for its author, beginning with the line.

@@ -1,8 +1,7 @@
 //! Section of one episode.
 
 use assay_model::{
-    ClauseEvent, ClauseResult, ClauseStatus, EpisodePlots, EpisodeResult, EpisodeStatus, EventBody, Gravity, Level,
-    Violation,
+    ClauseEvent, ClauseResult, ClauseStatus, EpisodePlots, EpisodeResult, EpisodeStatus, EventBody, Level, Violation,
 };
 
 use super::assets::{Addresses, Assets};
@@ -288,7 +287,7 @@ impl MomentView {
     /// Returns the violated clauses of an episode, the gravest first.
     fn all(episode: &EpisodeResult, video: Option<&str>) -> Vec<Self> {
         let mut violated: Vec<_> = episode.clauses.iter().filter(|c| c.status == ClauseStatus::Violated).collect();
-        violated.sort_by(|a, b| Gravity::of(a).compare(&Gravity::of(b)));
+        violated.sort_by(|a, b| a.gravity().compare(&b.gravity()));
         violated.into_iter().map(|clause| Self::of(episode, clause, video)).collect()
     }
 

@@ -2,11 +2,11 @@
 
 mod documents;
 mod evidence;
+mod failure;
 mod place;
 
 use std::path::PathBuf;
 
-use anyhow::anyhow;
 use assay_model::JobId;
 use clap::Args;
 
@@ -55,9 +55,4 @@ pub(crate) fn run(arguments: &FetchArgs) -> Result<ExitStatus, Failure> {
     text.push_str(&format!("\nnext: assay replay {out}{policy}{secret}"));
     super::stdout::print(&text);
     Ok(ExitStatus::Success)
-}
-
-/// Returns the failure for content that is not what the report says.
-fn wrong(what: &str, problem: &str) -> Failure {
-    Failure::Internal(anyhow!("{what} from the service {problem}"))
 }

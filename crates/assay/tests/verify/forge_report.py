@@ -85,7 +85,7 @@ def invented(report, out):
         more |= {"episode": index, "seed": index, "steps": 0, "evidence": []}
         report["episode_details"].append(more)
     report["num_episodes"] = 59
-    report["statistics"]["target"] = 0.05
+    report["statistics"] |= {"target": 0.05, "sample_size": 59}
 
 
 def confidence_lowered(report, out):

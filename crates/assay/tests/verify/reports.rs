@@ -19,7 +19,7 @@ fn a_kept_report_has_every_form() {
     for (form, part) in [
         ("--html", "Signals against their limits"),
         ("--markdown", "# UNSAFE: reckless on cartpole"),
-        ("--junit", "<failure message=\"keep_in violated in episode 0"),
+        ("--junit", "(keep_in) in episode 0, from "),
         ("--sarif", "\"ruleId\": \"keep_in\""),
     ] {
         let shown = assay.run(&["report", "out/report.json", form]);

@@ -168,8 +168,9 @@ const ON_RESULTS: [(&str, &[&str]); 5] = [
     ("attest verify", &["attest", "verify", "hostile"]),
     ("dataset", &["dataset", "--from", "hostile", "--format", "parquet", "--out", "data.parquet"]),
 ];
-/// Commands that take none, or write only into one that they have created or that holds nothing else.
-const ON_NONE: [&str; 38] = [
+/// Commands that take none, or write only into one that they have created or that holds nothing else. `fetch`, which
+/// needs a service, meets links in its folder in `serve::fetching`.
+const ON_NONE: [&str; 39] = [
     "attest keys",
     "attest rotate",
     "backup",
@@ -178,6 +179,7 @@ const ON_NONE: [&str; 38] = [
     "connect",
     "demo",
     "doctor",
+    "fetch",
     "init",
     "keys create",
     "keys list",

@@ -28,7 +28,7 @@ pub(in crate::routes) struct AccessView {
     account: AccountId,
     /// Account that owns the thing.
     owner: AccountId,
-    /// What was done, such as `read a report`.
+    /// The action, such as `read a report`.
     action: String,
     /// Id of the thing: of a job, a key or a scenario.
     target: String,

@@ -6,12 +6,9 @@ use std::io::{Seek, SeekFrom};
 use anyhow::Context;
 use assay_model::JobId;
 
-use super::place::JobResource;
+use super::place::{JobResource, MAX_DOCUMENTS_BYTES};
 use crate::exit::{Failure, OrFail};
 use crate::service_client::{Download, ServiceClient};
-
-/// Maximum size of these files together, in bytes.
-pub(super) const MAX_DOCUMENTS_BYTES: u64 = 2 << 30;
 
 /// Downloads the archive of a verification, or else of a submission, without the episodes.
 pub(super) fn download(client: &ServiceClient, job: JobId, closing: bool) -> Result<(JobResource, File), Failure> {

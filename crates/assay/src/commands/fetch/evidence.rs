@@ -6,8 +6,8 @@ use assay_worker::Cancel;
 use indicatif::ProgressBar;
 use serde::Deserialize;
 
+use super::failure::wrong;
 use super::place::{Fetched, JobResource};
-use super::wrong;
 use crate::commands::model::bar;
 use crate::exit::{Failure, OrFail};
 use crate::service_client::{Download, ServiceClient, ServiceResponse};
@@ -23,7 +23,7 @@ const EXPIRED: u16 = 403;
 
 /// Numbers of files of evidence.
 #[derive(Debug, Default)]
-pub(super) struct Count {
+pub(super) struct FetchedFiles {
     pub(super) all: usize,
     pub(super) new: usize,
 }
@@ -31,12 +31,12 @@ pub(super) struct Count {
 /// A page of episodes, as far as it is needed.
 #[derive(Debug, Deserialize)]
 struct Page {
-    episodes: Vec<Episode>,
+    episodes: Vec<ListedEpisode>,
     total: usize,
 }
 
 #[derive(Debug, Deserialize)]
-struct Episode {
+struct ListedEpisode {
     evidence: Vec<EvidenceFile>,
 }
 
@@ -54,8 +54,8 @@ pub(super) fn download(
     resource: &JobResource,
     to: &Fetched,
     cancel: &Cancel,
-) -> Result<Count, Failure> {
-    let (mut count, mut offset, mut new_before) = (Count::default(), 0, None);
+) -> Result<FetchedFiles, Failure> {
+    let (mut count, mut offset, mut new_before) = (FetchedFiles::default(), 0, None);
     loop {
         let page = page(client, resource, offset)?;
         let files = || page.episodes.iter().flat_map(|episode| &episode.evidence);

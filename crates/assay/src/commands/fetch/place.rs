@@ -13,8 +13,7 @@ use assay_scenario::Scenario;
 use assay_worker::STATEMENT_FILE;
 use zip::ZipArchive;
 
-use super::documents::MAX_DOCUMENTS_BYTES;
-use super::wrong;
+use super::failure::wrong;
 use crate::exit::{Failure, OrFail};
 use crate::output::{Output, REPORT_HTML, REPORT_JSON, ROBOTS, SCENARIO};
 
@@ -22,6 +21,8 @@ use crate::output::{Output, REPORT_HTML, REPORT_JSON, ROBOTS, SCENARIO};
 const POLICY: &str = "policy.zip";
 /// Names at the top of an archive without evidence.
 const TOP: [&str; 6] = [REPORT_JSON, STATEMENT_FILE, REPORT_HTML, POLICY, SCENARIO, ROBOTS];
+/// Maximum size of these files together, in bytes.
+pub(super) const MAX_DOCUMENTS_BYTES: u64 = 2 << 30;
 /// Maximum size of the report in bytes.
 const MAX_REPORT_BYTES: u64 = 256 << 20;
 /// Maximum number of files of a scenario and its robots, and the others.
