@@ -68,8 +68,19 @@ impl SettingKey {
 
     /// Returns a printable form of a value of this setting.
     pub(super) fn shown(&self, value: &Value) -> String {
-        if self.secret { "[secret]".to_owned() } else { sanitise(&value.to_string(), MAX_SHOWN) }
+        if self.secret { "[secret]".to_owned() } else { sanitise(&without_credentials(&value.to_string()), MAX_SHOWN) }
     }
+}
+
+/// Replaces user name and password in an address for browsers.
+fn without_credentials(text: &str) -> String {
+    let shortened = text.split_once("://").and_then(|(scheme, rest)| {
+        let authority = rest.split(['/', '?', '#']).next()?;
+        let (_, host) = authority.rsplit_once('@')?;
+        let is_http = scheme.ends_with("http") || scheme.ends_with("https");
+        is_http.then(|| format!("{scheme}://[secret]@{host}{}", &rest[authority.len()..]))
+    });
+    shortened.unwrap_or_else(|| text.to_owned())
 }
 
 impl SettingKind {
