@@ -2,6 +2,7 @@
 
 import sys
 import time
+import urllib.parse
 
 import requests
 
@@ -16,7 +17,8 @@ with open(archive, "rb") as file:
 made.raise_for_status()
 assert made.status_code == 201, made.text
 until = time.monotonic() + LIMIT_S
-while (job := session.get(base + made.headers["Location"], timeout=LIMIT_S).json())["status"] in ("QUEUED", "RUNNING", "JUDGING"):
+address = urllib.parse.urljoin(f"{base}/", made.headers["Location"])
+while (job := session.get(address, timeout=LIMIT_S).json())["status"] in ("QUEUED", "RUNNING", "JUDGING"):
     assert time.monotonic() < until, job
     time.sleep(0.2)
 assert len(job["episode_details"]) == 1, job
