@@ -85,7 +85,7 @@ class OfFunctions(unittest.TestCase):
         with self.service.client() as client:
             job = client.submit(scenario=SCENARIO, connect=True, num_episodes=1)
             offer = client.create_connection(job.job_id)
-            self.assertEqual(offer.connection_url, f"/connections/{job.job_id}")
+            self.assertEqual(offer.connection_url, f"{self.service.url}/connections/{job.job_id}")
             self.assertTrue(offer.token.startswith("assayc_"))
             client.cancel(job.job_id)
             with self.assertRaises(errors.ApiError) as refused:

@@ -44,7 +44,10 @@ fn deserialize(layers: &Layers) -> Result<Settings, String> {
     let table = toml::Value::Table(layers.table_of_values());
     let settings: Settings = serde_path_to_error::deserialize(table).map_err(|error| {
         let path = error.path().to_string();
-        describe(layers, &path, &plain_complaint(error.inner().message()))
+        let is_secret = layers.entries.iter().any(|entry| entry.key.path == path && entry.key.secret);
+        // The complaint may repeat the value.
+        let complaint = if is_secret { "can't be read".to_owned() } else { plain_complaint(error.inner().message()) };
+        describe(layers, &path, &complaint)
     })?;
     settings.validate().map_err(|bad| {
         let allowed = format!("must be {}", bad.allowed);
@@ -60,8 +63,6 @@ fn describe(layers: &Layers, path: &str, wrong: &str) -> String {
         layers.entries.iter().find(|entry| path == entry.key.path || path.starts_with(&format!("{}[", entry.key.path)));
     let Some(entry) = entry else { return format!("{path}: {wrong}") };
     let value = entry.shown();
-    let secret = entry.key.secret && entry.value.is_some();
-    let wrong = if secret { "can't be read" } else { wrong };
     match &entry.origin {
         Origin::Default => format!("{path} = {value}: {wrong}"),
         origin => format!("{origin}: {path} = {value}: {wrong}"),

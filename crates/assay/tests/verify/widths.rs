@@ -84,7 +84,7 @@ fn printed(assay: &Assay, arguments: &[&str], columns: &str) -> String {
 
 /// Returns the words that depend neither on the layout nor on the time.
 fn words(text: &str) -> BTreeSet<&str> {
-    let trimmed = text.split_whitespace().map(|word| word.trim_matches([':', ';', ',']));
+    let trimmed = text.split_whitespace().map(|word| word.trim_matches([':', ';', ',', '(', ')']));
     let is_word = |word: &&str| word.chars().any(char::is_alphabetic) && !word.chars().any(|c| c.is_ascii_digit());
     trimmed.filter(is_word).collect()
 }

@@ -58,8 +58,8 @@ impl From<AccessRecord> for AccessView {
 #[utoipa::path(
     get, path = "/accesses", operation_id = "accesses", tag = "keys",
     params(
-        ("account" = Option<String>, Query, description = "Only those with keys of this account", min_length = 1),
-        ("owner" = Option<String>, Query, description = "Only those to things of this account", min_length = 1),
+        ("account" = Option<String>, Query, description = "Only those with keys of this account", pattern = "^[a-z0-9][a-z0-9_-]*$", max_length = 100),
+        ("owner" = Option<String>, Query, description = "Only those to things of this account", pattern = "^[a-z0-9][a-z0-9_-]*$", max_length = 100),
         ("limit" = inline(Option<u32>), Query, description = "Maximum number of accesses on the page; 100 if absent", minimum = 1, maximum = 1000),
         ("offset" = inline(Option<u32>), Query, description = "Number of accesses to skip", minimum = 0, maximum = 2_147_483_647),
     ),

@@ -224,11 +224,10 @@ fn needed(endpoint: &EndpointInfo) -> Option<String> {
     }
 }
 
-/// Returns the schema of a stream: a text, as generated clients receive it. OpenAPI 3.1 has no word for its events,
-/// whose data is JSON of the schema `data`.
+/// Returns the schema of a stream. OpenAPI 3.1 has no word for events, whose data is JSON of the schema `data`: some
+/// tools take a schema for that of the text, others for that of each event, so it has no type.
 fn event_stream(data: &Value) -> Value {
     json!({
-        "type": "string",
         "description": "Events in the format text/event-stream, separated by an empty line. Each has a line `data: ` \
             with JSON of the schema that `x-event-data` names, and recorded ones a line `id: ` with the value for \
             `Last-Event-ID`",

@@ -10,6 +10,11 @@ const MAX_ROUNDED: f64 = 0.1;
 const MAX_DECLARED_JITTER: f64 = 0.5;
 /// Maximum relative change of the period by rounding errors of the times.
 const MAX_ROUNDING: f64 = 1e-6;
+/// Rates of recorders in Hz: a few rows, written with few digits, have several whole rates.
+const USUAL_HZ: [f64; 18] = [
+    10.0, 15.0, 20.0, 24.0, 25.0, 30.0, 40.0, 50.0, 60.0, 100.0, 120.0, 125.0, 200.0, 240.0, 250.0, 300.0, 500.0,
+    1000.0,
+];
 /// Allowance for the rounding of sums.
 const SLACK: f64 = 1.01;
 /// The period of a trace with a single row, which has no effect: every window contains just that row.
@@ -28,7 +33,7 @@ pub(super) fn periods(times: &[f64], rounding_s: f64, rate_hz: Option<f64>) -> a
     }
     if let Some(period_s) = declared {
         ensure!(
-            deviation(times, period_s) <= MAX_DECLARED_JITTER * period_s,
+            deviation(times, period_s) < MAX_DECLARED_JITTER * period_s,
             "the rows are not {period_s} s apart, as --rate says: {}",
             unevenness(times)
         );
@@ -44,7 +49,9 @@ pub(super) fn periods(times: &[f64], rounding_s: f64, rate_hz: Option<f64>) -> a
     let mut found: Vec<f64> = Vec::new();
     let exact = shortest(mean_s, MAX_ROUNDING * mean_s);
     let whole_hz = 1.0 / (1.0 / mean_s).round().max(1.0);
-    for period_s in [exact, whole_hz, shortest(mean_s, doubt_s), mean_s] {
+    let usual = USUAL_HZ.map(f64::recip);
+    let usual = usual.into_iter().min_by(|a, b| (a - mean_s).abs().total_cmp(&(b - mean_s).abs())).unwrap_or(mean_s);
+    for period_s in [exact, whole_hz, usual, shortest(mean_s, doubt_s), mean_s] {
         let fits = (period_s - mean_s).abs() <= doubt_s.max(MAX_ROUNDING * mean_s) && !found.contains(&period_s);
         if fits && deviation(times, period_s) <= tolerance_s {
             found.push(period_s);
