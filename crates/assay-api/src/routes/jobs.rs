@@ -18,7 +18,7 @@ use crate::state::App;
 
 /// A kind of access to a job.
 pub(crate) trait JobAccess: Send + Sync + 'static {
-    /// Whether it includes the entries of closed seasons, of all accounts.
+    /// True if it includes the entries of closed seasons, of all accounts.
     const RELEASED: bool = false;
 
     /// Returns the account whose jobs the caller may access this way; `None` means all accounts.

@@ -83,7 +83,8 @@ fn expected(endpoint: &EndpointInfo) -> u16 {
     }
 }
 
-/// Whether no single scope decides. The tests of these endpoints are their own: `rotation_*`, those of webhooks, and of metrics.
+/// Returns true if no single scope decides. Such endpoints have tests of their own: `rotation_*`, those of webhooks and
+/// of metrics.
 fn has_a_rule_of_its_own(endpoint: &EndpointInfo) -> bool {
     endpoint.needs_key && endpoint.scope.is_none() || endpoint.path == "/metrics"
 }

@@ -162,7 +162,7 @@ async fn hidden(app: &TestApp) -> Vec<String> {
     texts
 }
 
-/// Who asks.
+/// A client with a key.
 struct Asker {
     name: &'static str,
     key: String,

@@ -147,7 +147,7 @@ async fn evidence_beyond_the_limit_is_due() {
     assert!(look(&app, &admin, "/ui/storage").await.contains("at most 1 MiB"));
 }
 
-/// What an administrator or a reviewer does with another account's job, and what is recorded of it.
+/// Requests of administrators and reviewers about another account's job, and the record of each.
 const ACCESSES: [(&str, &str, &str, &str); 9] = [
     ("review", "GET", "/verify/{job}", "read a job"),
     ("review", "GET", "/verify/{job}/episodes", "read a job's episodes"),

@@ -1,4 +1,4 @@
-//! What a scenario draws for an episode, as a table of scenarios.
+//! A table of scenarios with the numbers that each draws for an episode.
 #![expect(clippy::unwrap_used, reason = "a test may stop here")]
 
 use std::collections::BTreeSet;

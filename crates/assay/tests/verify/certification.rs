@@ -85,8 +85,8 @@ fn a_plan_that_is_too_short_or_too_long_is_refused() {
     assert!(run.stderr.contains("29956 clean episodes would be needed"), "{}", run.stderr);
 }
 
-/// What is drawn instead of the cart-pole's draws, and how the pole leans. In such scenarios, 29 equal episodes were a
-/// certificate.
+/// Parameters and the lean of the pole that take the place of the cart-pole's. In such scenarios, 29 equal episodes were
+/// a certificate.
 const NOTHING_DRAWN: [(&str, &str); 6] = [
     ("", "0.05"),
     ("lean = { uniform = [0.05, 0.05] }", "lean"),
