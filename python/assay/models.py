@@ -30,7 +30,7 @@ class Access:
     account: str
     """Account of the key."""
     action: str
-    """What was done, such as `read a report`."""
+    """The action, such as `read a report`."""
     at: str
     """Time of the access; of several to the same thing within a minute, of the first."""
     key_id: str
