@@ -1,5 +1,8 @@
 """What a policy may return, and what becomes of its errors, at every door: the runner of the jail, the adapters of networks,
-and the servers of both protocols."""
+and the servers of both protocols.
+
+One file on purpose: its table has each value once, beside the doors that take it.
+"""
 
 import ast
 import base64

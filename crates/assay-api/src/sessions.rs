@@ -184,7 +184,7 @@ mod tests {
     ];
 
     #[test]
-    fn several_cookies_sign_nobody_in() {
+    fn a_request_with_several_session_cookies_has_no_session() {
         for cookies in SEVERAL {
             let error = found(cookies, &ApiSettings::default()).unwrap_err();
             assert!(error.message().contains("2 cookies named assay_session"), "{cookies:?}");

@@ -69,7 +69,7 @@ fn the_worst_is_chosen_by_level_then_harm_then_severity() {
 }
 
 #[test]
-fn onset_and_peak_are_told_apart() {
+fn the_sentence_has_times_and_values_of_onset_and_peak() {
     let broken = rule("contact_force", Level::Critical, Harm::Collision, 50.0 - 557.3);
     let mut result = run(2, vec![broken.clone()]);
     result.violations = vec![interval(&broken, 0.2, Some(0.3), 60.0), interval(&broken, 0.78, Some(4.64), 557.3)];

@@ -59,7 +59,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_is_not_needed_is_left_out_and_told() {
+fn files_that_no_policy_needs_are_left_out_and_named_in_warnings() {
     let home = Home::new();
     for name in ["policy.py", "net/a.py", ".git/config", ".env", "__pycache__/a.pyc", "net/__pycache__/a.pyc"] {
         home.file(&format!("p/{name}"));
